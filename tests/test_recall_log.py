@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from memotherm import Memotherm
+from memotherm.errors import StoreClosed
 from tests.helpers import contents, opened, python, together
 from tests.stores import located
 
@@ -129,3 +130,20 @@ def test_uses_wait_while_another_writer_holds_the_store(open_mem: Callable[..., 
         assert contents(mem.find()) == [_FERRY]
     assert mem.get(memory.id).access_count == 3
     assert len(mem.recalls()) == 3
+
+
+def test_a_recall_whose_store_is_closed_before_its_end_fails(
+    mem: Memotherm, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It cannot be logged, and says so as every other call does."""
+
+    def close(_query: str, texts: Sequence[str]) -> list[float]:
+        closed.close()
+        return [0.0] * len(texts)
+
+    closed = opened(tmp_path / "memory.db", reranker=close)
+    mem.remember_many([{"content": _FERRY}, {"content": "The ferry returns at six"}])
+    with pytest.raises(StoreClosed, match="open it again"):
+        closed.recall("ferry")
+    assert not mem.recalls()
+    assert not caplog.records

@@ -56,11 +56,10 @@ class WordFocus:
         patterns = [rf"(?<!\w)(?:{beginnings})", *fragments] if beginnings else fragments
         return re.compile("|".join(patterns) or "(?!)", re.IGNORECASE)
 
-    def best(self, content: str, spans: Sequence[tuple[int, int]]) -> int:
-        """Return the number of the sentence, the first of equals; `spans` are the sentences of the content."""
-        starts = [start for start, _ in spans]
+    def best(self, content: str, starts: Sequence[int]) -> int:
+        """Return the number of the sentence, the first of equals; `starts` are where the sentences begin."""
         found = {(bisect_right(starts, position) - 1, number) for position, number in self._found(content)}
-        weights, scores = list(self._terms.values()), [0.0] * len(spans)
+        weights, scores = list(self._terms.values()), [0.0] * len(starts)
         for sentence, number in found:
             scores[sentence] += weights[number]
         return scores.index(max(scores))

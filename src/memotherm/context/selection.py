@@ -125,7 +125,7 @@ def _verification(memory: MemoryFields, old: datetime) -> str:
 
 def _skipped(candidate: Candidate, rule: str, reason: str) -> Entry:
     return Entry(
-        memory=candidate.whole,
+        _memory=candidate.memory,
         section=candidate.section,
         form=None,
         tokens=0,

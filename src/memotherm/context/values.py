@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Memory, Tier, Why
+from memotherm.model.fields import StoredFields
 from memotherm.model.literals import FormatName
 from memotherm.model.value import Lazy, Value
 from memotherm.text.truncation import title
@@ -15,13 +16,16 @@ from memotherm.text.truncation import title
 __all__ = ["Context", "Entry", "Receipt"]
 
 _DECIMALS = 4
+#: To make the union of two types takes time.
+_NUMBERS = int | float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Entry(Value):
     """A memory that was considered for a context: included in it, or left out."""
 
-    memory: Memory
+    #: Made of its row when it is first read.
+    _memory: Memory | StoredFields
     #: pinned, hot or recalled: the section of the text.
     section: str
     #: full, shortened or title; None when it was left out.
@@ -41,9 +45,14 @@ class Entry(Value):
     _why: Lazy[Why] | None = field(default=None, repr=False, hash=False)
 
     @property
+    def memory(self) -> Memory:
+        """The memory itself."""
+        return self._memory if isinstance(self._memory, Memory) else self._memory.memory()
+
+    @property
     def id(self) -> str:
         """The memory's id."""
-        return self.memory.id
+        return self._memory.id
 
     @property
     def why(self) -> Why | None:
@@ -53,22 +62,23 @@ class Entry(Value):
     @property
     def content(self) -> str:
         """The memory's whole content, whatever its form in the text."""
-        return self.memory.content
+        return self._memory.content
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry as plain values."""
+        memory, score, why = self._memory, self.score, self.why
         return {
-            "id": self.id,
-            "title": title(self.content),
+            "id": memory.id,
+            "title": title(memory.content),
             "section": self.section,
-            "tier": str(self.memory.tier),
-            "priority": str(self.memory.priority),
+            "tier": str(memory.tier),
+            "priority": str(memory.priority),
             "form": self.form,
             "tokens": self.tokens,
             "rule": self.rule,
             "reason": self.reason,
-            "score": None if self.score is None else round(self.score, _DECIMALS),
-            "parts": None if self.why is None else _rounded(self.why.as_dict()),
+            "score": None if score is None else round(score, _DECIMALS),
+            "parts": None if why is None else _rounded(why.as_dict()),
             "fits_at": self.fits_at,
         }
 
@@ -229,7 +239,7 @@ class Context(Value):
 
 
 def _rounded(parts: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, _DECIMALS) if isinstance(value, int | float) else value for name, value in parts.items()}
+    return {name: round(value, _DECIMALS) if isinstance(value, _NUMBERS) else value for name, value in parts.items()}
 
 
 def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:

@@ -63,6 +63,8 @@ class Lazy(Generic[T]):
     @property
     def value(self) -> T:
         """The computed value."""
+        if self._compute is None:
+            return self._value
         with self._lock:
             if self._compute is not None:
                 self._value = self._compute()
@@ -89,7 +91,7 @@ def _computed(value: T) -> Lazy[T]:
 def _printed(value: object, name: str) -> tuple[str, object]:
     """Return the name and the value of a field, of one that is computed when it is read as of any other."""
     found = getattr(value, name)
-    return (name.removeprefix("_"), found.value) if isinstance(found, Lazy) else (name, found)
+    return name.removeprefix("_"), found.value if isinstance(found, Lazy) else found
 
 
 def _short(value: object) -> str:

@@ -138,7 +138,7 @@ def _entry(found: Json, memory: Memory, lines: str) -> Entry:
     plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     return Entry(
-        memory=memory,
+        _memory=memory,
         **{name: found[name] for name in plain},
         lines=lines,
         _why=None if why is None else Lazy(lambda: why),

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -73,23 +73,37 @@ class LogWriter:
         self._commits = _Commits()
         self._thread: threading.Thread | None = None
         self._stopping = False
+        self._closed = False
         #: Whether the store could not be written, so that only the next entry tries it again.
         self._failed = False
         _writers.add(self)
 
     def add(self, logged: Logged) -> None:
-        """Let an entry be written: soon, or at once if it cannot wait or too many do."""
+        """Let an entry be written: soon, or at once if it cannot wait or too many do.
+
+        Raises:
+            StoreClosed: The store was closed between the recall and this call.
+        """
         with self._changing:
-            self._waiting.append(logged)
-            self._uses.add(_uses_of([logged]))
-            self._failed = False
-            count, at_once = len(self._waiting), not self._can_wait(logged.entry)
-            at_once = at_once or count >= _MOST_TOGETHER or not self._started()
-            if not at_once and count == 1:
-                self._changing.notify()
-        if at_once:
+            closed = self._closed
+            at_once = not closed and self._add_waiting(logged)
+        if closed:
+            with self._writing:
+                self._write(logged.tenant, [logged], nullcontext())
+        elif at_once:
             self.write()
             self._drop_oldest()
+
+    def _add_waiting(self, logged: Logged) -> bool:
+        """Let an entry wait; tell whether it is to be written at once."""
+        self._waiting.append(logged)
+        self._uses.add(_uses_of([logged]))
+        self._failed = False
+        count, at_once = len(self._waiting), not self._can_wait(logged.entry)
+        at_once = at_once or count >= _MOST_TOGETHER or not self._started()
+        if not at_once and count == 1:
+            self._changing.notify()
+        return at_once
 
     def write(self) -> None:
         """Write what waits; what a busy store does not take goes on waiting."""
@@ -129,6 +143,15 @@ class LogWriter:
             self._stopping = False
         self._failed = False
         self.write()
+
+    def close(self) -> None:
+        """Write what waits; from now on, each entry is written by the call that adds it."""
+        with self._changing:
+            self._closed = True
+        self.stop()
+        if self._waiting:
+            _log.warning("%d entries of the recall log are lost: the store is busy", len(self._waiting))
+            self._remove(list(self._waiting))
 
     def _can_wait(self, entry: RecallEntry | LaterUse) -> bool:
         # Whether a later use is new, and what the relevance was before, only the store knows.

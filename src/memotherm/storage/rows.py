@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -103,7 +104,10 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
 
 
 class MemoryRow:
-    """A memory as a row of `COLUMNS`; what is read of it is converted then."""
+    """A memory as a row of `COLUMNS`; what is read of it is converted then.
+
+    It compares, hashes, prints and pickles as the memory.
+    """
 
     __slots__ = ("_memory", "_row", "_scope")
 
@@ -167,6 +171,18 @@ class MemoryRow:
         if self._memory is None:
             self._memory = _memory_of(self._row, self._scope)
         return self._memory
+
+    def __eq__(self, other: object) -> bool:
+        return self.memory() == (other.memory() if isinstance(other, MemoryRow) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.memory())
+
+    def __repr__(self) -> str:
+        return repr(self.memory())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy, (self.memory(),)
 
 
 def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
 
 __all__ = ["first_characters", "sentence_ends", "title"]
 
@@ -22,10 +24,17 @@ _MARKUP = re.compile(
 _MARKUP_SIGNS = ("`", "~~~", "](", "<", "**", "__")
 _SIGNS = re.compile(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
 _JOINER = "\u200d"
+#: The size of the caches of titles and of the ends of sentences, and the most characters of a cached text.
+_CACHE_SIZE = 4096
+_LONGEST_CACHED = 1000
 
 
-def sentence_ends(text: str) -> list[int]:
+def sentence_ends(text: str) -> Sequence[int]:
     """Return the positions after which the text can be truncated, in order, without the end of the text."""
+    return _recent_sentence_ends(text) if len(text) <= _LONGEST_CACHED else _sentence_ends(text)
+
+
+def _sentence_ends(text: str) -> Sequence[int]:
     has_markup = any(sign in text for sign in _MARKUP_SIGNS)
     markup = [(match.start(), match.end()) for match in _MARKUP.finditer(text)] if has_markup else []
     starts = [start for start, _ in markup]
@@ -35,12 +44,21 @@ def sentence_ends(text: str) -> list[int]:
         return before < 0 or markup[before][1] <= position
 
     ends = (match.start() if match[0][0] == "\n" else match.end() for match in _SENTENCE.finditer(text))
-    return [end for end in dict.fromkeys(ends) if 0 < end < len(text) and is_outside_markup(end)]
+    return tuple(end for end in dict.fromkeys(ends) if 0 < end < len(text) and is_outside_markup(end))
+
+
+#: Contexts repeat the same memories.
+_recent_sentence_ends = lru_cache(maxsize=_CACHE_SIZE)(_sentence_ends)
 
 
 def title(text: str, most: int = 72) -> str:
     """Return the first words of a text, without markup, in at most `most` characters."""
-    plain = " ".join(_SIGNS.sub(" ", text[: most * 8]).split())
+    return _title(text[: most * 8], most)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _title(text: str, most: int) -> str:
+    plain = " ".join(_SIGNS.sub(" ", text).split())
     if len(plain) <= most:
         return plain
     cut = plain.rfind(" ", most // 2, most + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -139,16 +138,22 @@ class Group:
             whole_tokens: The tokens of those.
             least: The smallest space to consider.
         """
-        limited, needed = before[whole:], PARTS * item.min_cost
+        limited = before[whole:]
+        most = whole_tokens + sum([earlier.cost for earlier in limited]) + item.min_cost
+        if not self._shared:
+            return most
+        # Allowances grow with the space, so that a space lacks at least what is lacking in a smaller one.
+        space = min(least, most)
+        while space < most and (lacking := PARTS * item.min_cost - self._left(limited, whole, space, whole_tokens)) > 0:
+            space += -(-lacking // PARTS)
+        return min(space, most)
 
-        def fits(space: int) -> bool:
-            left = PARTS * (space - whole_tokens)
-            for place, earlier in enumerate(limited, whole):
-                left -= earlier.allowance(self._limit(place, space, left))
-            return left >= needed
-
-        most = whole_tokens + sum(earlier.cost for earlier in limited) + item.min_cost
-        return bisect_left(range(most), x=True, lo=min(least, most), key=fits)
+    def _left(self, limited: Iterable[Item], whole: int, space: int, whole_tokens: int) -> int:
+        """Return what items leave of a space, in parts of a token; the arguments are those of `_least_space`."""
+        left = PARTS * (space - whole_tokens)
+        for place, item in enumerate(limited, whole):
+            left -= item.allowance(self._limit(place, space, left))
+        return left
 
 
 def _forms(admitted: Sequence[tuple[Item, int]], left: int) -> list[tuple[Item, Form]]:

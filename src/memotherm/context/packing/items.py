@@ -7,7 +7,7 @@ needed, and a very long content is never counted to its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from memotherm.context.focus import WordFocus
@@ -57,11 +57,6 @@ class Candidate(NamedTuple):
     number: int | None = None
     #: When it was last verified, in words; empty for what is not old.
     verified: str = ""
-
-    @property
-    def whole(self) -> Memory:
-        """The memory with all its fields."""
-        return self.memory if isinstance(self.memory, Memory) else self.memory.memory()
 
     @property
     def why(self) -> Lazy[Why] | None:
@@ -124,7 +119,7 @@ class Item:
     """A candidate with its forms; each form is rendered when it is first needed."""
 
     __slots__ = (
-        "_full", "_least", "_renderer", "_sentences", "_title", "candidate", "chosen", "cost", "section_cost",
+        "_first", "_full", "_least", "_renderer", "_title", "candidate", "chosen", "cost", "section_cost",
     )  # fmt: skip
     #: The longest form that the limits allow, and its cost with `section_cost`; there is none before it is chosen.
     chosen: Form | None
@@ -136,7 +131,8 @@ class Item:
         self._full: Form | None = None
         self._title: Form | None = None
         self._least: int | None = None
-        self._sentences: list[tuple[int, int]] | None = None
+        #: The number of the sentence to begin with.
+        self._first: int | None = None
         #: Tokens of the frame of its section, for the first item in it; else 0.
         self.section_cost = 0
         self.chosen = None
@@ -160,10 +156,10 @@ class Item:
         if self._renderer.format.titles_only:
             return self.full
         if self._title is None:
-            start, end = self._passages()[0]
-            self._title = self._renderer.render(
-                self.candidate, title(self.candidate.memory.content[start:end], _TITLE_CHARS), TITLE
-            )
+            content, ends = self._sentences()
+            first = self._first_sentence(content, ends)
+            passage = content[ends[first - 1] if first else 0 : ends[first]]
+            self._title = self._renderer.render(self.candidate, title(passage, _TITLE_CHARS), TITLE)
         return self._title
 
     def choose(self, available: int) -> bool:
@@ -234,20 +230,21 @@ class Item:
         The first is the sentence that tells the most about the query, or the first sentence; then those that
         follow it are added, then those before it. The whole content is not among them.
         """
-        if self._sentences is None:
-            content = self.candidate.memory.content[:_FOCUS_CHARS]
-            ends = [*sentence_ends(content), len(content)]
-            spans = list(zip([0, *ends], ends, strict=False))
-            best = self._best(content, spans)
-            after = [(spans[best][0], end) for end in ends[best:]]
-            before = [(start, ends[-1]) for start, _ in reversed(spans[:best])]
-            passages = [*after, *before]
-            self._sentences = passages if len(passages) == 1 else passages[:-1]
-        return self._sentences
+        content, ends = self._sentences()
+        first, starts = self._first_sentence(content, ends), (0, *ends[:-1])
+        after = [(starts[first], end) for end in ends[first:]]
+        before = [(start, ends[-1]) for start in reversed(starts[:first])]
+        passages = [*after, *before]
+        return passages if len(passages) == 1 else passages[:-1]
 
-    def _best(self, content: str, spans: Sequence[tuple[int, int]]) -> int:
+    def _sentences(self) -> tuple[str, tuple[int, ...]]:
+        """Return the content as far as sentences are looked for, and where they end."""
+        content = self.candidate.memory.content[:_FOCUS_CHARS]
+        return content, (*sentence_ends(content), len(content))
+
+    def _first_sentence(self, content: str, ends: tuple[int, ...]) -> int:
         """Return the number of the sentence to begin with."""
-        focus = self._renderer.focus
-        if focus is None or self.candidate.section != "recalled" or len(spans) == 1:
-            return 0
-        return focus.best(content, spans)
+        if self._first is None:
+            focus = self._renderer.focus if self.candidate.section == "recalled" and len(ends) > 1 else None
+            self._first = 0 if focus is None else focus.best(content, (0, *ends[:-1]))
+        return self._first

@@ -15,7 +15,7 @@ from memotherm.context.packing.items import Candidate, Count, Form, Item, Render
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
-from memotherm.model.value import Lazy
+from memotherm.model.value import Lazy, constructor
 
 __all__ = ["Packed", "pack", "reason_for"]
 
@@ -23,6 +23,7 @@ __all__ = ["Packed", "pack", "reason_for"]
 _MOST_COUNTS = 4
 _PLACES = {section: place for place, section in enumerate(SECTIONS)}
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
+_new_entry = constructor(Entry)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +87,7 @@ def pack(
     def left_out() -> tuple[Entry, ...]:
         ids = frozenset(item.id for item, _ in included)
         return tuple(
-            _left_out(exclusion._replace(fits_at=too_large_at.get(exclusion.item.id, exclusion.fits_at)))
+            _left_out(exclusion, too_large_at.get(exclusion.item.id, exclusion.fits_at))
             for exclusion in packer.exclusions(ids)
             if exclusion.item.id not in ids
         )
@@ -316,7 +317,7 @@ def reason_for(candidate: Candidate, form: Form) -> str:
 
 def _included(candidate: Candidate, form: Form) -> Entry:
     return Entry(
-        memory=candidate.whole,
+        _memory=candidate.memory,
         section=candidate.section,
         form=form.name,
         tokens=form.cost,
@@ -328,16 +329,17 @@ def _included(candidate: Candidate, form: Form) -> Entry:
     )
 
 
-def _left_out(exclusion: Exclusion) -> Entry:
+def _left_out(exclusion: Exclusion, fits_at: int | None) -> Entry:
     item, candidate = exclusion.item, exclusion.item.candidate
-    return Entry(
-        memory=candidate.whole,
-        section=candidate.section,
-        form=None,
-        tokens=(item.chosen or item.title).cost,
-        rule=exclusion.rule,
-        reason=f"{candidate.reason}; {exclusion.reason}",
-        score=candidate.score,
-        _why=candidate.why,
-        fits_at=exclusion.fits_at,
+    return _new_entry(
+        candidate.memory,
+        candidate.section,
+        None,
+        (item.chosen or item.title).cost,
+        exclusion.rule,
+        f"{candidate.reason}; {exclusion.reason}",
+        candidate.score,
+        fits_at,
+        "",
+        candidate.why,
     )

@@ -187,7 +187,7 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
-        self._log.stop()
+        self._log.close()
         self._connections.close()
         if self._replica is not None:
             self._replica.close()

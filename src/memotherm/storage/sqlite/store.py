@@ -485,7 +485,7 @@ class SqliteStore(SqlStore):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
-        self._log.stop()
+        self._log.close()
         with suppress(StoreError):
             self._erasure.finish()
             with self._connections.reading() as connection:
