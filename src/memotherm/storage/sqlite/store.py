@@ -94,7 +94,7 @@ class SqliteStore(SqlStore):
         self._erasure.finish()
         self._postings = Postings(CACHE_SIZE if cached else 0)
         cache_bytes = settings.candidate_cache_bytes if cached else 0
-        self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS)
+        self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS, self._texts)
         self._records_read = RecordCache(cache_bytes // _PART_OF_RECORDS)
 
     def for_tenant(self, tenant: str | None) -> Self:
@@ -254,6 +254,12 @@ class SqliteStore(SqlStore):
         """Return those of some memories that are active, in their order: the turns before a message."""
         with self._reading() as statements:
             return self._candidates.active(statements, nos)
+
+    def _texts(self, nos: Sequence[int]) -> list[str]:
+        """Return the words of some active memories, as one text each."""
+        with self._reading() as statements:
+            texts: dict[int, str] = dict(statements.rows("candidate_texts", nos=list(nos)))
+        return [texts.get(no, "") for no in nos]
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
