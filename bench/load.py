@@ -5,7 +5,8 @@ counts as lost when the server has acknowledged it and it is not in the store af
 ask without a pause, so that times are mostly waiting: 32 clients wait 32 times as long as the server needs for one
 request. `cpu_ms` says what that is, `embedding_cpu_ms` how much of it an average request spends in the model,
 `client_cpu_ms` what a request costs the clients, and `cores` how much of the machine the server got. The last phase
-runs without an embedder: what is left is the work of the server itself.
+runs without an embedder: what is left is the work of the server itself. At the end one client alone sends requests of
+each kind, one after the other, and `costs` has their CPU time in a server without an embedder.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _P95_MS = 1000
 _WARMING_SECONDS = 2
 #: Requests per second on two cores.
 _RATE = 180
+#: How many requests of each kind one client sends alone.
+_ALONE = 200
+_WARMING = 20
 
 
 def sentence(source: random.Random, words: int = 16) -> str:
@@ -81,13 +85,14 @@ class Client:
         """Send requests until the end of the phase."""
         while time.monotonic() < until:
             (kind,) = self._random.choices(_KINDS, _SHARES)
-            self._one("write" if kind == "read" and not self.seen.written else kind)
+            self.send("write" if kind == "read" and not self.seen.written else kind)
         self._connection.close()
 
     def _draft(self) -> dict[str, Any]:
         return {"content": sentence(self._random), "tier": self._random.choice(_TIERS)}
 
-    def _one(self, kind: str) -> None:
+    def send(self, kind: str) -> None:
+        """Send a request and record what comes of it."""
         method, path, body = self._requests[kind]()
         started = time.perf_counter()
         try:
@@ -157,6 +162,22 @@ def phase(name: str, folder: Path, clients: int, seconds: float, embedder: str, 
         "client_cpu_ms": round(1000 * spent / requests, 2),
     }
     return _rows(name, seen, lost, seconds, {**upkeep, "exit": ended, **costs})
+
+
+def costs(folder: Path) -> dict[str, float]:
+    """Return the CPU milliseconds of a request of each kind in a server without an embedder."""
+    path, found = folder / "costs.db", {}
+    _fill(folder / "filled-none.db", path, "none")
+    with served(path, MEMOTHERM_EMBEDDER="none", MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:
+        client = Client(0, server.url.removeprefix("http://"))
+        for kind in _KINDS:
+            for _ in range(_WARMING):
+                client.send(kind)
+            used = _cpu_seconds(server.process.pid)
+            for _ in range(_ALONE):
+                client.send(kind)
+            found[kind] = round(1000 * (_cpu_seconds(server.process.pid) - used) / _ALONE, 2)
+    return found
 
 
 def _run(crowd: list[Client], seconds: float) -> None:
@@ -267,8 +288,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="memotherm-load-") as folder:
         for name, embedder, workers in phases:
             rows += phase(name, Path(folder), options.clients, options.seconds, embedder, workers)
-    found = report.record("load", rows, **vars(options))
+        alone = costs(Path(folder))
+    found = {**report.record("load", rows, **vars(options)), "costs": alone}
     report.print_rows("Many clients at once", rows)
+    print(f"CPU milliseconds of a request, one client, no embedder: {json.dumps(alone)}")
     print(f"written to {report.write('load', found)}", file=sys.stderr)
     return 0 if all(row.reached for row in rows if row.target == 0) else 1
 

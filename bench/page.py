@@ -87,6 +87,9 @@ def _server(load: Mapping[str, Any]) -> Iterator[str]:
             costs = (notes[cost] for cost in ("cpu_ms", "embedding_cpu_ms", "client_cpu_ms", "cores"))
             cells = " | ".join(f"{cost:g}" for cost in costs)
             yield f"| {row['what'].rpartition(', ')[2]} | {notes['workers']} | {row['value']:g} | {cells} |"
+    yield ""
+    alone = ", ".join(f"a {kind} {milliseconds:g}" for kind, milliseconds in load["costs"].items())
+    yield f"With one client and no embedder, CPU milliseconds of a request: {alone}."
 
 
 def _systems(sizes: Mapping[str, Any]) -> Iterator[str]:

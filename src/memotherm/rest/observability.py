@@ -27,6 +27,11 @@ from memotherm import Memotherm, __version__
 from memotherm.model.results import Metrics
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header
 
+try:
+    from opentelemetry import propagate, trace
+except ImportError:
+    propagate = trace = None  # type: ignore[assignment]
+
 __all__ = ["JsonFormatter", "RequestLog", "RequestMetrics", "log_to_stderr"]
 
 _log = logging.getLogger("memotherm.rest")
@@ -243,10 +248,8 @@ def _write_log(scope: Scope, request_id: str, route: str, status: int, seconds: 
 
 @contextmanager
 def _span(scope: Scope) -> Iterator[Any]:
-    """Open a span if OpenTelemetry is installed; yield None otherwise."""
-    try:
-        from opentelemetry import propagate, trace
-    except ImportError:
+    """Open a span if OpenTelemetry is installed and sends its spans anywhere; yield None otherwise."""
+    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         yield None
         return
     carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
