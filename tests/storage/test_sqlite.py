@@ -21,7 +21,6 @@ import pytest
 import memotherm
 from memotherm import Memory, Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
-from memotherm.storage import sqlstore
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite import filters
 from memotherm.storage.sqlite.band import Allowed, CodedBand, ExactBand
@@ -30,6 +29,7 @@ from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
 from memotherm.storage.sqlite.postings import Postings
 from memotherm.storage.sqlite.statements import SQL
 from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.sqlstore import base
 from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
 
@@ -609,7 +609,7 @@ def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(
     open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that runs for years meets a new space with every session."""
-    monkeypatch.setattr(sqlstore, "MOST_SCOPES", 10)
+    monkeypatch.setattr(base, "MOST_SCOPES", 10)
     mem = open_mem(tmp_path / "memory.db")
     ids = [mem.scoped(session=f"s{number}").remember(f"otter {number}").id for number in range(30)]
 
