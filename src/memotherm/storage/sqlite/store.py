@@ -205,8 +205,9 @@ class SqliteStore(SqlStore):
 
         It gets what the last snapshot has shown; if its own shows something else, it is repeated.
         """
+        begun = getattr(self._snapshots, "statements", None) is not None or self._assumptions.basis is not None
         # A store in memory shows what is not committed yet.
-        if self.name != MEMORY and getattr(self._snapshots, "statements", None) is None:
+        if not begun and self.name != MEMORY:
             with suppress(Outdated), self._assumptions.relied_on():
                 return read()
         return read()
