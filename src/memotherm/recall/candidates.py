@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from itertools import chain, islice
 
 from memotherm.model import Tier
 from memotherm.recall.values import State
@@ -77,6 +76,7 @@ class FindCandidates:
 
 def _alternate(first: Collection[int], second: Collection[int], size: int) -> list[int]:
     """Return the results of two searches, alternating between them, without repetitions."""
-    both = min(len(first), len(second))
-    pairs = chain.from_iterable(zip(first, second, strict=False))
-    return list(islice(dict.fromkeys(chain(pairs, islice(first, both, None), islice(second, both, None))), size))
+    firsts, seconds, both = list(first), list(second), min(len(first), len(second))
+    merged = [0] * (2 * both)
+    merged[::2], merged[1::2] = firsts[:both], seconds[:both]
+    return list(dict.fromkeys(merged + firsts[both:] + seconds[both:]))[:size]

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from memotherm.errors import StoreError
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.statements import Row
 
@@ -21,8 +22,8 @@ _MOST = 10_000
 _Statement = tuple[Any, ...]
 
 
-class Outdated(Exception):
-    """What was assumed is no longer so."""
+class Outdated(StoreError):
+    """What was assumed is no longer so; the read is repeated."""
 
 
 class _Read(threading.local):

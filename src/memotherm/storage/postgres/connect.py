@@ -244,6 +244,7 @@ class Connections:
             try:
                 # A new connection knows how the tables are, so the settings are chosen after it was made.
                 self._require_finished(lent.connection)
+                lent.start()
                 begin(lent)
             except BaseException as exc:
                 lent.roll_back()

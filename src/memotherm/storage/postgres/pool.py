@@ -25,14 +25,19 @@ _PATIENCE = 60.0
 
 
 class Lent:
-    """A connection in pipeline mode."""
+    """A connection that is used in pipeline mode."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         #: When its last transaction ended.
         self.ended = 0.0
         self._mode = ExitStack()
-        self._pipeline = self._mode.enter_context(connection.pipeline())
+        self._pipeline: psycopg.Pipeline | None = None
+
+    def start(self) -> None:
+        """Enter pipeline mode, unless the connection is in it since its last transaction."""
+        if self._pipeline is None:
+            self._pipeline = self._mode.enter_context(self.connection.pipeline())
 
     def finish(self) -> None:
         """Wait for all results, and leave pipeline mode."""
@@ -53,14 +58,16 @@ class Lent:
     @property
     def settled(self) -> bool:
         """Whether all results were read, and none was an error."""
-        return not self._pipeline.result_queue and self._pipeline.status == PipelineStatus.ON
+        pipeline = self._pipeline
+        return pipeline is not None and not pipeline.result_queue and pipeline.status == PipelineStatus.ON
 
     def send_commit(self) -> None:
         """Send COMMIT; its result is read before the results of the next transaction."""
         self.connection.execute("COMMIT", prepare=False)
         # The driver's own method waits for the result.
         self.connection.pgconn.pipeline_sync()
-        self._pipeline.result_queue.append(None)
+        if self._pipeline is not None:
+            self._pipeline.result_queue.append(None)
         self.ended = time.monotonic()
 
     def abandon(self) -> None:
@@ -96,23 +103,15 @@ class Pool:
         self._idle.open()
 
     def lend(self, timeout: float) -> Lent:
-        """Return a connection in pipeline mode; raise `PoolTimeout` if all are in use."""
+        """Return a connection; raise `PoolTimeout` if all are in use."""
         if not self._permits.acquire(timeout=timeout):
             raise PoolTimeout(f"no connection was free for {timeout} s")
         try:
             with suppress(IndexError):
                 return self._ending.pop()
-            return self._new(timeout)
+            return Lent(self._idle.getconn(timeout=timeout))
         except BaseException:
             self._permits.release()
-            raise
-
-    def _new(self, timeout: float) -> Lent:
-        connection = self._idle.getconn(timeout=timeout)
-        try:
-            return Lent(connection)
-        except BaseException:
-            self._idle.putconn(connection)
             raise
 
     def take_back(self, lent: Lent) -> None:

@@ -229,10 +229,15 @@ CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
 
--- moment: The newest event, how often uses were counted, and whether any memory waits for its vectors.
+-- moment: The newest event, how often uses were counted, whether any memory waits for its vectors, the last space
+-- and adoption, and the serving embedder.
 SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),
-    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention < 3)
+    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention < 3),
+    (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(seq), 0) FROM adoptions),
+    serving.number, serving.dimensions
+FROM (SELECT 1) LEFT JOIN embedders serving
+    ON number = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'embedder')
 
 -- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1

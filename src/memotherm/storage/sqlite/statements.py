@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from memotherm.storage import queries
+from memotherm.storage.sqlite.assumptions import Basis
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.waiting import TimedUse, WaitingUses
 
@@ -78,6 +79,7 @@ class SqliteStatements(Statements):
         self._moment: Moment | None = None
         #: Whether any memory waits for its vectors at that moment.
         self.any_pending = False
+        self.basis: Basis
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -107,8 +109,8 @@ class SqliteStatements(Statements):
     def moment(self) -> Moment:
         """Return what a read transaction sees; it is read once."""
         if self._moment is None:
-            ((seq, counted, pending),) = self.rows("moment")
-            self._moment, self.any_pending = Moment(seq, counted), bool(pending)
+            ((seq, counted, pending, *basis),) = self.rows("moment")
+            self._moment, self.any_pending, self.basis = Moment(seq, counted), bool(pending), Basis(*basis)
         return self._moment
 
     def renew(self) -> Moment:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.log_writer import Logged
 from memotherm.storage.rows import scope_row
+from memotherm.storage.sqlite.assumptions import Assumptions, Outdated
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import Bands, decoded
 from memotherm.storage.sqlite.candidates import CandidateCache
@@ -52,6 +53,7 @@ from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEnt
 
 __all__ = ["SqliteStore"]
 
+Result = TypeVar("Result")
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Strengths = NDArray[np.float64]
@@ -76,6 +78,7 @@ class SqliteStore(SqlStore):
         self._connections.forking = self._log.stop
         #: The statements of the snapshot that the current thread is in.
         self._snapshots = threading.local()
+        self._assumptions = Assumptions()
         try:
             migrate(self._connections)
             self._rebuild_if_outdated(rebuild)
@@ -189,11 +192,35 @@ class SqliteStore(SqlStore):
             if before is None:
                 with self._log.beginning() as statements.waiting:
                     statements.moment()
+                self._shared.saw(statements.basis.adopted)
+                self._assumptions.verify(statements.basis)
             self._snapshots.statements = before or statements
             try:
                 yield self._snapshots.statements.moment().seq
             finally:
                 self._snapshots.statements = before
+
+    def optimistically(self, read: Callable[[], Result]) -> Result:
+        """Return the result of a read that asks for spaces and the serving embedder, and then begins a snapshot.
+
+        It gets what the last snapshot has shown; if its own shows something else, it is repeated.
+        """
+        begun = getattr(self._snapshots, "statements", None) is not None or self._assumptions.basis is not None
+        # A store in memory shows what is not committed yet.
+        if not begun and self.name != MEMORY:
+            with suppress(Outdated), self._assumptions.relied_on():
+                return read()
+        return read()
+
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder that serves searches, or the one with a name; None if there is none."""
+        assumed = None if name is not None else self._assumptions.identity()
+        if assumed is not None:
+            return assumed
+        identity = super().identity(name)
+        if name is None:
+            self._assumptions.keep(identity)
+        return identity
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
@@ -209,7 +236,9 @@ class SqliteStore(SqlStore):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        known = self._visible.get(scope)
+        known, assumed = self._visible.get(scope), self._assumptions.basis
+        if known is not None and assumed is not None and known[0] == assumed.space:
+            return known[1]
         if known is not None:
             last, adopted = self._unlogged_rows("space_last")[0]
             self._shared.saw(adopted)
