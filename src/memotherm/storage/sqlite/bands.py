@@ -38,6 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
+from memotherm.storage.sqlite.strengths import StrengthCache
 from memotherm.storage.sqlite.vector_cache import VectorCache
 from memotherm.storage.values import Filter, Identity, Scores
 
@@ -54,7 +55,9 @@ VectorRow = tuple[int, bytes]
 #: Every event is looked up in all bands, so there are not too many, however small they are.
 _MOST_BANDS = 512
 #: The share of the vectors in memory that those of coded bands take that were compared last: one of this many.
-_COMPARED_SHARE = 8
+_COMPARED_SHARE = 64
+#: The share of these that is for strengths.
+_STRENGTH_SHARE = 4
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -85,7 +88,9 @@ class Bands:
         #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
         #: The vectors of coded bands that were compared last.
-        self._compared = VectorCache(compared_bytes if keep_compared else 0)
+        strength_bytes = compared_bytes // _STRENGTH_SHARE
+        self._compared = VectorCache(compared_bytes - strength_bytes if keep_compared else 0)
+        self._strengths = StrengthCache(strength_bytes if keep_compared else 0)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -187,19 +192,21 @@ class Bands:
             self._identity = identity
             self._clear()
         elif seq > self._seq and self._bands:
-            self._apply_since(connection)
+            self._apply_since(statements)
         self._seq = seq
 
     def _clear(self) -> None:
         self._bands.clear()
         self._compared.clear()
+        self._strengths.clear()
 
-    def _apply_since(self, connection: sqlite3.Connection) -> None:
-        changed = _changed_since(connection, self._seq)
+    def _apply_since(self, statements: SqliteStatements) -> None:
+        connection, changed = statements.connection, statements.changed_since(self._seq)
         if len(changed) > _MOST_CHANGES:
             self._clear()
             return
         self._compared.discard(no << PART_BITS for no in changed)
+        self._strengths.discard(changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -246,8 +253,11 @@ class Bands:
         def read(missing: Sequence[int]) -> tuple[Numbers, Vectors]:
             return self._read(connection, "vectors_of", keys=json.dumps([base + key for key in missing]))
 
-        found, vectors = self._compared.vectors(keys.tolist(), read)
-        return found, products(vectors, query)
+        def compare(missing: Numbers) -> tuple[Numbers, Vectors]:
+            found, vectors = self._compared.vectors(missing.tolist(), read)
+            return found, products(vectors, query)
+
+        return self._strengths.strengths(query, keys, compare)
 
     def _search_band(
         self, statements: SqliteStatements, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
