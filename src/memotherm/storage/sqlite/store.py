@@ -88,7 +88,7 @@ class SqliteStore(SqlStore):
         # A store in memory reads uncommitted data, which must not be cached.
         cached = path != MEMORY
         limits = (settings.exact_band_limit, settings.vector_cache_bytes)
-        self._bands = Bands(store, folder, *limits, self._filters, keep_compared=cached)
+        self._bands = Bands(store, folder, *limits, self._filters, keep_strengths=cached)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         self._postings = Postings(CACHE_SIZE if cached else 0)
