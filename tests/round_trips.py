@@ -27,6 +27,9 @@ class RoundTrips:
             self._server._replace(netloc=f"{user}@127.0.0.1:{port}", query="sslmode=disable&gssencmode=disable")
         )
         self.count = 0
+        #: While this is not set, the answers to a COMMIT that is sent alone are kept back.
+        self.answering = threading.Event()
+        self.answering.set()
 
     @classmethod
     @contextmanager
@@ -42,23 +45,37 @@ class RoundTrips:
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection((str(self._server.hostname), int(self._server.port or 0)))
-                for work, ends in ((self._requests, (client, server)), (_answers, (server, client))):
-                    threading.Thread(target=work, args=ends, daemon=True).start()
+                committing = threading.Event()
+                for work, ends in ((self._requests, (client, server)), (self._answers, (server, client))):
+                    threading.Thread(target=work, args=(*ends, committing), daemon=True).start()
 
-    def _requests(self, client: socket.socket, server: socket.socket) -> None:
-        """Pass on the messages of a client; the first has no type. A Flush after a Sync waits for the same answer."""
+    def _requests(self, client: socket.socket, server: socket.socket, committing: threading.Event) -> None:
+        """Pass on the messages of a client; the first has no type.
+
+        A Flush after a Sync waits for the same answer. A COMMIT that is sent alone is waited for if a Flush follows.
+        """
         with client, server, suppress(OSError), client.makefile("rb") as stream:
-            kind, before = b"", b""
+            kind, waited, statements, text = b"", False, 0, b""
             while length := stream.read(4):
-                if kind in _WAITING and kind and before not in (b"S", b"H"):
-                    self.count += 1
                 body = stream.read(int.from_bytes(length) - 4)
+                if kind and kind in _WAITING:
+                    alone = kind == b"S" and statements == 1 and b"COMMIT\0" in text
+                    self.count += not (waited or alone)
+                    waited, statements, text = not alone, 0, b""
+                    if alone:
+                        committing.set()
+                elif kind == b"P":
+                    text = body
+                elif kind == b"B":
+                    waited, statements = False, statements + 1
+                    committing.clear()
                 server.sendall(kind + length + body)
-                before, kind = kind, stream.read(1)
+                kind = stream.read(1)
 
-
-def _answers(server: socket.socket, client: socket.socket) -> None:
-    with suppress(OSError):
-        while data := server.recv(65536):
-            client.sendall(data)
-        client.shutdown(socket.SHUT_WR)
+    def _answers(self, server: socket.socket, client: socket.socket, committing: threading.Event) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if committing.is_set():
+                    self.answering.wait()
+                client.sendall(data)
+            client.shutdown(socket.SHUT_WR)

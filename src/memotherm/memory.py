@@ -345,15 +345,20 @@ class Memotherm:
             return self._recall_past(question, limit, retentions)
         stale = self._refresh_notes()
         view = self._view.at_and_below() if inside else self._view
-        spaces = view.services.reader.spaces_within(self.scope) if inside else None
-        question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
-        if retentions != (Retention.ACTIVE,):
-            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
-        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        def answer() -> Recall:
+            spaces = view.services.reader.spaces_within(self.scope) if inside else None
+            question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
+            if retentions != (Retention.ACTIVE,):
+                return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+            return view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+
+        recall = view.services.reader.optimistically(answer)
+        if retentions != (Retention.ACTIVE,):
+            return recall
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
@@ -388,10 +393,19 @@ class Memotherm:
             as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
         moment = None if as_of is None else require_moment(as_of)
-        request = self._view.context_request(
-            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
-        )
-        return self._services.assembler.context(request) if moment is None else self._context_past(request)
+
+        def requested() -> Request:
+            return self._view.context_request(
+                query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
+            )
+
+        def assembled() -> Context:
+            request = requested()
+            return self._services.assembler.context(request)
+
+        if moment is not None:
+            return self._context_past(requested())
+        return self._services.store.optimistically(assembled)
 
     def _context_past(self, request: Request) -> Context:
         """Return the context of an earlier state."""

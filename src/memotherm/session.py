@@ -101,14 +101,17 @@ class Session(Generic[M]):
         Pinned memories of the scope come first and do not count towards the limit.
         """
         _require_whole("limit", limit)
-        question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
-        question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+        def answer() -> Recall:
+            question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
+            question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
+            return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+
+        recall = self._services.reader.optimistically(answer)
         return recall if recall.hits else replace(recall, hint=self._hint())
 
     def status(self) -> SessionStatus:

@@ -26,7 +26,7 @@ from memotherm.storage.values import Cause, Filter, Scores
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
 from tests.citus.plans import captured
-from tests.helpers import python, together
+from tests.helpers import contents, python, together
 from tests.postgres import Cluster, admin_of, database, empty_database
 from tests.round_trips import RoundTrips
 
@@ -36,6 +36,7 @@ _COMMON = {"meta", "embedders"}
 _OPERATOR = {"key_values", "leases"}
 #: What every tenant reads and only the operator writes.
 _PUBLISHED = {"adoptions"}
+_PATIENCE = 60
 
 
 @pytest.fixture
@@ -192,26 +193,69 @@ def test_a_recall_reads_nothing_twice(url: str) -> None:
     assert len({*statements}) == len(statements)
 
 
-def test_statements_are_sent_together(url: str) -> None:
-    """A recall waits for its spaces, the embedder, the searches, the candidates and the end, and nothing for a row."""
-    with (
-        RoundTrips.counted(url) as proxy,
-        memotherm.open(proxy.url, embedder=HashEmbedder(), settings=Settings(recall_log="off")) as mem,
-    ):
-        acme = mem.scoped(tenant="acme")
-        acme.remember("never swim alone", priority="pinned")
+@pytest.fixture
+def proxy(url: str) -> Iterator[RoundTrips]:
+    """A proxy that counts how often a client waits for the server."""
+    with RoundTrips.counted(url) as found:
+        yield found
 
-        def waits(call: Callable[[], object]) -> int:
-            before = proxy.count
-            call()
-            return proxy.count - before
 
-        for count in (2, 40):
-            contents = [{"content": f"otter {number} of {count}"} for number in range(count)]
-            assert waits(partial(acme.remember_many, contents)) <= 7
-        acme.recall("which otter?", track=False)
-        assert waits(lambda: acme.recall("which otter?", track=False)) == 5
-        assert waits(lambda: acme.recall("which other otter?", limit=30, track=False)) == 5
+@pytest.fixture
+def acme(proxy: RoundTrips) -> Iterator[Memotherm]:
+    """The memory of a tenant behind the proxy."""
+    with memotherm.open(proxy.url, embedder=HashEmbedder(), settings=Settings(recall_log="off")) as mem:
+        yield mem.scoped(tenant="acme")
+
+
+def waits(proxy: RoundTrips, call: Callable[[], object]) -> int:
+    """Return how often a call waits for the server."""
+    before = proxy.count
+    call()
+    return proxy.count - before
+
+
+def test_statements_are_sent_together(proxy: RoundTrips, acme: Memotherm) -> None:
+    """A recall waits for the searches and for the candidates, a context for the hot memories too, nothing for a row."""
+    acme.remember("never swim alone", priority="pinned")
+    for count in (2, 40):
+        stored = [{"content": f"otter {number} of {count}"} for number in range(count)]
+        assert waits(proxy, partial(acme.remember_many, stored)) <= 7
+    for search in (acme.recall, acme.context):
+        search("which otter?", track=False)
+    assert waits(proxy, lambda: acme.recall("which otter?", track=False)) == 2
+    assert waits(proxy, lambda: acme.recall("which other otter?", limit=30, track=False)) == 2
+    assert waits(proxy, lambda: acme.context("which otter?", track=False)) == 3
+
+
+def test_a_recall_is_repeated_if_what_it_assumed_has_changed(proxy: RoundTrips, acme: Memotherm, url: str) -> None:
+    """Another process adds a space, or lets another embedder serve; the next recall knows it."""
+    acme.remember("an otter of the river")
+    assert contents(acme.recall("otter", track=False)) == ["an otter of the river"]
+
+    with memotherm.open(url, embedder=HashEmbedder(), settings=Settings()) as other:
+        other.remember("an otter for every tenant")
+    found = acme.recall("otter", track=False)
+
+    assert {*contents(found)} == {"an otter of the river", "an otter for every tenant"}
+    assert waits(proxy, lambda: acme.recall("otter", track=False)) == 2
+
+    with memotherm.open(url, embedder=HashEmbedder(48), settings=Settings()) as other:
+        other.reembed()
+    assert "hash-48-0" in str(acme.recall("otter", track=False).degraded)
+
+
+def test_a_recall_does_not_wait_for_its_commit(proxy: RoundTrips, acme: Memotherm) -> None:
+    """It returns before the server has answered the commit; the next one reads that answer with its own."""
+    acme.remember("an otter of the river")
+    acme.recall("otter", track=False)
+    proxy.answering.clear()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            found = pool.submit(acme.recall, "otter", track=False).result(_PATIENCE)
+        finally:
+            proxy.answering.set()
+
+    assert contents(found) == contents(acme.recall("otter", track=False)) == ["an otter of the river"]
 
 
 def test_many_memories_are_stored_at_once(url: str) -> None:

@@ -77,7 +77,7 @@ class GatherEvidence:
         return Evidence(
             nos=candidates.no,
             cosines=cosines,
-            closeness=state.query.calibration.relevance(cosines),
+            calibration=state.query.calibration,
             text_scores=state.text_scores,
             priorities=candidates.priority,
             tiers=candidates.tier,

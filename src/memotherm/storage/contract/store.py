@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from memotherm.model import Scope
 from memotherm.storage.contract.index import IndexStore
@@ -21,6 +21,8 @@ from memotherm.storage.contract.vectors import VectorStore, VectorTransaction
 from memotherm.storage.values import Search
 
 __all__ = ["Claim", "Store", "Transaction", "TransactionalStore"]
+
+Result = TypeVar("Result")
 
 
 class Transaction(
@@ -44,6 +46,13 @@ class TransactionalStore(Protocol):
         The value is the number of the last event that they see, if the store knows it without another statement.
         A store may do less; it never shows a part of a transaction. Nothing may be written inside.
         A store on another machine reads at once what `search` says will be read first.
+        """
+
+    def optimistically(self, read: Callable[[], Result]) -> Result:
+        """Return the result of a read that asks for `spaces` and `identity` and then begins a snapshot.
+
+        A store on another machine may answer these two with what they were last, verify that in the snapshot, and
+        repeat the read if they have changed. So it changes nothing before the snapshot has begun.
         """
 
     def write(self, *, made_by: int | None = None) -> AbstractContextManager[Transaction]:

@@ -28,6 +28,9 @@ class VectorStore(Protocol):
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
 
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+
     def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
         """Return those of some digests for which `cached_vectors` may return vectors."""
 

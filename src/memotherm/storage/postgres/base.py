@@ -6,12 +6,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Self
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Self, TypeVar
 
 from memotherm.errors import StoreBusy
 from memotherm.model import Tier
 from memotherm.settings import Settings
+from memotherm.storage.postgres.assumptions import ASSUMED, Assumptions, Outdated
 from memotherm.storage.postgres.connect import Connection, Connections, wait_for_begin
 from memotherm.storage.postgres.distribute import require_coordinator
 from memotherm.storage.postgres.errors import mapped
@@ -30,7 +31,11 @@ __all__ = ["PostgresBase"]
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: The cost of comparing a vector on the server, relative to one in this process.
 _READING = 4
+#: How often a read is repeated before it assumes nothing.
+_REPETITIONS = 3
 _log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class _Sharing:
@@ -54,6 +59,8 @@ class PostgresBase(SqlStore):
         self._snapshots = threading.local()
         #: Whether spaces had so few memories in some tiers, when that was last read, that all vectors are compared.
         self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
+        #: What recalls take as known before their snapshot begins.
+        self._assumptions = Assumptions()
         #: Uses that were recorded on a cluster, and may be of memories without a tenant.
         self._uncounted: deque[LaterUse] = deque()
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {})
@@ -109,11 +116,16 @@ class PostgresBase(SqlStore):
 
         def start(connection: Connection, begin: Callable[[], None]) -> None:
             statements = self._statements(connection)
+
+            def begin_verified() -> None:
+                begin()
+                self._assumptions.expect(self._part, statements)
+
             with self._log.beginning() as waiting:
                 if search is None:
-                    wait_for_begin(connection, begin)
+                    wait_for_begin(connection, begin_verified)
                 else:
-                    begin()
+                    begin_verified()
                     if self._source is not None:
                         statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
@@ -123,7 +135,27 @@ class PostgresBase(SqlStore):
             begun[:] = [statements]
 
         with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
-            yield begun[0]
+            if self._assumptions.verify(self._part, begun[0]):
+                yield begun[0]
+                return
+        raise Outdated
+
+    def optimistically(self, read: Callable[[], Result]) -> Result:
+        """Return the result of a read that asks for spaces and the serving embedder, and then begins a snapshot.
+
+        It gets what these were last; if its snapshot shows that they have changed, it is repeated.
+        """
+        if self._assumptions.active:
+            return read()
+        for _ in range(_REPETITIONS):
+            with suppress(Outdated), self._assumptions.noted():
+                return read()
+        return read()
+
+    @property
+    def _part(self) -> tuple[str | None, bool]:
+        """What this view of the store reads: whose rows, and whether on a replica."""
+        return self.tenant, self._source is not None
 
     def _compares_all(self, search: Search) -> bool | None:
         """Return whether a search compares all vectors, as far as is known before it begins."""
@@ -169,7 +201,14 @@ class PostgresBase(SqlStore):
     def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
         if self._joined is not None:
             return super()._unlogged_rows(name, **values)
-        return self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
+        # On a cluster, the spaces tell which statements are used.
+        kept = name in ASSUMED and not self._connections.distributed
+        if kept and (assumed := self._assumptions.assumed(self._part, name, values)) is not None:
+            return assumed
+        rows = self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
+        if kept:
+            self._assumptions.keep(self._part, name, values, rows)
+        return rows
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         if self._joined is not None:

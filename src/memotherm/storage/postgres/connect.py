@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,7 +13,7 @@ from pgvector.psycopg.vector import register_vector_info
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types import TypeInfo
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import PoolTimeout
 
 from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.model.process import OwnProcess
@@ -23,13 +21,13 @@ from memotherm.settings import Settings
 from memotherm.storage.deferral import Deferral
 from memotherm.storage.postgres.errors import mapped, without_secrets
 from memotherm.storage.postgres.lists import FastListDumper
+from memotherm.storage.postgres.pool import Connection, Lent, Pool
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
 from memotherm.storage.statements import Row
 
 __all__ = ["Connection", "Connections", "Start", "wait_for_begin"]
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 #: Called with a connection and what sends BEGIN; sends the first statements as well, and waits for their results.
 Start = Callable[[Connection, Callable[[], None]], object]
 
@@ -88,15 +86,7 @@ class Connections:
         #: Transactions that are not committed yet, because more is to be stored with them.
         self.deferral: Deferral[Connection] = Deferral()
         self._size = settings.postgres_pool_size
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            kwargs=self._arguments,
-            min_size=0,
-            max_size=self._size,
-            configure=self._configure,
-            open=False,
-            name="memotherm",
-            num_workers=1,
-        )
+        self._pool = Pool(self._arguments, self._size, self._configure)
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
@@ -156,12 +146,13 @@ class Connections:
             return
         self.deferral.commit()
 
-        def begin(connection: Connection) -> None:
+        def begin(lent: Lent) -> None:
+            connection = lent.connection
             local = self._local(tenant, patient=patient, durable=durable, wide=wide)
             start(connection, lambda: self._send_begin(connection, mode, local))
 
         with ExitStack() as stack:
-            connection = stack.enter_context(self._transaction(begin))
+            connection = stack.enter_context(self._transaction(begin, reads="READ ONLY" in mode))
             yield connection
             if durable and not mode:
                 self.deferral.keep(stack, connection)
@@ -172,15 +163,14 @@ class Connections:
         self.deferral.commit()
         rows: list[Row] = []
 
-        def begin(connection: Connection) -> None:
-            self._send_begin(connection, "READ ONLY", self._local(tenant))
-            cursor = send(connection)
-            connection.execute("COMMIT")
-            pipeline.close()
+        def begin(lent: Lent) -> None:
+            self._send_begin(lent.connection, "READ ONLY", self._local(tenant))
+            cursor = send(lent.connection)
+            lent.send_commit()
             rows[:] = cursor.fetchall()
 
-        with mapped(self.name), ExitStack() as pipeline:
-            self._pool.putconn(self._begun(begin, pipeline))
+        with mapped(self.name):
+            self._pool.take_back_ending(self._begun(begin))
         return rows
 
     def _local(
@@ -212,29 +202,27 @@ class Connections:
             connection.execute(_settings(tuple(local)), list(local.values()))
 
     @contextmanager
-    def _transaction(self, begin: Callable[[Connection], None]) -> Iterator[Connection]:
-        with mapped(self.name), ExitStack() as pipeline:
-            connection = self._begun(begin, pipeline)
+    def _transaction(self, begin: Callable[[Lent], None], *, reads: bool) -> Iterator[Connection]:
+        """Run a transaction; the end of one that only `reads` is not waited for."""
+        with mapped(self.name):
+            lent = self._begun(begin)
             try:
-                yield connection
+                yield lent.connection
                 self._process.require()
-                connection.execute("COMMIT")
-                pipeline.close()
+                if reads and lent.settled:
+                    lent.send_commit()
+                    take_back = self._pool.take_back_ending
+                else:
+                    lent.commit()
+                    take_back = self._pool.take_back
             except BaseException:
                 if self._process.current:
-                    self._roll_back(connection, pipeline)
-                raise
-            finally:
-                if self._process.current:
-                    self._pool.putconn(connection)
+                    lent.roll_back()
+                    self._pool.take_back(lent)
                 else:
-                    _abandon(connection)
-
-    def _roll_back(self, connection: Connection, pipeline: ExitStack) -> None:
-        with suppress(psycopg.Error):
-            pipeline.close()
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
+                    lent.abandon()
+                raise
+            take_back(lent)
 
     def _find_out(self, connection: Connection) -> None:
         (self.distributed, self.unfinished), *_ = connection.execute(statement("distribution")).fetchall()
@@ -248,33 +236,32 @@ class Connections:
                 "interrupted, run it again, which goes on with it"
             )
 
-    def _begun(self, begin: Callable[[Connection], None], pipeline: ExitStack) -> Connection:
+    def _begun(self, begin: Callable[[Lent], None]) -> Lent:
         """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
         left = self._size + 1
         while True:
-            connection = self._lent()
+            lent = self._lent()
             try:
                 # A new connection knows how the tables are, so the settings are chosen after it was made.
-                self._require_finished(connection)
-                pipeline.enter_context(connection.pipeline())
-                begin(connection)
+                self._require_finished(lent.connection)
+                begin(lent)
             except BaseException as exc:
-                self._roll_back(connection, pipeline)
-                broken = connection.broken
-                self._pool.putconn(connection)
+                lent.roll_back()
+                broken = lent.connection.broken
+                self._pool.take_back(lent)
                 left -= 1
                 if not isinstance(exc, psycopg.Error) or not broken or not left:
                     raise
             else:
-                return connection
+                return lent
 
-    def _lent(self) -> Connection:
+    def _lent(self) -> Lent:
         """Wait for a connection up to busy_timeout_ms; fail early if the server cannot be reached."""
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         while True:
             left = deadline - time.monotonic()
             try:
-                return self._pool.getconn(timeout=max(0.001, min(_PATIENCE, left)))
+                return self._pool.lend(timeout=max(0.001, min(_PATIENCE, left)))
             except PoolTimeout:
                 psycopg.connect(**self._arguments).close()
                 if left <= 0:
@@ -284,12 +271,6 @@ class Connections:
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if self._process.current:
             self._pool.close()
-
-
-def _abandon(connection: Connection) -> None:
-    """Let nothing more reach the server from this forked process: the connection is its parent's."""
-    with Path(os.devnull).open("r+b") as nowhere:
-        os.dup2(nowhere.fileno(), connection.fileno())
 
 
 @cache

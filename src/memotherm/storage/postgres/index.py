@@ -31,10 +31,13 @@ class PostgresIndex(PostgresBase):
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
-        records = super().pinned(spaces, now)
-        if (recall := self._recall) is not None:
-            recall.pinned.update(record.no for record in records)
-        return records
+        recall = self._recall
+        if recall is None:
+            return super().pinned(spaces, now)
+        asked = (tuple(spaces), now)
+        if asked not in recall.pinned_records:
+            recall.pinned_records[asked] = super().pinned(spaces, now)
+        return recall.pinned_records[asked]
 
     def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
         """Return those of some memories that scope, tiers, retention and filter let through."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from memotherm.storage.postgres.text import queries
 from memotherm.storage.postgres.vectors import VectorSearch, nearest, strengths
 from memotherm.storage.selecting import compiled_filter
 from memotherm.storage.statements import Row
-from memotherm.storage.values import Filter, Identity, Search
+from memotherm.storage.values import Filter, Identity, Record, Search
 
 __all__ = ["CANDIDATE_FIELDS", "RecallRows", "TextSearch", "bands", "by_vector", "by_words", "expect"]
 
@@ -41,8 +42,8 @@ class RecallRows:
 
     def __init__(self, search: Search) -> None:
         self.search = search
-        #: The pinned memories, which are candidates as well.
-        self.pinned: set[int] = set()
+        #: The pinned memories, which are candidates as well, by spaces and moment.
+        self.pinned_records: dict[tuple[tuple[int, ...], datetime], list[Record]] = {}
         #: How near the memories are whose vectors were compared; NaN for those without vectors.
         self.strengths: dict[int, float] = {}
         self._candidates: dict[int, Row] = {}
@@ -53,7 +54,8 @@ class RecallRows:
 
         One message also asks for the pinned memories, and how near those are that the search by vector has not found.
         """
-        new = [no for no in dict.fromkeys((*nos, *self.pinned)) if no not in self._asked]
+        pinned = (record.no for records in self.pinned_records.values() for record in records)
+        new = [no for no in dict.fromkeys((*nos, *pinned)) if no not in self._asked]
         if new:
             self._asked.update(new)
             values = {"nos": new, "now": to_micros(self.search.where.now)}

@@ -23,7 +23,7 @@ from memotherm.storage.postgres.tenants import PostgresTenants
 from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.usage import PostgresUsage
-from memotherm.storage.postgres.vectors import index_live, largest, of_memory, sampled, unindexed
+from memotherm.storage.postgres.vectors import index_live, largest, of_memories, of_memory, sampled, unindexed
 from memotherm.storage.rows import event_of
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
@@ -115,6 +115,12 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
             no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
             identity = None if no is None else identity_of(statements)
             return None if identity is None else of_memory(statements, identity, no)
+
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            return {} if identity is None else of_memories(statements, identity, nos)
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
         """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""

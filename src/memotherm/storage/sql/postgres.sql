@@ -253,6 +253,9 @@ SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number
 -- vectors_of: The vectors of a memory.
 SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
 
+-- vectors_of_memories: The vectors of some memories.
+SELECT no, vector FROM vectors WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
+
 -- vectors_sample: Some vectors of an embedder, spread over the store.
 SELECT vector FROM vectors TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
 WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit

@@ -81,7 +81,7 @@ class Bands:
         self._folder = folder
         strength_bytes = most_bytes // _STRENGTH_SHARE
         self._most_bytes = most_bytes - strength_bytes
-        self._exact_limit = exact_limit if coding_available() else 1 << 62
+        self._exact_limit = exact_limit
         #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
         #: The strengths of the vectors of coded bands.
@@ -291,7 +291,7 @@ class Bands:
                 coded.extend(keys, vectors)
                 continue
             exact.add(keys, vectors)
-            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE:
+            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE and coding_available():
                 coded = CodedBand.of(exact.keys, exact.vectors)
                 exact = ExactBand(self._dimensions)
         if coded is None:

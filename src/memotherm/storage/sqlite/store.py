@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
@@ -29,7 +30,7 @@ from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.filters import BandKey, Filters
-from memotherm.storage.sqlite.keys import vector_base, vector_range
+from memotherm.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.matches import best_matches, contained
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings
@@ -399,6 +400,18 @@ class SqliteStore(SqlStore):
                 return None
             rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            if identity is None:
+                return {}
+            rows = statements.rows("vectors_of_memories", nos=list(nos), base=vector_base(identity.number))
+        blobs: dict[int, list[bytes]] = defaultdict(list)
+        for key, blob in sorted(rows):
+            blobs[key >> PART_BITS & MEMORY_MASK].append(blob)
+        return {no: decoded(parts, identity.dimensions) for no, parts in blobs.items()}
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
         """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""

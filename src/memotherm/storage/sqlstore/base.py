@@ -21,6 +21,7 @@ from memotherm.storage.values import Record
 __all__ = ["MOST_SCOPES", "SqlBase", "SqlClaim"]
 
 PartStore = TypeVar("PartStore", bound="SqlBase")
+Result = TypeVar("Result")
 
 _MICROS_PER_DAY = 86_400_000_000
 #: How many scopes are cached, and how many spaces whose scope is.
@@ -98,6 +99,10 @@ class SqlBase(ABC):
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
         return view
+
+    def optimistically(self, read: Callable[[], Result]) -> Result:
+        """Return the result of a read that asks for spaces and the serving embedder, and then begins a snapshot."""
+        return read()
 
     @abstractmethod
     def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[Statements]:

@@ -51,6 +51,20 @@ class SearchContract(Contract):
         assert self.matches(scope=_ANN) == {wide.no, ann.no}
         assert self.matches(scope=_BOB) == {wide.no, bob.no}
 
+    def test_an_optimistic_read_sees_the_current_spaces(self) -> None:
+        """Among them are those that were added since they were last asked for."""
+        scope = Scope(project="river")
+        self.stored("an otter")
+        before = self.seen(scope)
+        record = self.stored("an otter of the river", scope)
+
+        def read() -> tuple[int, ...]:
+            spaces = self.store.spaces(scope)
+            with self.store.snapshot():
+                return spaces
+
+        assert {*self.store.optimistically(read)} == {*before, record.space}
+
     def test_a_search_stays_in_its_tiers(self) -> None:
         """Every set of tiers finds exactly the memories in them."""
         records = {tier: self.otter(tier.rank, tier=tier) for tier in Tier}
