@@ -49,7 +49,7 @@ _MODELS = (
 #: slashes and more of them.
 _BREAK_AT_LINES = frozenset({"o200k_base", "cl100k_base", "gpt-oss", "llama3"})
 #: The size of the cache of counts, and the most characters of a cached text.
-_CACHE_SIZE = 8192
+_CACHE_SIZE = 16384
 _LONGEST_CACHED = 1000
 #: A word that no vocabulary has: its pieces are merged, by tables that are made with the first such word.
 _RARE = "qzxjvwkq"
