@@ -63,9 +63,9 @@ class RankingSettings:
         "were not searched for long leave first.",
     )
     candidate_cache_bytes: int = setting(
-        48 << 20,
-        "How many bytes the memories take that SQLite keeps in memory: two thirds for the fields that ranking uses, "
-        "a third for whole memories; those that were not used for long leave first.",
+        12 << 20,
+        "How many bytes the memories take that SQLite keeps in memory: half of them for the fields that ranking "
+        "uses, half for whole memories; those that were not used for long leave first.",
     )
     hit_threshold: float = setting(
         0.35, "The metrics count a recall as a hit if its best relevance is at least this.", high=1, project=True

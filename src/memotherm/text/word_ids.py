@@ -9,6 +9,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+import numpy as np
+
 from memotherm.text.words import is_fragment
 
 __all__ = ["ID_BYTES", "decoded_ids", "fragment_ids", "joined_word_ids", "word_id", "word_ids"]
@@ -29,7 +31,8 @@ def word_ids(words: str) -> bytes:
 def joined_word_ids(texts: Sequence[str]) -> tuple[bytes, list[int]]:
     """Return the numbers of the words of several texts, one text after the other, and how many each of them has."""
     split = list(map(str.split, texts))
-    return _encoded(map(word_id, chain.from_iterable(split))), list(map(len, split))
+    # Twice as fast as an `array`.
+    return np.fromiter(map(word_id, chain.from_iterable(split)), np.int64).tobytes(), list(map(len, split))
 
 
 def fragment_ids(words: str) -> bytes:

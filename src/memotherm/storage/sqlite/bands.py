@@ -38,7 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
-from memotherm.storage.sqlite.vector_cache import VectorCache
+from memotherm.storage.sqlite.strengths import StrengthCache
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["Bands", "decoded"]
@@ -53,8 +53,8 @@ VectorRow = tuple[int, bytes]
 
 #: Every event is looked up in all bands, so there are not too many, however small they are.
 _MOST_BANDS = 512
-#: The share of the vectors in memory that those of coded bands take that were compared last: one of this many.
-_COMPARED_SHARE = 8
+#: The share of the bytes for vectors that the strengths of the last queries may take: one of this many.
+_STRENGTH_SHARE = 128
 #: How many times as many of the nearest memories as are wanted are filtered first, and then, before the whole band is.
 _FILTERED_FIRST = (3, 8)
 _BATCH = 20_000
@@ -75,17 +75,17 @@ class Bands:
         most_bytes: int,
         filters: Filters,
         *,
-        keep_compared: bool = True,
+        keep_strengths: bool = True,
     ) -> None:
         self._store = store
         self._folder = folder
-        compared_bytes = most_bytes // _COMPARED_SHARE
-        self._most_bytes = most_bytes - compared_bytes
+        strength_bytes = most_bytes // _STRENGTH_SHARE
+        self._most_bytes = most_bytes - strength_bytes
         self._exact_limit = exact_limit
         #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
-        #: The vectors of coded bands that were compared last.
-        self._compared = VectorCache(compared_bytes if keep_compared else 0)
+        #: The strengths of the vectors of coded bands.
+        self._strengths = StrengthCache(strength_bytes if keep_strengths else 0)
         self._filters = filters
         self._identity: Identity | None = None
         self._seq = 0
@@ -187,19 +187,19 @@ class Bands:
             self._identity = identity
             self._clear()
         elif seq > self._seq and self._bands:
-            self._apply_since(connection)
+            self._apply_since(statements)
         self._seq = seq
 
     def _clear(self) -> None:
         self._bands.clear()
-        self._compared.clear()
+        self._strengths.clear()
 
-    def _apply_since(self, connection: sqlite3.Connection) -> None:
-        changed = _changed_since(connection, self._seq)
+    def _apply_since(self, statements: SqliteStatements) -> None:
+        connection, changed = statements.connection, statements.changed_since(self._seq)
         if len(changed) > _MOST_CHANGES:
             self._clear()
             return
-        self._compared.discard(no << PART_BITS for no in changed)
+        self._strengths.discard(changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -241,13 +241,11 @@ class Bands:
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         """Return the exact strengths of those keys that have vectors."""
 
-        base = self._base
+        def compare(missing: Numbers) -> tuple[Numbers, Vectors]:
+            found, vectors = self._read(connection, "vectors_of", keys=json.dumps((missing + self._base).tolist()))
+            return found, products(vectors, query)
 
-        def read(missing: Sequence[int]) -> tuple[Numbers, Vectors]:
-            return self._read(connection, "vectors_of", keys=json.dumps([base + key for key in missing]))
-
-        found, vectors = self._compared.vectors(keys.tolist(), read)
-        return found, products(vectors, query)
+        return self._strengths.strengths(query, keys, compare)
 
     def _search_band(
         self, statements: SqliteStatements, key: BandKey, band: Band, query: Vectors, wanted: int, where: Filter
@@ -369,8 +367,8 @@ class Bands:
         return self._decoded(connection.execute(SQL[name], values).fetchall())
 
     def _decoded(self, rows: Sequence[VectorRow]) -> tuple[Numbers, Vectors]:
-        keys = np.fromiter((key for key, _ in rows), np.int64, len(rows)) - self._base
-        return keys, decoded([blob for _, blob in rows], self._dimensions)
+        keys, blobs = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(keys, np.int64) - self._base, decoded(blobs, self._dimensions)
 
 
 def decoded(blobs: Sequence[bytes], dimensions: int) -> Vectors:

@@ -25,6 +25,8 @@ Numbers = NDArray[np.int64]
 
 #: How many events identify a state. Two histories differ in the id of a new memory, or in the time of a change.
 _EVENTS = 256
+#: How many bytes of a file are read at once. After a large block was freed, the C library keeps more of what is free.
+_PART = 64 << 10
 
 
 class BandCache(NamedTuple):
@@ -59,7 +61,7 @@ def write_cache(codes: Path, band: CodedBand, seq: int, made_from: str) -> None:
     codes.chmod(0o600)
     create_file(codes.with_suffix(".npz"))
     with codes.with_suffix(".npz").open("wb") as handle:
-        checksum = np.int64(zlib.crc32(codes.read_bytes()))
+        checksum = np.int64(_checksum(codes))
         np.savez(handle, seq=np.int64(seq), origin=np.array(made_from), keys=keys, checksum=checksum)
 
 
@@ -69,6 +71,15 @@ def read_cache(file: Path) -> BandCache:
     with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
         seq, checksum = int(saved["seq"]), int(saved["checksum"])
         cache = BandCache(seq, str(saved["origin"]), saved["keys"].astype(np.int64), checksum)
-    if zlib.crc32(file.with_suffix(".tvim").read_bytes()) != cache.checksum:
+    if _checksum(file.with_suffix(".tvim")) != cache.checksum:
         raise ValueError("the codes have changed since they were written")
     return cache
+
+
+def _checksum(file: Path) -> int:
+    """Return the checksum of a file, which is never in memory as a whole."""
+    checksum = 0
+    with file.open("rb") as handle:
+        while part := handle.read(_PART):
+            checksum = zlib.crc32(part, checksum)
+    return checksum

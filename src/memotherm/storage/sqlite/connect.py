@@ -34,7 +34,9 @@ __all__ = ["Connections", "mapped", "require_unused"]
 
 #: To how many bytes the log shrinks after a reader of an old state has let it grow; twice what SQLite keeps in use.
 _LOG_BYTES = 16 << 20
-_CACHE_KIB = 4096
+#: The page cache of the writer and of each reader. Readers keep what they use in caches of their own.
+_WRITER_CACHE_KIB = 16_384
+_READER_CACHE_KIB = 4096
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
 _abandoned: list[sqlite3.Connection] = []
 #: The files of those connections (device and inode), which this process cannot open safely.
@@ -206,6 +208,7 @@ class Connections:
     def _connect_writer(self) -> sqlite3.Connection:
         before = identity_of(self.path)
         writer = self._connect_first()
+        writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
             self._file, self._log = identity_of(self.path), identity_of(f"{self.path}-wal")
@@ -250,7 +253,7 @@ class Connections:
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
 
     def _enter_wal(self, connection: sqlite3.Connection) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.storage.sqlite.keys import text_key, text_ranges
-from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.sqlite.statements import SQL, SqliteStatements
 from memotherm.storage.sqlite.textindex import match_expression
 from memotherm.text.words import is_fragment
 
@@ -30,7 +30,7 @@ __all__ = ["CACHE_SIZE", "Postings"]
 Numbers = NDArray[np.int64]
 
 #: The largest cache, in numbers of memories of 8 bytes each.
-CACHE_SIZE = 2_000_000
+CACHE_SIZE = 600_000
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
 _ENTRY_SIZE = 64
 #: How many changed memories the lists may differ by, and how many words these may have in all; with more of them, all
@@ -89,19 +89,17 @@ class Postings:
         """Return the number of cached lists and facts."""
         return len(self._lists) + len(self._facts)
 
-    def fact(
-        self, connection: sqlite3.Connection, seq: int, key: tuple[object, ...], read: Callable[[], int | None]
-    ) -> int | None:
+    def fact(self, statements: SqliteStatements, key: tuple[object, ...], read: Callable[[], int | None]) -> int | None:
         """Return a number that changes only with an event; `read` reads it from the store.
 
         Args:
-            connection: A connection inside a read transaction.
-            seq: The newest event in that transaction.
+            statements: Those of a read transaction.
             key: What the number is about.
             read: Reads it in that transaction.
         """
+        seq = statements.moment().seq
         with self._lock:
-            self._catch_up(connection, seq)
+            self._catch_up(statements, seq)
             if seq == self._seq and key in self._facts:
                 return self._facts[key]
         value = read()
@@ -112,25 +110,22 @@ class Postings:
                     self._facts.popitem(last=False)
         return value
 
-    def of(
-        self, connection: sqlite3.Connection, seq: int, spaces: Sequence[int], tiers: Sequence[Tier], word: str
-    ) -> Numbers:
+    def of(self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], word: str) -> Numbers:
         """Return the numbers of the memories in some spaces and tiers that have a word, in order.
 
         Args:
-            connection: A connection inside a read transaction.
-            seq: The newest event in that transaction.
+            statements: Those of a read transaction.
             spaces: The spaces to search.
             tiers: The tiers to search.
             word: The word as the index stores it.
         """
-        key = (tuple(spaces), tuple(tiers), word)
+        key, seq = (tuple(spaces), tuple(tiers), word), statements.moment().seq
         with self._lock:
-            self._catch_up(connection, seq)
+            self._catch_up(statements, seq)
             # Another thread may have seen more than this transaction.
             if seq == self._seq and key in self._lists:
                 return self._corrected(key)
-        numbers = _read(connection, spaces, tiers, word)
+        numbers = _read(statements.connection, spaces, tiers, word)
         with self._lock:
             if seq == self._seq:
                 self._keep(key, numbers)
@@ -160,14 +155,12 @@ class Postings:
         while self._size > self._capacity:
             self._size -= len(self._lists.popitem(last=False)[1].numbers) + _ENTRY_SIZE
 
-    def _catch_up(self, connection: sqlite3.Connection, seq: int) -> None:
+    def _catch_up(self, statements: SqliteStatements, seq: int) -> None:
         """Read what was changed up to an event."""
         if seq <= self._seq:
             return
-        nos: list[int] = []
-        if self._lists:
-            nos = [no for (no,) in connection.execute(SQL["events_changed_since"], {"seq": self._seq})]
-        if len(nos) + len(self._changed) > _MOST_CHANGES or not self._add_changed(connection, nos, seq):
+        nos = statements.changed_since(self._seq) if self._lists else []
+        if len(nos) + len(self._changed) > _MOST_CHANGES or not self._add_changed(statements.connection, nos, seq):
             self._lists.clear()
             self._changed.clear()
             self._size = self._changed_words = 0

@@ -77,6 +77,8 @@ class SqliteStatements(Statements):
         #: The memories whose running relevance was written on it.
         self.averaged: set[int] = set()
         self._moment: Moment | None = None
+        #: The memories that were changed since some events, up to that moment.
+        self._changed: dict[int, list[int]] = {}
         #: Whether any memory waits for its vectors at that moment.
         self.any_pending = False
         self.basis: Basis
@@ -113,11 +115,19 @@ class SqliteStatements(Statements):
             self._moment, self.any_pending, self.basis = Moment(seq, counted), bool(pending), Basis(*basis)
         return self._moment
 
+    def changed_since(self, seq: int) -> list[int]:
+        """Return the memories that were changed after an event, as a read transaction sees them; they are read once."""
+        changed = self._changed.get(seq)
+        if changed is None:
+            changed = self._changed[seq] = [no for (no,) in self.rows("events_changed_since", seq=seq)]
+        return changed
+
     def renew(self) -> Moment:
         """Begin the read transaction again, and return what it sees now."""
         self.connection.execute("COMMIT")
         self.connection.execute("BEGIN")
         self._moment = None
+        self._changed.clear()
         return self.moment()
 
     def note_uses(self, uses: Sequence[TimedUse]) -> None:

@@ -61,7 +61,7 @@ Strengths = NDArray[np.float64]
 #: The share of all memories from which on a listing reads the table in its own order.
 _LARGE_SHARE = 0.1
 #: One part in so many of `candidate_cache_bytes` is for whole memories.
-_PART_OF_RECORDS = 3
+_PART_OF_RECORDS = 2
 
 
 class SqliteStore(SqlStore):
@@ -92,7 +92,7 @@ class SqliteStore(SqlStore):
         # A store in memory reads uncommitted data, which must not be cached.
         cached = path != MEMORY
         limits = (settings.exact_band_limit, settings.vector_cache_bytes)
-        self._bands = Bands(store, folder, *limits, self._filters, keep_compared=cached)
+        self._bands = Bands(store, folder, *limits, self._filters, keep_strengths=cached)
         self._erasure = Erasure(self._connections, self._bands)
         self._erasure.finish()
         self._postings = Postings(CACHE_SIZE if cached else 0)
@@ -364,10 +364,8 @@ class SqliteStore(SqlStore):
         self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
     ) -> tuple[list[NDArray[np.int64]], int]:
         """Return the memories that contain each word, and the number of all memories."""
-
-        seq = statements.moment().seq
         total = self._fact(statements, "count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]) or 0
-        return [self._postings.of(statements.connection, seq, spaces, tiers, word) for word in words], total
+        return [self._postings.of(statements, spaces, tiers, word) for word in words], total
 
     def _any_expired(self, statements: SqliteStatements, spaces: Sequence[int], now: datetime) -> bool:
         """Return whether there are expired memories that maintenance has not processed yet."""
@@ -377,8 +375,7 @@ class SqliteStore(SqlStore):
     def _fact(self, statements: SqliteStatements, name: str, **values: list[int]) -> int | None:
         """Return the number that a statement reads and that changes only with an event."""
         key = (name, *map(tuple, values.values()))
-        seq = statements.moment().seq
-        value = self._postings.fact(statements.connection, seq, key, lambda: statements.value(name, **values))
+        value = self._postings.fact(statements, key, lambda: statements.value(name, **values))
         return None if value is None else int(value)
 
     # Writing

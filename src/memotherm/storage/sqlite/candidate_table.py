@@ -1,0 +1,214 @@
+"""What ranking uses of some memories, in columns that can grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import compress
+from sys import intern
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.model.clock import to_micros
+from memotherm.storage.candidates import Candidates
+from memotherm.storage.selecting import passing_rows
+from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.statements import Row
+from memotherm.storage.values import Filter
+from memotherm.storage.waiting import WaitingUses
+from memotherm.text.word_ids import ID_BYTES, fragment_ids, joined_word_ids
+
+__all__ = ["CandidateTable", "ReadTexts", "TakenRows"]
+
+#: Returns the words of some active memories, as one text each.
+ReadTexts = Callable[[Sequence[int]], Sequence[str]]
+
+#: What a memory takes beside its words, in bytes: numbers, references, dictionary slots.
+_ENTRY_SIZE = 250
+#: What the fragments of a memory take beside their numbers, in bytes.
+_FRAGMENTS_SIZE = 100
+#: The columns of a table's numbers that are computed from the words.
+_LENGTH, _BEGINNING = 7, 8
+#: The columns of its marks.
+_TAKEN, _OUTDATED = 0, 1
+#: The time of expiry of a memory that never expires.
+_NEVER = 1 << 62
+#: How many rows a table has at first.
+_FIRST_ROWS = 256
+
+
+class TakenRows(NamedTuple):
+    """Rows of a table, and what decides about their visibility."""
+
+    candidates: Candidates
+    space: NDArray[np.int64]
+    expires_at: NDArray[np.int64]
+
+    def visible(
+        self, statements: SqliteStatements, spaces: Collection[int], tiers: Collection[Tier], where: Filter
+    ) -> Candidates:
+        """Return those that scope, tiers, expiry and the filter let through."""
+        found, ranks = self.candidates, [tier.rank for tier in tiers]
+        passing = (self.expires_at > to_micros(where.now)) & _among(found.tier, ranks) & _among(self.space, spaces)
+        if where.selective:
+            columns = (found.no, self.space, found.tier, found.priority)
+            rows = zip(*(column.tolist() for column in columns), found.kind, strict=True)
+            allowed = passing_rows(statements, list(compress(rows, passing)), where)
+            passing &= _among(found.no, [row[0] for row in allowed])
+        return found if passing.all() else found.where(passing)
+
+
+def _among(values: NDArray[np.int64], accepted: Collection[int]) -> NDArray[np.bool_]:
+    """Return which of some values are accepted; for a few of them, faster than `isin`."""
+    return np.asarray((values[:, np.newaxis] == np.array(accepted, np.int64)).any(axis=1))
+
+
+class CandidateTable:
+    """Active memories by number: one row for each in every column."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, int] = {}
+        #: How many rows are filled; those of removed memories are.
+        self._filled = 0
+        #: no, space, tier, priority, created_at, previous, expires_at, length, where its words begin
+        self._numbers = np.empty((_FIRST_ROWS, 9), np.int64)
+        #: accessed_at, access_count
+        self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
+        #: Whether it was taken again since the last cut, and whether its uses are to be read again
+        self._marks = np.zeros((_FIRST_ROWS, 2), np.bool_)
+        #: kind, author
+        self._names = np.empty((_FIRST_ROWS, 2), np.object_)
+        #: The numbers of the words of all rows.
+        self._words = bytearray()
+        #: The numbers of the fragments of those rows that have any.
+        self._fragments: dict[int, bytes] = {}
+        self._fragment_bytes = 0
+        #: Whether the uses of any memory may have to be read again.
+        self.any_outdated = False
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._filled * _ENTRY_SIZE + len(self._words) + self._fragment_bytes
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add rows of the statement `candidates`."""
+        if not rows:
+            return
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        *numbers, kind, created_at, accessed_at, access_count, texts, author, previous, expires_at = columns
+        words, lengths = joined_word_ids(texts)
+        never = zip(expires_at, numbers[3], strict=True)
+        ends = [_NEVER if moment is None or priority == 0 else moment for moment, priority in never]
+        numbers += [created_at, [no or 0 for no in previous], ends, lengths, lengths]
+        self._extend(
+            np.array(numbers, np.int64).T,
+            np.array((accessed_at, access_count), np.float64).T,
+            np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T,
+            words,
+            {row: fragment_ids(text) for row, text in enumerate(texts) if not text.isascii()},
+        )
+
+    def cut(self, most_bytes: int) -> CandidateTable:
+        """Return a table of those that were taken again since the last cut, or of the newest of them."""
+        slots = np.fromiter(self.slots.values(), np.int64)
+        slots = slots[self._marks[slots, _TAKEN]]
+        sizes = _ENTRY_SIZE + self._numbers[slots, _LENGTH] * ID_BYTES
+        slots = slots[len(slots) - int(np.searchsorted(np.cumsum(sizes[::-1]), most_bytes, "right")) :]
+        left, numbers = CandidateTable(), self._numbers[slots]
+        fragments = {row: self._fragments[slot] for row, slot in enumerate(slots.tolist()) if slot in self._fragments}
+        left._extend(numbers, self._uses[slots], self._names[slots], b"".join(self._words_of(numbers)), fragments)
+        left._marks[: len(slots), _OUTDATED] = self._marks[slots, _OUTDATED]
+        left.any_outdated = self.any_outdated
+        return left
+
+    def _extend(
+        self,
+        numbers: NDArray[np.int64],
+        uses: NDArray[np.float64],
+        names: NDArray[np.object_],
+        words: bytes,
+        fragments: Mapping[int, bytes],
+    ) -> None:
+        """Add rows, in whose numbers the last column is yet to be filled."""
+        start, end = self._filled, self._filled + len(numbers)
+        if end > len(self._numbers):
+            spare = max(end, 2 * len(self._numbers)) - len(self._numbers)
+            self._numbers = np.concatenate([self._numbers, np.empty((spare, self._numbers.shape[1]), np.int64)])
+            self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
+            self._names = np.concatenate([self._names, np.empty((spare, 2), np.object_)])
+            self._marks = np.concatenate([self._marks, np.zeros((spare, 2), np.bool_)])
+        lengths = numbers[:, _LENGTH] * ID_BYTES
+        numbers[:, _BEGINNING] = len(self._words) + np.cumsum(lengths) - lengths
+        self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
+        self._words += words
+        self._filled = end
+        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
+        for row, ids in fragments.items():
+            self._fragments[start + row] = ids
+            self._fragment_bytes += _FRAGMENTS_SIZE + len(ids)
+
+    def _words_of(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        beginnings = numbers[:, _BEGINNING]
+        ends = beginnings + numbers[:, _LENGTH] * ID_BYTES
+        words = self._words
+        return [bytes(words[start:end]) for start, end in zip(beginnings.tolist(), ends.tolist(), strict=True)]
+
+    def mark_taken(self, nos: Sequence[int]) -> None:
+        """Note that some of the memories are taken again."""
+        self._marks[[slot for no in nos if (slot := self.slots.get(no)) is not None], _TAKEN] = True
+
+    def mark_outdated(self) -> None:
+        """Note that the uses of all memories are to be read again."""
+        self._marks[: self._filled, _OUTDATED] = self.any_outdated = self._filled > 0
+
+    def outdated(self, nos: Sequence[int]) -> list[int]:
+        """Return those of some memories whose uses are to be read again."""
+        if not self.any_outdated:
+            return []
+        return [no for no in nos if (slot := self.slots.get(no)) is not None and self._marks[slot, _OUTDATED]]
+
+    def set_uses(self, rows: Sequence[Row]) -> None:
+        """Set the uses of some memories, from rows of the statement `candidate_uses`."""
+        if not rows:
+            return
+        nos, accessed_at, access_count = zip(*rows, strict=True)
+        slots = list(map(self.slots.__getitem__, nos))
+        self._uses[slots] = np.array((accessed_at, access_count), np.float64).T
+        self._marks[slots, _OUTDATED] = False
+
+    def use(self, uses: WaitingUses) -> None:
+        """Count uses of the memories that are here."""
+        used = [(slot, *uses.total(no)) for no in uses if (slot := self.slots.get(no)) is not None]
+        if used:
+            slots, times, moments = np.array(used, np.int64).T
+            self._uses[slots, 0] = moments
+            self._uses[slots, 1] += times
+
+    def taken(self, nos: Sequence[int], read_texts: ReadTexts) -> TakenRows:
+        """Return the rows of those memories that are here, in their order."""
+        slots = list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
+        rows = np.array(slots, np.int64)
+        numbers = self._numbers.take(rows, axis=0)
+        no, space, tier, priority, created_at, previous, expires_at, length, _ = numbers.T
+        accessed_at, access_count = self._uses.take(rows, axis=0).T
+        kind, author = self._names.take(rows, axis=0).T.tolist()
+        fragments = self._fragments
+        candidates = Candidates(
+            no=no,
+            tier=tier,
+            priority=priority,
+            kind=kind,
+            created_at=created_at,
+            accessed_at=accessed_at,
+            access_count=access_count,
+            texts=lambda: read_texts(no.tolist()),
+            words=self._words_of(numbers),
+            length=length,
+            fragments=[fragments.get(slot, b"") for slot in slots] if fragments else [b""] * len(slots),
+            author=author,
+            previous=previous,
+        )
+        return TakenRows(candidates, space, expires_at)
