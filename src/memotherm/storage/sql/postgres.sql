@@ -250,8 +250,8 @@ GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 -- vector_strengths: How near some memories are.
 SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
 
--- vectors_of: The vectors of a memory.
-SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
+-- vectors_of: The vectors of some memories.
+SELECT no, vector FROM vectors WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
 
 -- vectors_sample: Some vectors of an embedder, spread over the store.
 SELECT vector FROM vectors TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
@@ -372,8 +372,5 @@ SELECT no FROM memories WHERE tenant = '' AND no {in nos}
 -- digests_stored: Those of some digests that a memory has.
 SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests}
 
--- digests_with_vectors: Those of some digests for which `vectors_by_digest` finds a memory.
-SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3
-
--- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
-SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
+-- digests_with_vectors: The first memory with vectors of each of some contents, in any space of the tenant.
+SELECT min(no), digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3 GROUP BY digest
