@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm import open as open_memory
-from memotherm.embed import Calibration
 from memotherm.evaluation.cache import cached
 from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
 from memotherm.evaluation.measures import difference, measured
@@ -62,12 +61,11 @@ class Asked:
     #: The documents of the candidates, in the order of the evidence.
     documents: Sequence[Sequence[str]]
     weight: float
-    calibration: Calibration
 
     def ranked(self, weights: Weights) -> list[str]:
         """Return the documents of the first candidates, best first."""
         fusion = replace(_FUSION, vector=_FUSION.vector * self.weight, ranking=_ranking(weights))
-        order = rank(self.evidence, fusion, self.calibration, 0, 0.0)[:_SHOWN]
+        order = rank(self.evidence, fusion, 0, 0.0)[:_SHOWN]
         return [document for candidate in order for document in self.documents[candidate.row]]
 
     def gain(self, weights: Weights, gold: Iterable[str] | None = None) -> float:
@@ -126,13 +124,7 @@ def _with_evidence(question: EvaluationQuestion, state: State, names: dict[str, 
     evidence = state.evidence[0]
     ids = {no: record.memory.id for no, record in state.records.items()}
     documents = [names.get(ids.get(int(no), ""), []) for no in evidence.nos]
-    return Asked(
-        question=question,
-        evidence=evidence,
-        documents=documents,
-        weight=state.query.weight,
-        calibration=state.query.calibration,
-    )
+    return Asked(question=question, evidence=evidence, documents=documents, weight=state.query.weight)
 
 
 def _stores(data: EvaluationSet, asked: Sequence[Asked]) -> list[list[Asked]]:

@@ -2,7 +2,8 @@
 
 All systems have the same texts and the same vectors of 384 numbers, and return ten memories. Each runs in a process
 of its own, and they take turns, search by search, so the load of the machine is the same for all. Memotherm searches
-words and vectors and writes its log, the others search vectors only.
+words and vectors and writes its log, the others search vectors only. All modules are compiled to bytecode first, as
+those of an installed package are.
 
 DIR has chromadb and langgraph-checkpoint-sqlite; without it only Memotherm and a plain product with all vectors are
 measured. A system that would take too long to store the next size stops there, and the table says so.
@@ -12,6 +13,7 @@ measured. A system that would take too long to store the next size stops there, 
 from __future__ import annotations
 
 import argparse
+import compileall
 import functools
 import json
 import statistics
@@ -124,6 +126,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "sizes.json")
     arguments = parser.parse_args()
     names = [*_OURS, *(_PEERS if arguments.peers else ())]
+    for modules in (_ROOT / "src", _ROOT / "bench", *([arguments.peers] if arguments.peers else [])):
+        compileall.compile_dir(modules, quiet=1)
     with tempfile.TemporaryDirectory(prefix="memotherm-sizes-") as scratch:
         start = functools.partial(_start, Path(scratch), arguments.peers)
         entrants = [Entrant(name, start(name)) for name in names]

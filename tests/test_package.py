@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -95,3 +96,10 @@ def test_the_old_name_of_the_project_is_gone() -> None:
     assert len(files) > 300
     assert [str(path) for path in files if _OLD_NAME in str(path.relative_to(ROOT)).lower()] == []
     assert [str(path) for path in files if old in path.read_bytes().lower()] == []
+
+
+def test_the_notice_has_the_digest_of_the_bundled_model() -> None:
+    """Whoever receives the changed model can tell that it is the one that the notice describes."""
+    weights = ROOT / "src/memotherm/embed/weights"
+    model = hashlib.sha256((weights / "model.onnx").read_bytes()).hexdigest()
+    assert f"sha256 of model.onnx:\n{model}\n" in (weights / "NOTICE").read_text("utf-8")

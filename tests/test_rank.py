@@ -17,7 +17,7 @@ from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage, has_terms
 from memotherm.recall.fusion import rank
-from memotherm.recall.values import Evidence, Ranked
+from memotherm.recall.values import Evidence, Ranked, RankedBlock
 from memotherm.recall.versions import limit_scores, newer_first
 from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
 from memotherm.storage.candidates import Candidates, candidate_row
@@ -62,7 +62,7 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
     return Evidence(
         nos=np.array(nos, np.int64),
         cosines=np.array(cosines, np.float64),
-        closeness=_SCALE.relevance(np.nan_to_num(np.array(cosines, np.float64))),
+        calibration=_SCALE,
         text_scores={no: text for no, text in zip(nos, texts, strict=True) if text is not None},
         priorities=np.array([priority.rank for priority in priorities], np.int64),
         tiers=np.array([tier.rank for tier in tiers], np.int64),
@@ -74,8 +74,8 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
     )
 
 
-def ranked(candidates: Sequence[Known], weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[Ranked]:
-    return rank(evidence_of(candidates), weights, _SCALE, _NOW, min_score)
+def ranked(candidates: Sequence[Known], weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> RankedBlock:
+    return rank(evidence_of(candidates), weights, _NOW, min_score)
 
 
 def order(*candidates: Known, weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[int]:
@@ -381,7 +381,7 @@ def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     texts = {no: word_ids(content) for no, content in contents.items()}
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8), Known(3, 0.49, coverage=0.8)])
 
-    after = newer_first(before, texts)
+    after = newer_first(before, [texts[candidate.no] for candidate in before])
 
     assert [candidate.no for candidate in before] == [1, 3, 2]
     assert [candidate.no for candidate in after] == [2, 3, 1]
@@ -397,7 +397,7 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
     others = [f"other{random.randrange(10**6)}-{place}" for place in range(length - len(kept))]
     again = [*kept, *others, *kept[:3]]
     random.shuffle(again)
-    texts = {1: word_ids(" ".join(words)), 2: word_ids(" ".join(again))}
+    texts = [word_ids(" ".join(words)), word_ids(" ".join(again))]
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
 
     exchanged = newer_first(before, texts)[0].no == 2
@@ -411,8 +411,8 @@ def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
     far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 
-    for before in (other_subject, far_behind, []):
-        assert newer_first(before, {1: words, 2: words}) == before
+    for before in (other_subject, far_behind, ranked([])):
+        assert list(newer_first(before, [words] * len(before))) == list(before)
 
 
 def test_what_follows_a_list_has_no_higher_score_than_its_end() -> None:

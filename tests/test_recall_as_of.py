@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -133,6 +133,50 @@ def test_a_moment_is_not_rebuilt_after_later_changes(mem: Memotherm, clock: Fake
 
     assert contents(mem.recall("port", as_of=then)) == before == ["the port is 5433"]
     assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
+
+
+def test_moments_without_a_change_between_them_are_rebuilt_once(
+    mem: Memotherm, clock: FakeClock, embedder: Flaky
+) -> None:
+    """Queries about an hour, a day and a minute ago share what was rebuilt, if nothing has changed in between."""
+    memory = mem.remember("the port is 5433")
+    then = clock.now
+    clock.advance(days=3)
+    mem.update(memory.id, content="the port is 5544")
+
+    for later in (1, 2, 0):
+        assert contents(mem.recall("port", as_of=then + timedelta(days=later))) == ["the port is 5433"]
+    assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
+
+
+def test_answers_about_ever_earlier_moments_are_those_of_a_new_process(
+    mem: Memotherm, clock: FakeClock, tmp_path: Path
+) -> None:
+    """Every change ends what one moment has in common with the next: an expiry, a move, a new or a deleted memory."""
+    moments = [clock.now]
+    port = mem.remember("the port is 5433")
+    actions: list[Callable[[], object]] = [
+        lambda: mem.move(port.id, "cold"),
+        lambda: mem.remember("the port is closed at night"),
+        lambda: mem.forget(port.id),
+        lambda: mem.restore(port.id),
+        lambda: mem.update(port.id, content="the port is 5544", tags=["net"]),
+        lambda: mem.pin(port.id),
+        lambda: mem.remember("the port of the mirror is 6000", ttl=timedelta(hours=30)),
+    ]
+    for action in actions:
+        moments.append(clock.advance(hours=20))
+        action()
+    moments += [clock.advance(hours=20), clock.advance(hours=20)]
+
+    def answer(memory: Memotherm, moment: datetime, retention: str) -> list[tuple[str, str, float]]:
+        found = memory.recall("port", as_of=moment, retention=retention)
+        return [(hit.memory.content, str(hit.memory.tier), hit.score) for hit in found]
+
+    for moment in reversed(moments):
+        with opened(tmp_path / "a.db", clock=clock, embedder=Flaky()) as fresh:
+            for retention in ("active", "deleted"):
+                assert answer(mem, moment, retention) == answer(fresh, moment, retention)
 
 
 def test_a_past_that_stayed_in_memory_is_that_of_a_new_process(

@@ -1,8 +1,9 @@
-"""Load the tokenizer and the model in threads, while a hook imports the rest.
+"""Load the tokenizer, the model and the code that a hook or command needs, before it needs them.
 
-Both are loaded by compiled code, most of it without the lock of the interpreter: two cores share the work of a
-process that answers one event and ends. The threads import nothing, because two threads that import the same
-packages can see modules that are not complete; what they need is imported before they start.
+Both the tokenizer and the model are loaded by compiled code, most of it without the lock of the interpreter: a process
+that answers one event and ends loads them in threads while it imports the rest, so that two cores share the work. The
+threads import nothing, because two threads that import the same packages can see modules that are not complete; what
+they need is imported before they start.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from threading import Thread
 
 from memotherm.settings import Settings
 
-__all__ = ["Loading"]
+__all__ = ["Loading", "load_all"]
+
+#: With an angle and a time, for which texts are searched by patterns that take long to compile.
+_TEXT = "The staging database is called <heron> since yesterday."
 
 
 class Loading:
-    """What is being loaded; it keeps the model in memory for the embedder of the store."""
+    """What threads are loading for a hook; it keeps the model in memory for the embedder of the store."""
 
     def __init__(self, settings: Settings, *, model: bool) -> None:
         """Begin to load.
@@ -61,3 +65,34 @@ class Loading:
         thread = Thread(target=run, daemon=True)
         thread.start()
         self._threads.append(thread)
+
+
+def load_all(settings: Settings) -> object:
+    """Use every part once that a command or hook uses, and return what keeps the model in memory.
+
+    Args:
+        settings: The settings of the user; an embedding service is not called.
+    """
+    from memotherm import embed, opening
+    from memotherm.embed.local import LocalEmbedder
+    from memotherm.model import Scope
+    from memotherm.storage.sqlite.band import coding_available
+
+    embedder = embed.resolve(settings.embedder)
+    model = embedder if isinstance(embedder, LocalEmbedder) else None
+    if model is not None:
+        model.embed_query(_TEXT)
+    coding_available()
+    rehearsal = Settings(tokenizer=settings.tokenizer, embedder="none" if model is None else settings.embedder)
+    with opening.open(":memory:", scope=Scope(project="rehearsal"), settings=rehearsal) as mem:
+        memory = mem.remember(_TEXT, tags=["rehearsal"])
+        mem.recall(_TEXT)
+        mem.context(_TEXT)
+        mem.get(memory.id)
+        mem.find()
+        mem.status()
+        mem.metrics()
+        session = mem.session("rehearsal")
+        session.session_start(800)
+        session.before_turn(_TEXT, 800)
+    return model

@@ -102,16 +102,19 @@ def test_the_commands_import_only_what_they_use():
 
 
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
-    """A first answer waits for neither policies, time zones nor compression."""
-    code = (
-        "import sys, memotherm.hooks.recalling, memotherm.opening, memotherm.storage.sqlite.store; print(*sys.modules)"
-    )
+    """A first answer waits for neither policies, time zones, compression nor the codes of large bands."""
+    code = """
+import sys, memotherm, memotherm.hooks.recalling
+with memotherm.open(":memory:", embedder="none", settings=memotherm.Settings()) as mem:
+    mem.context("staging")
+print(*sys.modules)
+"""
     loaded = set(python(code).stdout.split())
 
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
         "bz2", "importlib.resources", "memotherm.policies", "memotherm.policy.document", "memotherm.tiers.adoption",
-        "secrets", "shutil", "tempfile", "zoneinfo",
+        "secrets", "shutil", "tempfile", "turbovec", "zoneinfo",
     }  # fmt: skip
 
 

@@ -564,7 +564,8 @@ def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp
     cached = mem._services.store._candidates  # type: ignore[attr-defined]
     records = mem._services.store._records_read  # type: ignore[attr-defined]
 
-    assert 0 < len(cached) <= 200_000 // 400
+    assert 0 < len(cached) <= 200_000 // 250
+    assert cached.size <= 200_000 * 2 // 3
     assert 8 in cached
     assert 0 < len(records) <= 200_000 // 3 // 1000
 

@@ -60,7 +60,7 @@ def status(as_json: bool) -> None:
 @command.command("run")
 def run() -> None:
     """Run the daemon in the foreground."""
-    from memotherm.warming import warm
+    from memotherm.loading import load_all
 
     _require_support()
     folder = starting.folder()
@@ -69,7 +69,7 @@ def run() -> None:
     settings = load(project=False)
     for name in _MODULES:
         import_module(f"memotherm.{name}")
-    model = warm(settings)
+    model = load_all(settings)
     gc.collect()
     # The forks share what exists now: looking for garbage in it would copy it.
     gc.freeze()

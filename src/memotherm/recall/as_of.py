@@ -3,7 +3,7 @@
 Each memory is taken back to that moment, event by event. Those that were visible then, or had one of the wanted
 retentions, are put into a store in memory, which is searched like any other. The last states stay in memory, so
 only the first query about a moment has to rebuild it: later events do not change the past, unless they purge a
-memory or move it to another scope.
+memory or move it to another scope. A state is also that of every other moment with no change in between.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
@@ -26,6 +29,12 @@ from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
 
 __all__ = ["PastState", "PastStates", "memories_at", "require_moment", "state_at"]
 
@@ -65,32 +74,25 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
 def memories_at(
     store: LedgerStore, spaces: tuple[int, ...], moment: datetime, retentions: Sequence[Retention] = _ACTIVE
 ) -> Iterator[tuple[Record, Memory]]:
-    """Yield every memory of some spaces that was visible at a moment, as it is now and as it was then.
+    """Yield every memory of some spaces that had one of some retentions at a moment, as it is now and as it was then.
 
-    With other retentions than active, yield those that had one of them, expired ones included.
+    Those that had expired are among them.
     """
     later = _events_after(store, spaces, moment)
     after = 0
     while page := store.written_before(spaces, moment, after, _PAGE):
         for record in page:
             then = state_at(record.memory, later.get(record.memory.id, ()), moment)
-            if then is None or not then.content or then.retention not in retentions:
-                continue
-            if tuple(retentions) != _ACTIVE or then.visible_at(moment):
+            if then is not None and then.content and then.retention in retentions:
                 yield record, then
         after = page[-1].no
 
 
 def _events_after(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
-    """Return the events after a moment by memory, oldest first; read in pages, up to one that has none of them."""
+    """Return the events after a moment by memory, oldest first."""
     events: dict[str, list[Event]] = defaultdict(list)
-    before = None
-    while page := store.ledger(spaces, before, _PAGE, oldest_first=False):
-        if all(event.at <= moment for event in page):
-            break
-        for event in page:
-            events[event.memory_id].insert(0, event)
-        before = page[-1].seq
+    for event in store.events_since(spaces, moment):
+        events[event.memory_id].append(event)
     return events
 
 
@@ -107,6 +109,8 @@ class PastState:
     complete: bool
     #: The memories that were not active; the store has them as active ones.
     hidden: Mapping[str, Memory]
+    #: When memories expire, those that had expired then among them.
+    expiries: Sequence[datetime]
 
     def restored(self, recall: Recall) -> Recall:
         """Return a recall with the hidden memories as they were."""
@@ -147,7 +151,7 @@ class PastStates:
         with self._lock:
             key = (scope, moment, retentions)
             self._drop_changed(store)
-            kept = self._states.get(key)
+            kept = self._states.get(key) or self._moved(store, key)
             if kept is None:
                 self._drop(list(self._states)[: len(self._states) - _MOST_STATES + 1])
                 seq = store.seq()
@@ -159,6 +163,17 @@ class PastStates:
                 # The next query tries again to make the vectors that are missing now.
                 if not state.complete:
                     self._drop([key])
+
+    def _moved(self, store: Store, key: Key) -> _Kept | None:
+        """Let the state of another moment be that of a new one, if it is the same; return None if none is."""
+        scope, moment, retentions = key
+        for other in [other for other in self._states if (other[0], other[2]) == (scope, retentions)]:
+            after, until = sorted((moment, other[1]))
+            expiring = any(after < expiry <= until for expiry in self._states[other].state.expiries)
+            if not expiring and not store.changed_between(store.spaces(scope), after, until):
+                self._states[key] = self._states.pop(other)
+                return self._states[key]
+        return None
 
     def close(self) -> None:
         """Close all states."""
@@ -188,12 +203,12 @@ class PastStates:
     ) -> PastState:
         store = open_store(":memory:", self._settings)
         with source.snapshot():
-            hidden = _copy(source, store, source.spaces(scope), moment, retentions)
+            hidden, expiries = _copy(source, store, source.spaces(scope), moment, retentions)
         own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
         recaller = Recaller(store, pipeline, self._settings)
-        return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden)
+        return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden, expiries)
 
 
 def _is_unchanged(store: LedgerStore, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:
@@ -228,21 +243,39 @@ def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool
 
 def _copy(
     source: Store, target: Store, spaces: tuple[int, ...], moment: datetime, retentions: tuple[Retention, ...]
-) -> dict[str, Memory]:
+) -> tuple[dict[str, Memory], list[datetime]]:
     """Fill a store with what was stored at a moment, with the vectors of contents that are still the same.
 
-    Return the memories that were not active then.
+    Return the memories that were not active then, and when memories expire.
     """
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
     hidden: dict[str, Memory] = {}
+    expiries: list[datetime] = []
     with target.write(made_by=number) as transaction:
-        for record, then in memories_at(source, spaces, moment, retentions):
-            vectors = source.cached_vectors(then.digest) if then.content == record.memory.content else None
-            searched = then
-            if not then.visible_at(moment):
-                hidden[then.id] = then
-                searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
-            transaction.insert(transaction.space(then.scope), searched, vectors, cause)
-    return hidden
+        space = cache(transaction.space)
+        memories = memories_at(source, spaces, moment, retentions)
+        while page := list(islice(memories, _PAGE)):
+            vectors = _vectors(source, page)
+            for record, then in page:
+                if then.expires_at is not None:
+                    expiries.append(then.expires_at)
+                searched = then
+                if not then.visible_at(moment):
+                    if retentions == _ACTIVE:
+                        continue
+                    hidden[then.id] = then
+                    searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
+                transaction.insert(space(then.scope), searched, vectors.get(record.no), cause)
+    return hidden, expiries
+
+
+def _vectors(source: Store, memories: Sequence[tuple[Record, Memory]]) -> dict[int, Vectors]:
+    """Return the vectors of those memories whose content is still the same, by number."""
+    unchanged = [record for record, then in memories if then.content == record.memory.content]
+    vectors = source.vectors_of([record.no for record in unchanged])
+    for record in unchanged:
+        if record.no not in vectors and (cached := source.cached_vectors(record.memory.digest)) is not None:
+            vectors[record.no] = cached
+    return vectors

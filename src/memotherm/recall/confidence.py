@@ -80,7 +80,7 @@ class EstimateConfidence:
         }
         cosines = state.evidence[0].cosines
         if len(ranked) < len(cosines):
-            cosines = cosines[[candidate.row for candidate in ranked]]
+            cosines = cosines[ranked.rows]
         closeness, lead, spread = _closeness(cosines, state.query.calibration)
         # Cosines of a language that the embedder hardly knows tell less.
         trust = (1 + math.sqrt(state.query.weight)) / 2

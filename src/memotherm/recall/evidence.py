@@ -77,7 +77,7 @@ class GatherEvidence:
         return Evidence(
             nos=candidates.no,
             cosines=cosines,
-            closeness=state.query.calibration.relevance(cosines),
+            calibration=state.query.calibration,
             text_scores=state.text_scores,
             priorities=candidates.priority,
             tiers=candidates.tier,
@@ -116,7 +116,7 @@ class GatherEvidence:
         if state.query.word_similarity is None or not self._weights.similar_word:
             return has
         try:
-            similarity = state.query.word_similarity(list(state.terms), turns.text)
+            similarity = state.query.word_similarity(list(state.terms), turns.texts())
         except EmbedderError as error:
             state.degraded.append(f"similar words were not looked for: {error}")
             return has

@@ -23,17 +23,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.calibration import Calibration
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.rows import named_tuples
 from memotherm.recall.evidence import ABSENT_WORD
-from memotherm.recall.values import Evidence, Ranked, ScoreParts, State
+from memotherm.recall.values import Evidence, RankedBlock, ScoreParts, State
 from memotherm.recall.weights import FusionWeights, RankingWeights
 from memotherm.settings import Settings
 
@@ -62,14 +59,14 @@ class Fuse:
     def __call__(self, state: State) -> None:
         """Add the ranked candidates of each block, and the pinned ones."""
         question = state.question
-        weights, calibration = self._weights[question.penalise], state.query.calibration
+        weights = self._weights[question.penalise]
         if state.query.weight < 1:
             weights = replace(weights, vector=weights.vector * state.query.weight)
         now = to_micros(question.where.now)
-        blocks = [rank(evidence, weights, calibration, now, question.min_score) for evidence in state.evidence]
+        blocks = [rank(evidence, weights, now, question.min_score) for evidence in state.evidence]
         if state.pinned_records:
             pinned = {record.no for record in state.pinned_records}
-            unfiltered = rank(state.evidence[0], weights, calibration, now, 0.0) if question.min_score else blocks[0]
+            unfiltered = rank(state.evidence[0], weights, now, 0.0) if question.min_score else blocks[0]
             state.pinned = sorted(
                 (candidate for candidate in unfiltered if candidate.no in pinned),
                 key=lambda candidate: (-candidate.score, candidate.no),
@@ -77,16 +74,13 @@ class Fuse:
         state.ranked_blocks = list(map(_without_pinned, state.evidence, blocks))
 
 
-def _without_pinned(evidence: Evidence, ranked: list[Ranked]) -> list[Ranked]:
+def _without_pinned(evidence: Evidence, ranked: RankedBlock) -> RankedBlock:
     """Return the candidates that are not pinned."""
-    if evidence.priorities.all():
-        return ranked
-    return [candidate for candidate in ranked if candidate.priority is not Priority.PINNED]
+    others = evidence.priorities != Priority.PINNED.rank
+    return ranked if np.count_nonzero(others) == len(others) else ranked.where(others)
 
 
-def rank(
-    evidence: Evidence, weights: FusionWeights, calibration: Calibration, now: int, min_score: float
-) -> list[Ranked]:
+def rank(evidence: Evidence, weights: FusionWeights, now: int, min_score: float) -> RankedBlock:
     """Order the candidates, best first, newest first among equals.
 
     `min_score` is compared with relevance, before use and boosts; a match of words that covers enough of the
@@ -94,7 +88,7 @@ def rank(
     """
     parts = ScoreParts(
         evidence=evidence,
-        relevance=_FUSIONS[weights.fusion](evidence, weights, calibration),
+        relevance=_FUSIONS[weights.fusion](evidence, weights),
         use=_use(evidence, weights, now),
         boost=weights.boosts[evidence.priorities],
         penalty=weights.penalties[evidence.tiers],
@@ -104,13 +98,12 @@ def rank(
     if min_score > 0:
         passing = (parts.relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0))
         rows = rows[passing[rows]]
-    columns = (values[rows].tolist() for values in (evidence.nos, scores))
-    return named_tuples(Ranked, zip(*columns, rows.tolist(), repeat(parts), repeat(0.0), repeat(None), repeat(None)))
+    return RankedBlock(evidence.nos[rows].tolist(), scores[rows].tolist(), rows.tolist(), parts)
 
 
 def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.float64]:
     """Return what use adds: more for frequent use, less with the time since the last."""
-    if not evidence.access_counts.any():
+    if not np.count_nonzero(evidence.access_counts):
         return np.zeros(len(evidence.nos))
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
@@ -118,13 +111,14 @@ def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.flo
     return np.fmax(weights.use * frequency * 0.5 ** (days / weights.use_half_life_days), 0.0)
 
 
-def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibration) -> NDArray[np.float64]:
+def _evidence(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
     """Return relevance from all evidence; without vectors, from coverage and hints alone."""
-    ranking, spread = weights.ranking, calibration.spread
-    hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
-    hints = hints - _MISSING_HINT * hints.max(initial=0.0)
+    ranking, calibration = weights.ranking, evidence.calibration
+    spread = calibration.spread
+    hints = _hints(evidence, ranking)
     without = np.isnan(evidence.cosines)
-    if without.all():
+    missing = np.count_nonzero(without)
+    if missing == len(without):
         return _words_only(evidence, hints)
     vector, text = weights.shares
     cosines = evidence.cosines if vector == 1 else vector * evidence.cosines + (1 - vector) * calibration.usual
@@ -132,10 +126,18 @@ def _evidence(evidence: Evidence, weights: FusionWeights, calibration: Calibrati
     words = text * _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
     other = (words * ranking.coverage * evidence.coverage + hints) / closeness
     relevance = calibration.relevance(cosines + other * spread)
-    return np.where(without, text * _words_only(evidence, hints), relevance) if without.any() else relevance
+    return np.where(without, text * _words_only(evidence, hints), relevance) if missing else relevance
 
 
-def _words_only(evidence: Evidence, hints: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hints(evidence: Evidence, ranking: RankingWeights) -> NDArray[np.float64] | float:
+    """Return what authors and times add; 0 where the query names none that a candidate has."""
+    if not (np.count_nonzero(evidence.authors) or np.count_nonzero(evidence.nearness)):
+        return 0.0
+    hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
+    return np.asarray(hints - _MISSING_HINT * hints.max(initial=0.0))
+
+
+def _words_only(evidence: Evidence, hints: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Return the relevance of candidates without vectors."""
     return np.minimum(1.0, evidence.coverage / (1 + ABSENT_WORD) * (1 + 0.2 * hints))
 
@@ -150,7 +152,7 @@ def _range(values: NDArray[np.float64]) -> float:
     return float(np.fmax.reduce(values) - np.fmin.reduce(values))
 
 
-def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:
+def _weighted(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
     """Return the weighted mean of calibrated closeness and of the text score relative to the best one."""
     texts = np.nan_to_num(evidence.texts)
     best = max(texts.tolist(), default=0.0)
@@ -160,7 +162,7 @@ def _weighted(evidence: Evidence, weights: FusionWeights, _calibration: Calibrat
     return np.asarray((vector * close + text * (texts / best if best > 0 else texts)) / (vector + text or 1.0))
 
 
-def _reciprocal(evidence: Evidence, weights: FusionWeights, _calibration: Calibration) -> NDArray[np.float64]:
+def _reciprocal(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
     """Return reciprocal rank fusion, scaled so that the first of every search has 1."""
     scores = np.zeros(len(evidence.nos))
     searches = [(weights.vector, evidence.cosines), (weights.text, evidence.texts)]
@@ -172,7 +174,7 @@ def _reciprocal(evidence: Evidence, weights: FusionWeights, _calibration: Calibr
     return scores
 
 
-_FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights, Calibration], NDArray[np.float64]]] = {
+_FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]] = {
     "evidence": _evidence,
     "weighted": _weighted,
     "rrf": _reciprocal,

@@ -10,7 +10,7 @@ from typing import Any
 
 from memotherm.model.ids import new_id
 from memotherm.model.uses import Strength
-from memotherm.recall.values import Ranked, Ranking
+from memotherm.recall.values import Ranked, Ranking, scores_of
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
@@ -73,7 +73,7 @@ class RecallLog:
             query=query or hashlib.sha256(question.text.encode()).hexdigest(),
             tiers=question.tiers,
             micros=(time.perf_counter_ns() - ranking.started) // 1000,
-            candidates=[(candidate.no, candidate.score) for candidate in ranking.ranked[:_CANDIDATES_LOGGED]],
+            candidates=scores_of(ranking.ranked, _CANDIDATES_LOGGED),
             returned=returned,
             promoted=promoted,
             degraded=ranking.degraded,

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import NamedTuple
+from itertools import compress, groupby, repeat
+from operator import attrgetter
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.embed.calibration import Calibration
 from memotherm.model import Priority, Tier, Why
 from memotherm.model.value import constructor
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
-__all__ = ["Evidence", "Question", "Ranked", "Ranking", "ScoreParts", "Stage", "State", "column_of"]
+__all__ = [
+    "Evidence",
+    "Question",
+    "Ranked",
+    "RankedBlock",
+    "Ranking",
+    "ScoreParts",
+    "Stage",
+    "State",
+    "column_of",
+    "explained",
+    "scores_of",
+]
 
 
 _PRIORITIES = tuple(Priority)
@@ -51,8 +65,8 @@ class Evidence:
     nos: NDArray[np.int64]
     #: The cosine of query and memory; NaN when there are no vectors to compare.
     cosines: NDArray[np.float64]
-    #: The calibrated cosines, in [0, 1].
-    closeness: NDArray[np.float64]
+    #: What the cosines mean.
+    calibration: Calibration
     #: The results of the text search, by number.
     text_scores: Scores
     #: The ranks of priorities and tiers.
@@ -67,6 +81,11 @@ class Evidence:
     authors: NDArray[np.float64]
     #: How near it is to a time that the question names, in [0, 1].
     nearness: NDArray[np.float64]
+
+    @property
+    def closeness(self) -> NDArray[np.float64]:
+        """The calibrated cosines, in [0, 1]."""
+        return self.calibration.relevance(self.cosines)
 
     @property
     def texts(self) -> NDArray[np.float64]:
@@ -139,24 +158,84 @@ class Ranked(NamedTuple):
     @property
     def why(self) -> Why:
         """The parts of the score."""
-        row, parts = self.row, self.parts
-        evidence = parts.evidence
-        coverage = evidence.coverage.item(row)
-        vector = None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row)
-        text = min(1.0, coverage) if coverage or self.no in evidence.text_scores else None
-        return _new_why(
-            vector,
-            text,
-            bool(evidence.authors.item(row)),
-            evidence.nearness.item(row),
-            parts.relevance.item(row),
-            parts.use.item(row),
-            parts.boost.item(row),
-            -parts.penalty.item(row),
-            self.newer,
-            self.rerank,
-            self.version,
-        )
+        return _why(self, self.parts.evidence.closeness)
+
+
+class RankedBlock(Sequence[Ranked]):
+    """The candidates of a block, best first; a `Ranked` is made of each when it is read."""
+
+    __slots__ = ("_nos", "_scores", "parts", "rows")
+
+    def __init__(self, nos: list[int], scores: list[float], rows: list[int], parts: ScoreParts) -> None:
+        self._nos = nos
+        self._scores = scores
+        #: The rows of the candidates in the evidence and in the parts of the scores.
+        self.rows = rows
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Ranked: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Ranked]: ...
+    def __getitem__(self, place: int | slice) -> Ranked | list[Ranked]:
+        if isinstance(place, int):
+            return Ranked(self._nos[place], self._scores[place], self.rows[place], self.parts)
+        columns = zip(self._nos[place], self._scores[place], self.rows[place], strict=True)
+        return [Ranked(no, score, row, self.parts) for no, score, row in columns]
+
+    def __iter__(self) -> Iterator[Ranked]:
+        return iter(self[:])
+
+    def where(self, passing: NDArray[np.bool_]) -> RankedBlock:
+        """Return the candidates whose rows pass."""
+        kept = passing[self.rows].tolist()
+        nos, scores = compress(self._nos, kept), compress(self._scores, kept)
+        return RankedBlock(list(nos), list(scores), list(compress(self.rows, kept)), self.parts)
+
+    def scores(self, count: int) -> list[tuple[int, float]]:
+        """Return the numbers and the scores of the first candidates."""
+        return list(zip(self._nos[:count], self._scores[:count], strict=True))
+
+
+def scores_of(ranked: Sequence[Ranked], count: int) -> list[tuple[int, float]]:
+    """Return the numbers and the scores of the first candidates."""
+    if isinstance(ranked, RankedBlock):
+        return ranked.scores(count)
+    return [(candidate.no, candidate.score) for candidate in ranked[:count]]
+
+
+def explained(ranked: Iterable[Ranked]) -> list[Why]:
+    """Return the parts of the score of each candidate."""
+    whys: list[Why] = []
+    for parts, block in groupby(ranked, _parts):
+        closeness = parts.evidence.closeness
+        whys += [_why(candidate, closeness) for candidate in block]
+    return whys
+
+
+_parts = attrgetter("parts")
+
+
+def _why(candidate: Ranked, closeness: NDArray[np.float64]) -> Why:
+    row, parts = candidate.row, candidate.parts
+    evidence = parts.evidence
+    coverage = evidence.coverage.item(row)
+    return _new_why(
+        None if math.isnan(evidence.cosines.item(row)) else closeness.item(row),
+        min(1.0, coverage) if coverage or candidate.no in evidence.text_scores else None,
+        bool(evidence.authors.item(row)),
+        evidence.nearness.item(row),
+        parts.relevance.item(row),
+        parts.use.item(row),
+        parts.boost.item(row),
+        -parts.penalty.item(row),
+        candidate.newer,
+        candidate.rerank,
+        candidate.version,
+    )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -181,12 +260,12 @@ class State:
     frequencies: Mapping[str, int] = field(default_factory=dict)
     evidence: list[Evidence] = field(default_factory=list)
     # From the fusion stage, each best first
-    ranked_blocks: list[list[Ranked]] = field(default_factory=list)
+    ranked_blocks: list[RankedBlock] = field(default_factory=list)
     pinned: list[Ranked] = field(default_factory=list)
     # From the confidence stage
     confidence: float = 0.0
     # From the versions stage, best first
-    ranked: list[Ranked] = field(default_factory=list)
+    ranked: Sequence[Ranked] = ()
     # From the records stage
     records: Mapping[int, Record] = field(default_factory=dict)
     #: What did not work, in plain words.
@@ -202,7 +281,7 @@ class Ranking:
     """All candidates of a query in order, the records of the best of them, and what did not work."""
 
     question: Question | None = None
-    ranked: list[Ranked] = field(default_factory=list)
+    ranked: Sequence[Ranked] = ()
     #: Pinned memories, best first; they are not among `ranked`.
     pinned: list[tuple[Record, Ranked]] = field(default_factory=list)
     #: The memories of the best candidates by number, from the snapshot in which they were ranked.

@@ -6,14 +6,14 @@ says of both what they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.recall.evidence import SHORT_TEXT
-from memotherm.recall.values import Ranked, State
-from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.recall.values import Ranked, RankedBlock, State
+from memotherm.recall.weights import RankingWeights
 from memotherm.text.word_ids import ID_BYTES, decoded_ids
 
 __all__ = ["OrderVersions", "limit_scores", "newer_first"]
@@ -41,15 +41,12 @@ class OrderVersions:
         """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
         for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
             words, kinds = candidates.words, candidates.kind
-            front = [(candidate.no, candidate.row) for candidate in ranked[: self._weights.versions]]
-            texts = {no: words[row] for no, row in front if kinds[row] != "message"}
-            block = newer_first(ranked, texts, self._weights)
-            state.ranked = state.ranked + limit_scores(block, state.ranked[-1].score) if state.ranked else block
+            front = ranked.rows[: self._weights.versions]
+            block = newer_first(ranked, [b"" if kinds[row] == "message" else words[row] for row in front])
+            state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
 
 
-def newer_first(
-    ranked: list[Ranked], texts: Mapping[int, bytes], weights: RankingWeights = DEFAULT_WEIGHTS
-) -> list[Ranked]:
+def newer_first(ranked: RankedBlock, texts: Sequence[bytes]) -> Sequence[Ranked]:
     """Exchange two memories that say nearly the same if the older one comes first.
 
     What is stored again in other words is usually a correction: "the port is 5433", "the port is 5544".
@@ -58,13 +55,12 @@ def newer_first(
 
     Args:
         ranked: All candidates of a block, best first.
-        texts: The numbers of the words of those that may be versions of each other; messages of a conversation are not.
-        weights: How many of the first candidates are compared.
+        texts: The numbers of the words of the first candidates, which are compared; none for a message.
     """
-    front, rest = ranked[: weights.versions], ranked[weights.versions :]
-    alike = _alike(front, [texts.get(candidate.no, b"") for candidate in front])
+    alike = _alike(ranked, texts)
     if not alike:
         return ranked
+    front, rest = ranked[: len(texts)], ranked[len(texts) :]
     # Where each of them was at first; they may change places several times.
     places = list(range(len(front)))
     for low in range(1, len(front)):
@@ -94,18 +90,19 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     ]
 
 
-def _alike(ranked: Sequence[Ranked], texts: Sequence[bytes]) -> set[tuple[int, int]]:
+def _alike(ranked: RankedBlock, texts: Sequence[bytes]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
     places = [place for place, ids in enumerate(texts) if ids]
     if len(places) < 2:
         return set()
-    coverage = ranked[0].parts.evidence.coverage[[ranked[place].row for place in places]]
+    coverage = ranked.parts.evidence.coverage[[ranked.rows[place] for place in places]]
     close = np.abs(coverage[:, np.newaxis] - coverage) <= _COVERAGE_GAP
-    ones, others = (close & _may_be_versions([texts[place] for place in places])).nonzero()
-    # Each pair in both orders, without those of a text and itself.
-    pairs = [
-        (places[one], places[other]) for one, other in zip(ones.tolist(), others.tolist(), strict=True) if one != other
-    ]
+    close &= _may_be_versions([texts[place] for place in places])
+    if np.count_nonzero(close) == len(places):  # those of each text and itself
+        return set()
+    # Each pair is there in both orders.
+    ones, others = (side.tolist() for side in close.nonzero())
+    pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True) if one != other]
     words = {place: frozenset(decoded_ids(texts[place])) for place, _ in pairs}
     return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
 
@@ -115,9 +112,10 @@ def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
 
     Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
     """
-    lengths = np.array(list(map(len, texts)), np.int64) // ID_BYTES
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // ID_BYTES
     bits = np.zeros((len(texts), _BITS), np.float32)
-    bits[np.arange(len(texts)).repeat(lengths), np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
+    firsts = np.arange(0, bits.size, _BITS).repeat(lengths)
+    bits.reshape(-1)[firsts + np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
     common = bits @ bits.T
     alone = common.diagonal()[:, np.newaxis] - common
     enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, compress
 from operator import attrgetter
@@ -30,7 +30,9 @@ class Candidates:
     created_at: NDArray[np.int64]
     accessed_at: NDArray[np.float64]
     access_count: NDArray[np.float64]
-    text: Sequence[str]
+    #: Returns the words of each as one text; most queries do not need them, so they may be read when it is called.
+    texts: Callable[[], Sequence[str]]
+    #: The numbers of the words of each.
     words: Sequence[bytes]
     #: The number of words of each.
     length: NDArray[np.int64]
@@ -52,7 +54,7 @@ class Candidates:
             np.array(created_at, np.int64),
             np.array(accessed_at, np.float64),
             np.array(access_count, np.float64),
-            text,
+            lambda: text,
             words,
             np.fromiter(map(len, words), np.int64, len(words)) // ID_BYTES,
             fragments,
@@ -104,9 +106,15 @@ def candidate_row(row: Sequence[Any]) -> CandidateRow:
     )
 
 
-def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - an array or a sequence
-    return column[passing] if isinstance(column, np.ndarray) else tuple(compress(column, passing))
+def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - an array, a sequence or a function
+    if isinstance(column, np.ndarray):
+        return column[passing]
+    return (lambda: _selected(column(), passing)) if callable(column) else tuple(compress(column, passing))
 
 
-def _joined(columns: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a sequence
-    return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else tuple(chain.from_iterable(columns))
+def _joined(columns: Sequence[Any]) -> Any:  # noqa: ANN401 - arrays, sequences or functions
+    if isinstance(columns[0], np.ndarray):
+        return np.concatenate(columns)
+    if callable(columns[0]):
+        return lambda: _joined([column() for column in columns])
+    return tuple(chain.from_iterable(columns))

@@ -36,7 +36,7 @@ _UNIT = r"(day|week|month|year)s?"
 
 def spans(query: str, today: date) -> list[Span]:
     """Return the spans of days that a query names; text matched by one pattern is not matched by a later one."""
-    if not _may_name_a_time(query) or _ANY.search(query) is None:
+    if not _may_name_a_time(query) or re.search(_ANY, query, re.IGNORECASE) is None:
         return []
     result: list[Span] = []
     rest = query
@@ -48,7 +48,7 @@ def spans(query: str, today: date) -> list[Span]:
                 result.append(span)
             return " "
 
-        rest = pattern.sub(replace, rest)
+        rest = re.sub(pattern, replace, rest, flags=re.IGNORECASE)
     return result
 
 
@@ -118,34 +118,31 @@ def _weekday(match: re.Match[str], today: date) -> Span:
     return last, last
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
-
-
-_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Span | None]], ...] = (
-    (_pattern(r"\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b"), lambda m, _: _on(int(m[1]), int(m[2]), int(m[3]))),
+#: Compiled with the first text that may name a time, and kept by `re`: a short process rarely sees one.
+_PATTERNS: tuple[tuple[str, Callable[[re.Match[str], date], Span | None]], ...] = (
+    (r"\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b", lambda m, _: _on(int(m[1]), int(m[2]), int(m[3]))),
     (
-        _pattern(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+(\d{{4}}))?\b"),
+        rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+(\d{{4}}))?\b",
         lambda m, today: _named_day(m[2], m[1], m[3], today),
     ),
-    (_pattern(rf"\b{_MONTH},?\s+(?:of\s+)?(\d{{4}})\b"), lambda m, _: _whole_month(int(m[2]), _MONTHS[m[1].lower()])),
+    (rf"\b{_MONTH},?\s+(?:of\s+)?(\d{{4}})\b", lambda m, _: _whole_month(int(m[2]), _MONTHS[m[1].lower()])),
     (
-        _pattern(rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+(\d{{4}}))?"),
+        rf"\b{_MONTH}\s+{_DAY}\b(?:,?\s+(\d{{4}}))?",
         lambda m, today: _named_day(m[1], m[2], m[3], today),
     ),
     (
-        _pattern(r"\b(?:in|during|of|since)\s+((?:19|20)\d\d)\b"),
+        r"\b(?:in|during|of|since)\s+((?:19|20)\d\d)\b",
         lambda m, _: (date(int(m[1]), 1, 1), date(int(m[1]), 12, 31)),
     ),
     (
-        _pattern(rf"\b(?:in|during|since|of|last|this|early|late|mid)[ -]{_MONTH}(?=\W|$)"),
+        rf"\b(?:in|during|since|of|last|this|early|late|mid)[ -]{_MONTH}(?=\W|$)",
         lambda m, today: _whole_month(_latest(_MONTHS[m[1].lower()], today), _MONTHS[m[1].lower()]),
     ),
-    (_pattern(rf"\b{_COUNT}\s+{_UNIT}\s+ago\b"), _ago),
-    (_pattern(rf"\b(?:last|past|previous)\s+(?:{_COUNT}\s+)?{_UNIT}\b"), _past),
-    (_pattern(r"\b(?:last|this past|on)\s+(" + "|".join(_WEEKDAYS) + r")\b"), _weekday),
-    (_pattern(r"\byesterday\b"), lambda _, today: _around(today, 1, 0)),
-    (_pattern(r"\b(?:today|this morning|tonight)\b"), lambda _, today: (today, today)),
+    (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _ago),
+    (rf"\b(?:last|past|previous)\s+(?:{_COUNT}\s+)?{_UNIT}\b", _past),
+    (r"\b(?:last|this past|on)\s+(" + "|".join(_WEEKDAYS) + r")\b", _weekday),
+    (r"\byesterday\b", lambda _, today: _around(today, 1, 0)),
+    (r"\b(?:today|this morning|tonight)\b", lambda _, today: (today, today)),
 )
 #: All patterns in one: one search is faster than one per pattern.
-_ANY = _pattern(rf"\b(?:{'|'.join(pattern.pattern for pattern, _ in _PATTERNS)})")
+_ANY = rf"\b(?:{'|'.join(pattern for pattern, _ in _PATTERNS)})"

@@ -34,6 +34,12 @@ class LedgerStore(Protocol):
             oldest_first: Ascending order.
         """
 
+    def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
+        """Return the events of memories in some spaces from the first event after a moment on, oldest first."""
+
+    def changed_between(self, spaces: Sequence[int], after: datetime, until: datetime) -> bool:
+        """Return whether memories of some spaces were created or changed after a moment and up to another."""
+
     def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
         """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
 

@@ -31,6 +31,9 @@ class VectorStore(Protocol):
     def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
         """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
 
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""
 

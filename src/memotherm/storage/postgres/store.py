@@ -120,6 +120,12 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         _, vectors = self.served_vectors([digest])
         return vectors.get(digest)
 
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            return {} if identity is None else of_memories(statements, identity, nos)
+
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
         """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
         with self._reading() as statements:

@@ -120,7 +120,7 @@ def strengths(
 
 def of_memories(statements: PostgresStatements, identity: Identity, nos: Sequence[int]) -> dict[int, Vectors]:
     """Return what an embedder has made of some memories; those without vectors are left out."""
-    rows = statements.rows("vectors_of", number=identity.number, nos=list(nos)) if nos else []
+    rows = statements.rows("vectors_of_memories", number=identity.number, nos=list(nos)) if nos else []
     return {
         no: np.stack([vector.to_numpy() for _, vector in parts]).astype(np.float32)
         for no, parts in groupby(rows, itemgetter(0))

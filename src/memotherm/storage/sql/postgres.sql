@@ -250,7 +250,7 @@ GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 -- vector_strengths: How near some memories are.
 SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
 
--- vectors_of: The vectors of some memories.
+-- vectors_of_memories: The vectors of some memories.
 SELECT no, vector FROM vectors WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
 
 -- vectors_sample: Some vectors of an embedder, spread over the store.

@@ -347,6 +347,20 @@ SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
 
+-- events_since: Events of memories in some spaces, in order, from the first event after a moment on.
+SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.seq >= (SELECT min(l.seq) FROM events l WHERE {own l}l.at > :moment) AND m.space {in spaces}
+ORDER BY e.seq
+
+-- changed_between: Whether any memory of some spaces has an event after a moment and up to another, or was created then.
+SELECT EXISTS (
+    SELECT 1 FROM events e {cross} memories m ON {same e m}m.no = e.no
+    WHERE {own e}e.at > :after AND e.at <= :until AND m.space {in spaces}
+) OR EXISTS (
+    SELECT 1 FROM memories WHERE {own}created_at > :after AND created_at <= :until AND space {in spaces}
+)
+
 -- tier_changes: The events of memories in some spaces since a moment, newest first, with where the memories are now.
 SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC

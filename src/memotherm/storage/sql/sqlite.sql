@@ -222,6 +222,13 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
+-- candidate_texts: The words of some memories.
+SELECT m.no, coalesce(l.c0, c.c0, '')
+FROM json_each(:nos) j
+CROSS JOIN memories m ON m.no = j.value
+LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+
 -- moment: The newest event, how often uses were counted, and whether any memory waits for its vectors.
 SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),

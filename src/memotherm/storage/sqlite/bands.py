@@ -38,7 +38,7 @@ from memotherm.storage.sqlite.cache import origin, read_cache, write_cache
 from memotherm.storage.sqlite.filters import BandKey, Filters
 from memotherm.storage.sqlite.keys import PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements
-from memotherm.storage.sqlite.vector_cache import VectorCache, VectorRow
+from memotherm.storage.sqlite.vector_cache import VectorCache
 from memotherm.storage.values import Filter, Identity, Scores
 
 __all__ = ["Bands", "decoded"]
@@ -48,6 +48,8 @@ _log = logging.getLogger(__name__)
 
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+#: A key and its vector as it is stored.
+VectorRow = tuple[int, bytes]
 
 #: Every event is looked up in all bands, so there are not too many, however small they are.
 _MOST_BANDS = 512
@@ -79,7 +81,7 @@ class Bands:
         self._folder = folder
         compared_bytes = most_bytes // _COMPARED_SHARE
         self._most_bytes = most_bytes - compared_bytes
-        self._exact_limit = exact_limit if coding_available() else 1 << 62
+        self._exact_limit = exact_limit
         #: In the order in which they were searched last.
         self._bands: OrderedDict[BandKey, Band] = OrderedDict()
         #: The vectors of coded bands that were compared last.
@@ -197,7 +199,7 @@ class Bands:
         if len(changed) > _MOST_CHANGES:
             self._clear()
             return
-        self._compared.discard(self._base + (no << PART_BITS) for no in changed)
+        self._compared.discard(no << PART_BITS for no in changed)
         for band in self._bands.values():
             for no in changed:
                 band.discard(no)
@@ -239,10 +241,12 @@ class Bands:
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         """Return the exact strengths of those keys that have vectors."""
 
-        def read(missing: Sequence[int]) -> list[VectorRow]:
-            return connection.execute(SQL["vectors_of"], {"keys": json.dumps(missing)}).fetchall()
+        base = self._base
 
-        found, vectors = self._decoded(self._compared.rows((keys + self._base).tolist(), read))
+        def read(missing: Sequence[int]) -> tuple[Numbers, Vectors]:
+            return self._read(connection, "vectors_of", keys=json.dumps([base + key for key in missing]))
+
+        found, vectors = self._compared.vectors(keys.tolist(), read)
         return found, products(vectors, query)
 
     def _search_band(
@@ -289,7 +293,7 @@ class Bands:
                 coded.extend(keys, vectors)
                 continue
             exact.add(keys, vectors)
-            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE:
+            if len(exact) > self._exact_limit and not self._dimensions % CODED_MULTIPLE and coding_available():
                 coded = CodedBand.of(exact.keys, exact.vectors)
                 exact = ExactBand(self._dimensions)
         if coded is None:

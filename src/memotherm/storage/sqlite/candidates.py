@@ -8,28 +8,35 @@ are added here, and after one of another process everything is read again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import compress
 from sys import intern
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.model.clock import to_micros
-from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.selecting import passing_rows
 from memotherm.storage.sqlite.statements import CountedUses, Moment, SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter
 from memotherm.storage.waiting import WaitingUses
-from memotherm.text.word_ids import ID_BYTES
+from memotherm.text.word_ids import ID_BYTES, fragment_ids, joined_word_ids
 
 __all__ = ["CandidateCache"]
 
+#: Returns the words of some active memories, as one text each.
+ReadTexts = Callable[[Sequence[int]], Sequence[str]]
+
 #: What a memory takes beside its words, in bytes: numbers, references, dictionary slots.
-_ENTRY_SIZE = 400
+_ENTRY_SIZE = 250
+#: What the fragments of a memory take beside their numbers, in bytes.
+_FRAGMENTS_SIZE = 100
+#: The columns of a table's numbers that are computed from the words.
+_LENGTH, _BEGINNING = 7, 8
 #: With more changes than this, reading the memories again is cheaper than removing those that were changed.
 _MOST_CHANGES = 20_000
 #: The time of expiry of a memory that never expires.
@@ -64,58 +71,85 @@ def _among(values: NDArray[np.int64], accepted: Collection[int]) -> NDArray[np.b
     return np.asarray((values[:, np.newaxis] == np.array(accepted, np.int64)).any(axis=1))
 
 
-class _Texts(NamedTuple):
-    """What is no number of a candidate."""
-
-    kind: str
-    text: str
-    words: bytes
-    fragments: bytes
-    author: str
-
-
 class _Table:
-    """Active memories by number: a row of numbers for each, and a list of the rest."""
+    """Active memories by number: one row for each in every column."""
 
     def __init__(self) -> None:
         self.slots: dict[int, int] = {}
-        #: no, space, tier, priority, created_at, length, previous, expires_at
-        self._numbers = np.empty((_FIRST_ROWS, 8), np.int64)
+        #: How many rows are filled; those of removed memories are.
+        self._filled = 0
+        #: no, space, tier, priority, created_at, previous, expires_at, length, where its words begin
+        self._numbers = np.empty((_FIRST_ROWS, 9), np.int64)
         #: accessed_at, access_count
         self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
-        self._texts: list[_Texts] = []
-        #: The bytes that it takes.
-        self.size = 0
+        #: kind, author
+        self._names = np.empty((_FIRST_ROWS, 2), np.object_)
+        #: The numbers of the words of all rows.
+        self._words = bytearray()
+        #: The numbers of the fragments of those rows that have any.
+        self._fragments: dict[int, bytes] = {}
+        self._fragment_bytes = 0
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._filled * _ENTRY_SIZE + len(self._words) + self._fragment_bytes
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows of the statement `candidates`."""
-        numbers, uses, texts = [], [], []
-        for *fields, expires_at in rows:
-            row = candidate_row(fields)
-            end = _NEVER if expires_at is None or row.priority == 0 else expires_at
-            length = len(row.words) // ID_BYTES
-            numbers.append((row.no, row.space, row.tier, row.priority, row.created_at, length, row.previous, end))
-            uses.append((row.accessed_at, row.access_count))
-            texts.append(_Texts(intern(row.kind), row.text, row.words, row.fragments, intern(row.author)))
-        if texts:
-            self._extend(np.array(numbers, np.int64), np.array(uses, np.float64), texts)
+        if not rows:
+            return
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        *numbers, kind, created_at, accessed_at, access_count, texts, author, previous, expires_at = columns
+        words, lengths = joined_word_ids(texts)
+        never = zip(expires_at, numbers[3], strict=True)
+        ends = [_NEVER if moment is None or priority == 0 else moment for moment, priority in never]
+        numbers += [created_at, [no or 0 for no in previous], ends, lengths, lengths]
+        self._extend(
+            np.array(numbers, np.int64).T,
+            np.array((accessed_at, access_count), np.float64).T,
+            np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T,
+            words,
+            {row: fragment_ids(text) for row, text in enumerate(texts) if not text.isascii()},
+        )
 
     def move(self, nos: Sequence[int], other: _Table) -> None:
         """Add memories of another table."""
         slots = list(map(other.slots.__getitem__, nos))
-        self._extend(other._numbers[slots], other._uses[slots], [other._texts[slot] for slot in slots])
+        numbers = other._numbers[slots]
+        fragments = {row: other._fragments[slot] for row, slot in enumerate(slots) if slot in other._fragments}
+        self._extend(numbers, other._uses[slots], other._names[slots], b"".join(other._words_of(numbers)), fragments)
 
-    def _extend(self, numbers: NDArray[np.int64], uses: NDArray[np.float64], texts: Sequence[_Texts]) -> None:
-        start, end = len(self._texts), len(self._texts) + len(texts)
+    def _extend(
+        self,
+        numbers: NDArray[np.int64],
+        uses: NDArray[np.float64],
+        names: NDArray[np.object_],
+        words: bytes,
+        fragments: Mapping[int, bytes],
+    ) -> None:
+        """Add rows, in whose numbers the last column is yet to be filled."""
+        start, end = self._filled, self._filled + len(numbers)
         if end > len(self._numbers):
             spare = max(end, 2 * len(self._numbers)) - len(self._numbers)
-            self._numbers = np.concatenate([self._numbers, np.empty((spare, 8), np.int64)])
+            self._numbers = np.concatenate([self._numbers, np.empty((spare, self._numbers.shape[1]), np.int64)])
             self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
-        self._numbers[start:end], self._uses[start:end] = numbers, uses
+            self._names = np.concatenate([self._names, np.empty((spare, 2), np.object_)])
+        lengths = numbers[:, _LENGTH] * ID_BYTES
+        numbers[:, _BEGINNING] = len(self._words) + np.cumsum(lengths) - lengths
+        self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
+        self._words += words
+        self._filled = end
         self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
-        self._texts += texts
-        for each in texts:
-            self.size += _ENTRY_SIZE + len(each.text) + len(each.words) + len(each.fragments)
+        for row, ids in fragments.items():
+            self._fragments[start + row] = ids
+            self._fragment_bytes += _FRAGMENTS_SIZE + len(ids)
+
+    def _words_of(self, numbers: NDArray[np.int64]) -> list[bytes]:
+        beginnings = numbers[:, _BEGINNING]
+        ends = beginnings + numbers[:, _LENGTH] * ID_BYTES
+        words = self._words
+        return [bytes(words[start:end]) for start, end in zip(beginnings.tolist(), ends.tolist(), strict=True)]
 
     def use(self, uses: WaitingUses) -> None:
         """Count uses of the memories that are here."""
@@ -125,14 +159,15 @@ class _Table:
             self._uses[slots, 0] = moments
             self._uses[slots, 1] += times
 
-    def taken(self, nos: Sequence[int]) -> _Taken:
+    def taken(self, nos: Sequence[int], read_texts: ReadTexts) -> _Taken:
         """Return the rows of those memories that are here, in their order."""
         slots = list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
         rows = np.array(slots, np.int64)
-        no, space, tier, priority, created_at, length, previous, expires_at = self._numbers.take(rows, axis=0).T
+        numbers = self._numbers.take(rows, axis=0)
+        no, space, tier, priority, created_at, previous, expires_at, length, _ = numbers.T
         accessed_at, access_count = self._uses.take(rows, axis=0).T
-        texts = zip(*map(self._texts.__getitem__, slots), strict=True) if slots else ((),) * len(_Texts._fields)
-        kind, text, words, fragments, author = texts
+        kind, author = self._names.take(rows, axis=0).T.tolist()
+        fragments = self._fragments
         candidates = Candidates(
             no=no,
             tier=tier,
@@ -141,10 +176,10 @@ class _Table:
             created_at=created_at,
             accessed_at=accessed_at,
             access_count=access_count,
-            text=text,
-            words=words,
+            texts=lambda: read_texts(no.tolist()),
+            words=self._words_of(numbers),
             length=length,
-            fragments=fragments,
+            fragments=[fragments.get(slot, b"") for slot in slots] if fragments else [b""] * len(slots),
             author=author,
             previous=previous,
         )
@@ -156,10 +191,12 @@ class CandidateCache:
 
     Args:
         capacity: How many bytes they may take; those that were used last stay.
+        read_texts: Returns the words of some active memories, as one text each; they are not kept.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, read_texts: ReadTexts) -> None:
         self._capacity = capacity
+        self._read_texts = read_texts
         self._lock = threading.Lock()
         self._moment = Moment(0, 0)
         # Two generations: what is used of the older one joins the newer one, and the rest leaves when that is full.
@@ -168,6 +205,11 @@ class CandidateCache:
     def __len__(self) -> int:
         """Return the number of memories in it."""
         return len(self._newer.slots | self._older.slots)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they take."""
+        return self._newer.size + self._older.size
 
     def __contains__(self, no: int) -> bool:
         """Return whether a memory is in it."""
@@ -208,17 +250,17 @@ class CandidateCache:
             current = moment == self._moment
             missing = self._missing(nos) if current else nos
             if not missing:
-                return self._newer.taken(nos)
+                return self._newer.taken(nos, self._read_texts)
         read = statements.rows("candidates", nos=list(missing))
         with self._lock:
             if current and moment == self._moment and missing == self._missing(nos):
                 self._newer.add(read)
-                taken = self._newer.taken(nos)
+                taken = self._newer.taken(nos, self._read_texts)
                 self._limit()
                 return taken
         table = _Table()
         table.add(read if missing is nos else statements.rows("candidates", nos=list(nos)))
-        return table.taken(nos)
+        return table.taken(nos, self._read_texts)
 
     def _missing(self, nos: Sequence[int]) -> list[int]:
         """Return those of some memories that are not in the newer table, after those of the older have joined it."""
@@ -242,5 +284,5 @@ class CandidateCache:
 
     def _limit(self) -> None:
         """When the newer table takes half of the capacity, let the memories of the older one leave."""
-        if self._newer.size > self._capacity // 2:
-            self._newer, self._older = _Table(), self._newer if self._capacity else _Table()
+        if self._newer.size > self._capacity // 2 or self.size > self._capacity:
+            self._newer, self._older = _Table(), self._newer if self._newer.size <= self._capacity else _Table()

@@ -34,7 +34,7 @@ __all__ = ["Connections", "mapped", "require_unused"]
 
 #: To how many bytes the log shrinks after a reader of an old state has let it grow; twice what SQLite keeps in use.
 _LOG_BYTES = 16 << 20
-_CACHE_KIB = 16_384
+_CACHE_KIB = 4096
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
 _abandoned: list[sqlite3.Connection] = []
 #: The files of those connections (device and inode), which this process cannot open safely.

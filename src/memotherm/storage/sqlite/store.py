@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
@@ -29,7 +30,7 @@ from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.filters import BandKey, Filters
-from memotherm.storage.sqlite.keys import vector_base, vector_range
+from memotherm.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.matches import best_matches, contained
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.postings import CACHE_SIZE, Postings
@@ -93,7 +94,7 @@ class SqliteStore(SqlStore):
         self._erasure.finish()
         self._postings = Postings(CACHE_SIZE if cached else 0)
         cache_bytes = settings.candidate_cache_bytes if cached else 0
-        self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS)
+        self._candidates = CandidateCache(cache_bytes - cache_bytes // _PART_OF_RECORDS, self._texts)
         self._records_read = RecordCache(cache_bytes // _PART_OF_RECORDS)
 
     def for_tenant(self, tenant: str | None) -> Self:
@@ -254,6 +255,12 @@ class SqliteStore(SqlStore):
         with self._reading() as statements:
             return self._candidates.active(statements, nos)
 
+    def _texts(self, nos: Sequence[int]) -> list[str]:
+        """Return the words of some active memories, as one text each."""
+        with self._reading() as statements:
+            texts: dict[int, str] = dict(statements.rows("candidate_texts", nos=list(nos)))
+        return [texts.get(no, "") for no in nos]
+
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
     ) -> Scores:
@@ -396,6 +403,18 @@ class SqliteStore(SqlStore):
                 return None
             rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
         return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+        with self._reading() as statements:
+            identity = identity_of(statements)
+            if identity is None:
+                return {}
+            rows = statements.rows("vectors_of_memories", nos=list(nos), base=vector_base(identity.number))
+        blobs: dict[int, list[bytes]] = defaultdict(list)
+        for key, blob in sorted(rows):
+            blobs[key >> PART_BITS & MEMORY_MASK].append(blob)
+        return {no: decoded(parts, identity.dimensions) for no, parts in blobs.items()}
 
     def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
         """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""

@@ -1,29 +1,32 @@
-"""The exact vectors that are compared again and again, in memory, for bands that keep only codes."""
+"""The exact vectors that were compared last, in memory, for bands that keep only codes."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.storage.sqlite.keys import PART_BITS
 
-__all__ = ["VectorCache", "VectorRow"]
+__all__ = ["Read", "VectorCache"]
 
-#: A key and its vector as it is stored.
-VectorRow = tuple[int, bytes]
+Numbers = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+#: Reads those of some keys that have vectors, with these.
+Read = Callable[[Sequence[int]], tuple[Numbers, Vectors]]
 
-#: How many keys of vectors that were read once are known.
-_MOST_READ = 100_000
-#: What a vector takes beside its numbers (key, object headers, dictionary slot), in bytes.
-_ENTRY_SIZE = 200
+#: What a vector takes beside its numbers (its key in an array and in a dictionary), in bytes.
+_ENTRY_SIZE = 140
 _PART_MASK = (1 << PART_BITS) - 1
+#: The key of a row whose vector was removed.
+_NO_KEY = -1
+#: How many rows the matrix has at first.
+_FIRST_ROWS = 256
 
 
 class VectorCache:
-    """Vectors by key; those that were not used for long leave first.
-
-    A vector is kept when it is read for the second time: most are read once, and keeping them takes a third of the
-    time of reading them.
+    """Vectors by key, as rows of one matrix; those that were used again stay longer.
 
     Args:
         capacity: How many bytes they may take.
@@ -31,53 +34,92 @@ class VectorCache:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        #: In the order in which they were used.
-        self._vectors: OrderedDict[int, bytes] = OrderedDict()
-        #: The keys of those that were read once.
-        self._read: set[int] = set()
         #: The most parts of a memory.
         self._parts = 1
+        self.clear()
 
     def clear(self) -> None:
         """Remove all vectors."""
-        self._vectors.clear()
-        self._read.clear()
+        self._rows: dict[int, int] = {}
+        self._matrix: Vectors = np.empty((0, 0), np.float32)
+        #: The key of each row.
+        self._keys: Numbers = np.empty(0, np.int64)
+        #: Whether a row was used again, since all of them were.
+        self._used: NDArray[np.bool_] = np.empty(0, np.bool_)
+        #: How many rows were filled, and the row after the one that was replaced last.
+        self._filled = self._next = 0
 
-    def rows(self, keys: Sequence[int], read: Callable[[Sequence[int]], list[VectorRow]]) -> list[VectorRow]:
+    def __len__(self) -> int:
+        """Return the number of vectors in it."""
+        return len(self._rows)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._filled * (int(self._matrix.shape[1]) * self._matrix.itemsize + _ENTRY_SIZE)
+
+    def vectors(self, keys: Sequence[int], read: Read) -> tuple[Numbers, Vectors]:
         """Return those of some keys that have vectors, with these; `read` reads what is not here."""
-        vectors, found, missing = self._vectors, [], []
-        for key in keys:
-            vector = vectors.get(key)
-            if vector is None:
-                missing.append(key)
-            else:
-                vectors.move_to_end(key)
-                found.append((key, vector))
-        if missing:
-            new = read(missing)
-            found += new
-            if again := self._read.intersection(missing):
-                self._add([row for row in new if row[0] in again])
-            self._note_read(missing)
-        return found
-
-    def _note_read(self, keys: Sequence[int]) -> None:
-        if len(self._read) > _MOST_READ:
-            self._read.clear()
-        self._read.update(keys)
-
-    def _add(self, rows: Sequence[VectorRow]) -> None:
-        if not rows:
-            return
-        self._vectors.update(rows)
-        self._parts = max(self._parts, max(key & _PART_MASK for key, _ in rows) + 1)
-        # The vectors of an embedder have one length.
-        most = self._capacity // (len(rows[0][1]) + _ENTRY_SIZE)
-        while len(self._vectors) > most:
-            self._vectors.popitem(last=False)
+        here = self._rows
+        missing = [key for key in keys if key not in here]
+        if not missing:
+            return np.array(keys, np.int64), self._found(keys)
+        found = [key for key in keys if key in here]
+        new_keys, vectors = read(missing)
+        if found:
+            old = self._found(found)
+            self._add(new_keys, vectors)
+            return np.concatenate([np.array(found, np.int64), new_keys]), np.concatenate([old, vectors])
+        self._add(new_keys, vectors)
+        return new_keys, vectors
 
     def discard(self, first_keys: Iterable[int]) -> None:
         """Remove the vectors of the memories whose first parts have some keys, if there are any."""
         for first in first_keys:
             for key in range(first, first + self._parts):
-                self._vectors.pop(key, None)
+                row = self._rows.pop(key, None)
+                if row is not None:
+                    self._keys[row], self._used[row] = _NO_KEY, False
+
+    def _found(self, keys: Sequence[int]) -> Vectors:
+        rows = np.array([self._rows[key] for key in keys], np.int64)
+        self._used[rows] = True
+        return np.asarray(self._matrix.take(rows, axis=0))
+
+    def _add(self, keys: Numbers, vectors: Vectors) -> None:
+        most = self._capacity // (vectors.shape[1] * vectors.itemsize + _ENTRY_SIZE)
+        keys, vectors = keys[:most], vectors[:most]
+        if not len(keys):
+            return
+        rows = self._replaceable(len(keys), vectors.shape[1], most)
+        for key in self._keys[rows].tolist():
+            self._rows.pop(key, None)
+        self._matrix[rows], self._keys[rows], self._used[rows] = vectors, keys, False
+        self._rows.update(zip(keys.tolist(), rows.tolist(), strict=True))
+        self._parts = max(self._parts, int((keys & _PART_MASK).max()) + 1)
+
+    def _replaceable(self, count: int, dimensions: int, most: int) -> Numbers:
+        """Return rows for new vectors: empty ones, or else those that were not used again, in turn."""
+        end = min(self._filled + count, most)
+        if end > len(self._keys):
+            self._grow(min(most, max(end, 2 * len(self._keys), _FIRST_ROWS)), dimensions)
+        empty = np.arange(self._filled, end)
+        self._filled = end
+        if len(empty) == count:
+            return empty
+        unused = np.flatnonzero(~self._used[: end - len(empty)])
+        if len(unused) < count - len(empty):
+            self._used[:] = False
+            unused = np.arange(end - len(empty))
+        first = int(unused.searchsorted(self._next))
+        replaced = unused.take(np.arange(first, first + count - len(empty)), mode="wrap")
+        self._next = int(replaced[-1]) + 1
+        return np.concatenate([empty, replaced])
+
+    def _grow(self, rows: int, dimensions: int) -> None:
+        matrix = np.empty((rows, dimensions), np.float32)
+        matrix[: self._filled] = self._matrix[: self._filled].reshape(-1, dimensions)
+        added = rows - len(self._keys)
+        self._matrix = matrix
+        self._keys = np.concatenate([self._keys, np.full(added, _NO_KEY, np.int64)])
+        self._used = np.concatenate([self._used, np.zeros(added, np.bool_)])

@@ -45,6 +45,15 @@ class SqlLedger(SqlBase):
         rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
         return [event_of(row) for row in rows]
 
+    def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
+        """Return the events of memories in some spaces from the first event after a moment on, oldest first."""
+        return [event_of(row) for row in self._rows("events_since", spaces=list(spaces), moment=to_micros(moment))]
+
+    def changed_between(self, spaces: Sequence[int], after: datetime, until: datetime) -> bool:
+        """Return whether memories of some spaces were created or changed after a moment and up to another."""
+        values = {"spaces": list(spaces), "after": to_micros(after), "until": to_micros(until)}
+        return bool(self._rows("changed_between", **values)[0][0])
+
     def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
         """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
         rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))

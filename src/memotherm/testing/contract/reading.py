@@ -174,6 +174,21 @@ class ReadingContract(Contract):
         assert changes[0].retention is changes[2].retention is Retention.PURGED
         assert self.store.tier_changes(spaces, self.clock() + timedelta(seconds=1)) == []
 
+    def test_events_are_read_by_moment(self) -> None:
+        """Those of other spaces are left out, and an event at the moment itself is not after it."""
+        self.stored("one")
+        earlier = self.clock()
+        later = self.clock.advance(seconds=1)
+        second = self.stored("two", _PROJECT)
+        spaces = self.seen(_PROJECT)
+
+        assert [event.memory_id for event in self.store.events_since(spaces, earlier)] == [second.memory.id]
+        assert len(self.store.events_since(spaces, earlier - timedelta(seconds=1))) == 2
+        assert self.store.events_since(spaces, later) == self.store.events_since((), earlier) == []
+        assert self.store.changed_between(spaces, earlier, later)
+        assert not self.store.changed_between(spaces, later, later + timedelta(seconds=1))
+        assert not self.store.changed_between(self.seen(), earlier, later)
+
     def test_records_come_by_number(self) -> None:
         """Numbers that do not exist are left out."""
         first, second = self.stored("one"), self.stored("two")

@@ -10,7 +10,7 @@ import numpy as np
 
 from memotherm.model import Retention, Scope
 from memotherm.storage.values import Identity
-from memotherm.testing.contract.base import Contract
+from memotherm.testing.contract.base import EVERYONE, Contract
 from memotherm.testing.embedder import HashEmbedder
 
 __all__ = ["VectorsContract"]
@@ -153,6 +153,19 @@ class VectorsContract(Contract):
         assert self.store.cached_vectors("00" * 32) is None
         self.purged(record)
         assert self.store.cached_vectors(record.memory.digest) is None
+
+    def test_vectors_of_several_memories_are_read_at_once(self) -> None:
+        """Each memory has its own vectors in their order, and one without vectors is left out."""
+        assert self.store.vectors_of([1]) == {}
+        self.serving()
+        with self.store.write() as transaction:
+            pending = transaction.insert(transaction.space(EVERYONE), self.memory("not yet"), None, self.cause())
+        records = [self.stored(content) for content in ("an otter", "a heron")]
+        vectors = self.store.vectors_of([records[1].no, pending.no, records[0].no])
+
+        assert vectors.keys() == {record.no for record in records}
+        for record in records:
+            assert np.array_equal(vectors[record.no], self.embedder.embed([record.memory.content]))
 
     def test_a_sample_of_vectors_is_the_same_every_time(self) -> None:
         """It is taken from those that serve, never more than asked for."""
