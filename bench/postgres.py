@@ -41,7 +41,7 @@ _ARCHIVE = "archive"
 _BATCH = 5000
 _COLUMNS = {
     "memories": """tenant no id space content kind tags tier priority retention metadata source tokens digest created_at
-        updated_at accessed_at expires_at access_count recent_uses relevance supersedes tier_since tier_rule
+        updated_at accessed_at expires_at access_count recent_uses use_weight relevance supersedes tier_since tier_rule
         retention_since version parts""",
     "texts": "tenant no part space tier words lexemes",
     "vectors": "tenant embedder no part space tier vector",
@@ -300,7 +300,7 @@ def _copy(
         words = indexed_words(text, ())
         rows["memories"].append(
             (tenant, no, f"mem_bench{no:018}", space, text, "fact", "", tier, 3, 0, "", "bench", 25,
-             bytes.fromhex(digest(text)), now, now, None, None, 0, 0, 0.5, None, now, "default", now, no, 1)
+             bytes.fromhex(digest(text)), now, now, None, None, 0, 0, 0.0, 0.5, None, now, "default", now, no, 1)
         )  # fmt: skip
         (listed,) = lexemes(words.split(), space)
         rows["texts"].append((tenant, no, 0, space, tier, words, listed))

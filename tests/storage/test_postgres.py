@@ -219,7 +219,8 @@ def test_statements_are_sent_together(proxy: RoundTrips, acme: Memotherm) -> Non
     acme.remember("never swim alone", priority="pinned")
     for count in (2, 40):
         stored = [{"content": f"otter {number} of {count}"} for number in range(count)]
-        assert waits(proxy, partial(acme.remember_many, stored)) <= 7
+        assert waits(proxy, partial(acme.remember_many, stored)) == 5
+    assert waits(proxy, lambda: acme.remember("an otter of its own")) == 5
     for search in (acme.recall, acme.context):
         search("which otter?", track=False)
     assert waits(proxy, lambda: acme.recall("which otter?", track=False)) == 2

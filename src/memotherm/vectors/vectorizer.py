@@ -13,7 +13,7 @@ has to be made anew.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -153,17 +153,12 @@ class Vectorizer:
         """
         if not self.enabled:
             return EmbeddedContents([None] * len(contents))
-        serving = self._store.identity()
+        digests = {content: digest(content) for content in contents if content is not None}
+        serving, cached = self._store.served_vectors({*digests.values()})
         session = self._session_for(serving)
         if session is None:
             return EmbeddedContents([None] * len(contents), reason=self._obstacle(serving))
-        digests = {content: digest(content) for content in contents if content is not None}
-        cached: Collection[str] = {*digests.values()} if serving else ()
-        if len(cached) > 1:
-            cached = self._store.digests_with_vectors(cached)
-        vectors = {
-            content: self._store.cached_vectors(each) if each in cached else None for content, each in digests.items()
-        }
+        vectors = {content: cached.get(each) for content, each in digests.items()}
         if not vectors:
             return EmbeddedContents([None] * len(contents))
         new = [content for content, rows in vectors.items() if rows is None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.storage.values import Cause, Identity
@@ -28,11 +28,11 @@ class VectorStore(Protocol):
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
 
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
+
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
-
-    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
-        """Return those of some digests for which `cached_vectors` may return vectors."""
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Self, TypeVar
 
@@ -193,6 +193,33 @@ class PostgresBase(SqlStore):
         with self._server.transaction(self.tenant, mode=mode) as connection:
             yield self._statements(connection)
 
+    @contextmanager
+    def _reading_first(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
+        """Begin a transaction that only reads; statements whose rows are wanted first are sent with it.
+
+        They do not depend on the log or on uses, and each has its parameters.
+        """
+        if self._joined is not None:
+            with self._reading() as statements:
+                yield statements
+            return
+        begun: list[PostgresStatements] = []
+
+        def start(connection: Connection, begin: Callable[[], None]) -> None:
+            begin()
+            begun[:] = [self._expected(connection, expected)]
+
+        with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
+            yield begun[0]
+
+    def _expected(self, connection: Connection, expected: Mapping[str, Mapping[str, object]]) -> PostgresStatements:
+        """Send the first statements of a transaction, and wait for their rows."""
+        statements = self._statements(connection)
+        for name, values in expected.items():
+            statements.expect(name, **values)
+        statements.wait()
+        return statements
+
     def _rows(self, name: str, /, **values: object) -> list[Row]:
         if self._joined is None:
             self._log.write()
@@ -220,22 +247,19 @@ class PostgresBase(SqlStore):
             return self._converted(statements, rows)
 
     @contextmanager
-    def _writing(self, *expected: str) -> Iterator[PostgresStatements]:
+    def _writing(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
         """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
         self._log.write()
         locked: list[PostgresStatements] = []
 
         def start(connection: Connection, begin: Callable[[], None]) -> None:
             begin()
-            statements = self._statements(connection)
-            if self.tenant is None:
-                statements.expect("lock_store", store=LOCK)
-            else:
-                statements.expect("lock_tenant", store=LOCK, tenant=self.tenant)
-            for name in expected:
-                statements.expect(name)
-            statements.wait()
-            locked[:] = [statements]
+            lock: dict[str, Mapping[str, object]] = (
+                {"lock_store": {"store": LOCK}}
+                if self.tenant is None
+                else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
+            )
+            locked[:] = [self._expected(connection, lock | expected)]
 
         with self._connections.transaction(self.tenant, patient=True, start=start):
             yield locked[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from memotherm.storage.postgres.tenants import PostgresTenants
 from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.postgres.usage import PostgresUsage
-from memotherm.storage.postgres.vectors import index_live, largest, of_memories, of_memory, sampled, unindexed
+from memotherm.storage.postgres.vectors import index_live, largest, of_memories, sampled, unindexed
 from memotherm.storage.rows import event_of
 from memotherm.storage.sqlite.backup import require_free
 from memotherm.storage.sqlite.store import SqliteStore
@@ -75,7 +75,7 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
     @contextmanager
     def write(self, *, made_by: int | None = None) -> Iterator[PostgresTransaction]:
         """Begin a transaction."""
-        with self._writing("transaction_begin") as statements, statements.batching():
+        with self._writing(transaction_begin={}) as statements, statements.batching():
             if self.claim is not None:
                 self.claim.require(statements)
             # A cache of its own: after a rollback, the new spaces do not exist.
@@ -104,17 +104,21 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         self.build_indexes()
         return identity
 
-    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
-        """Return those of some digests for which `cached_vectors` may return vectors, in one round trip."""
-        rows = self._rows("digests_with_vectors", digests=[bytes.fromhex(digest) for digest in digests])
-        return {digest.hex() for (digest,) in rows}
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
+        asked = {"digests": [bytes.fromhex(digest) for digest in digests]}
+        if not digests:
+            return self.identity(), {}
+        with self._reading_first(embedder_serving={}, digests_with_vectors=asked) as statements:
+            identity = identity_of(statements)
+            found = {no: digest.hex() for no, digest in statements.rows("digests_with_vectors", **asked)}
+            vectors = {} if identity is None else of_memories(statements, identity, list(found))
+        return identity, {found[no]: rows for no, rows in vectors.items()}
 
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the stored vectors of the same content, made by the serving embedder."""
-        with self._reading() as statements:
-            no = statements.value("vectors_by_digest", digest=bytes.fromhex(digest))
-            identity = None if no is None else identity_of(statements)
-            return None if identity is None else of_memory(statements, identity, no)
+        _, vectors = self.served_vectors([digest])
+        return vectors.get(digest)
 
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""

@@ -33,25 +33,24 @@ class _Reserve:
         self._sequence = sequence
         self._left: list[int] = []
         self._size = 1
+        #: How many were requested and not taken yet.
+        self._requested = 0
 
     def expect(self, count: int) -> None:
         """Let the next numbers be fetched at once."""
         self._size = max(self._size, count)
 
     def request(self) -> None:
-        """Send the statement that fetches numbers, if none are left."""
-        if not self._left:
-            self._statements.expect("numbers", **self._wanted)
-
-    @property
-    def _wanted(self) -> dict[str, object]:
-        return {"sequence": self._sequence, "count": self._size}
+        """Send the statement that fetches numbers, if none are left or on their way."""
+        if not self._left and not self._requested:
+            self._requested = self._size
+            self._statements.expect("numbers", sequence=self._sequence, count=self._requested)
 
     def next(self) -> int:
         """Return the next number."""
         if not self._left:
-            rows = self._statements.rows("numbers", **self._wanted)
-            self._left = [number for (number,) in reversed(rows)]
+            rows = self._statements.rows("numbers", sequence=self._sequence, count=self._requested or self._size)
+            self._left, self._requested = [number for (number,) in reversed(rows)], 0
             self._size = min(_MOST_AHEAD, 2 * self._size)
         return self._left.pop()
 
@@ -82,24 +81,31 @@ class PostgresTransaction(SqlTransaction):
         return new
 
     def prefetch_duplicates(self, digests: Collection[str]) -> None:
-        """Find out in one round trip which contents are stored."""
+        """Find out in one round trip which contents are stored, and fetch numbers for all of them."""
+        self._request_numbers(len(digests))
         stored = self._sql.rows("digests_stored", digests=[bytes.fromhex(digest) for digest in digests])
         self._new = {*digests} - {digest.hex() for (digest,) in stored}
-        self._numbers.expect(len(self._new))
-        self._seqs.expect(len(self._new))
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
     ) -> Record | None:
         """Return the visible memory of a space with the same content and no key, if it was created since a moment."""
-        return None if digest in self._new else super().duplicate(space, digest, kind, now, since)
+        if digest in self._new:
+            return None
+        self._request_numbers()
+        return super().duplicate(space, digest, kind, now, since)
+
+    def _request_numbers(self, count: int = 1) -> None:
+        """Send the statements that fetch the numbers of the next memories and of their events."""
+        for reserve in (self._numbers, self._seqs):
+            reserve.expect(count)
+            reserve.request()
 
     def _next_seq(self) -> int:
         return self._seqs.next()
 
     def _next_numbers(self) -> tuple[int, int]:
-        self._numbers.request()
-        self._seqs.request()
+        self._request_numbers()
         return self._numbers.next(), self._seqs.next()
 
     def _index(self, record: Record) -> None:

@@ -15,17 +15,7 @@ from memotherm.storage.postgres.statements import PostgresStatements, statement
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Identity
 
-__all__ = [
-    "VectorSearch",
-    "index_live",
-    "largest",
-    "nearest",
-    "of_memories",
-    "of_memory",
-    "sampled",
-    "strengths",
-    "unindexed",
-]
+__all__ = ["VectorSearch", "index_live", "largest", "nearest", "of_memories", "sampled", "strengths", "unindexed"]
 
 Vectors = NDArray[np.float32]
 
@@ -128,16 +118,13 @@ def strengths(
     return dict(statements.rows("vector_strengths", vector=asked, number=identity.number, nos=list(nos)))
 
 
-def of_memory(statements: PostgresStatements, identity: Identity, no: int) -> Vectors | None:
-    """Return what an embedder has made of a memory."""
-    return _matrix(statements.rows("vectors_of", number=identity.number, no=no))
-
-
 def of_memories(statements: PostgresStatements, identity: Identity, nos: Sequence[int]) -> dict[int, Vectors]:
-    """Return what an embedder has made of some memories, by number."""
-    rows = statements.rows("vectors_of_memories", number=identity.number, nos=list(nos))
-    memories = groupby(rows, key=itemgetter(0))
-    return {no: np.stack([vector.to_numpy() for _, vector in parts]).astype(np.float32) for no, parts in memories}
+    """Return what an embedder has made of some memories; those without vectors are left out."""
+    rows = statements.rows("vectors_of_memories", number=identity.number, nos=list(nos)) if nos else []
+    return {
+        no: np.stack([vector.to_numpy() for _, vector in parts]).astype(np.float32)
+        for no, parts in groupby(rows, itemgetter(0))
+    }
 
 
 def sampled(statements: PostgresStatements, identity: Identity, limit: int) -> Vectors | None:

@@ -250,9 +250,6 @@ GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 -- vector_strengths: How near some memories are.
 SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
 
--- vectors_of: The vectors of a memory.
-SELECT vector FROM vectors WHERE {own}embedder = :number AND no = :no ORDER BY part
-
 -- vectors_of_memories: The vectors of some memories.
 SELECT no, vector FROM vectors WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
 
@@ -375,8 +372,5 @@ SELECT no FROM memories WHERE tenant = '' AND no {in nos}
 -- digests_stored: Those of some digests that a memory has.
 SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests}
 
--- digests_with_vectors: Those of some digests for which `vectors_by_digest` finds a memory.
-SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3
-
--- vectors_by_digest: Vectors already made for the same content, in any space of the tenant.
-SELECT no FROM memories WHERE {own}digest = :digest AND parts > 0 AND retention < 3 ORDER BY no LIMIT 1
+-- digests_with_vectors: The first memory with vectors of each of some contents, in any space of the tenant.
+SELECT min(no), digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3 GROUP BY digest

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from memotherm.storage.sqlstore.base import SqlBase
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Identity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
 
 __all__ = ["SqlVectors", "identity_of"]
 
@@ -27,9 +34,15 @@ class SqlVectors(SqlBase):
         rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
         return [(no, content) for no, content in rows]
 
-    def digests_with_vectors(self, digests: Collection[str]) -> Collection[str]:
-        """Return those of some digests for which `cached_vectors` may return vectors: all, as asking it is cheap."""
-        return digests
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
+        identity = self.identity()
+        cached = {} if identity is None else {digest: self.cached_vectors(digest) for digest in digests}
+        return identity, {digest: vectors for digest, vectors in cached.items() if vectors is not None}
+
+    @abstractmethod
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
 
     def count_without_vectors(self, number: int) -> int:
         """Return the number of memories without vectors of an embedder."""
