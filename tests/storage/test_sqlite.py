@@ -571,12 +571,13 @@ def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp
     assert 0 < records.size <= 100_000
 
 
-def test_uses_that_another_process_has_counted_leave_the_candidates_in_memory(open_mem: Open, tmp_path: Path) -> None:
+def test_uses_that_another_process_has_counted_leave_the_memories_in_the_cache(open_mem: Open, tmp_path: Path) -> None:
     """Only their uses are read again, and those that no recall asks for stay as well."""
     path = tmp_path / "memory.db"
     mem, other = open_mem(path, embedder="none"), open_mem(path, embedder="none")
     mem.remember_many([{"content": f"otter{number} word{number % 2}"} for number in range(20)])
     cached = mem._services.store._candidates  # type: ignore[attr-defined]
+    records = mem._services.store._records_read  # type: ignore[attr-defined]
     before = [contents(mem.recall(f"word{number}", track=False)) for number in range(2)]
     for _ in range(3):
         other.recall("otter4 word0", 1)
@@ -585,8 +586,27 @@ def test_uses_that_another_process_has_counted_leave_the_candidates_in_memory(op
     found = mem.recall("word0", track=False)
     assert found[0].memory.content == "otter4 word0" != before[0][0]
     assert found[0].memory.access_count == 3
-    assert len(cached) == 20
+    assert found[0].memory == mem.get(found[0].memory.id)
+    assert len(cached) == len(records) == 20
     assert contents(mem.recall("word1", track=False)) == before[1]
+
+
+def test_a_context_lists_hot_memories_as_another_process_has_left_them(open_mem: Open, tmp_path: Path) -> None:
+    """Their rows stay in memory between contexts, except those that were changed or have left the tier."""
+    path = tmp_path / "memory.db"
+    mem, other = open_mem(path, embedder="none"), open_mem(path, embedder="none")
+    hot = mem.remember_many([{"content": f"The otter has {number} cubs", "tier": "hot"} for number in range(5)])
+    assert len(mem.context(budget=500, track=False).receipt.included) == 5
+
+    other.update(hot[1].id, content="The otter has left")
+    other.move(hot[2].id, "cold")
+    other.forget(hot[3].id)
+    other.remember("The otter is back", tier="hot", priority="critical")
+    listed = mem.context(budget=500, track=False).receipt.included
+
+    expected = ["The otter is back", hot[4].content, "The otter has left", hot[0].content]
+    assert sorted(entry.content for entry in listed) == sorted(expected)
+    assert [entry.memory for entry in listed] == [mem.get(entry.id) for entry in listed]
 
 
 @pytest.mark.parametrize("exact_limit", [10, 10_000])

@@ -9,7 +9,7 @@ from memotherm.model import Hit, Move, Recall
 from memotherm.model.value import constructor
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.values import Question, Ranked, explained
+from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.contract import LedgerStore, UsageStore
 from memotherm.storage.values import Record
@@ -73,13 +73,7 @@ class Recaller:
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         results = [*ranking.pinned, *best]
-        whys = explained([candidate for _, candidate in results])
-        hits = tuple(
-            [
-                _new_hit(record.memory, candidate.score, why)
-                for (record, candidate), why in zip(results, whys, strict=True)
-            ]
-        )
+        hits = tuple([_new_hit(record.memory, candidate.score, candidate.why) for record, candidate in results])
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote(hits)
         promoted = [move.id for move in moves]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby, repeat
-from operator import attrgetter
+from functools import cached_property
+from itertools import compress, repeat
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -29,7 +29,6 @@ __all__ = [
     "Stage",
     "State",
     "column_of",
-    "explained",
     "scores_of",
 ]
 
@@ -58,7 +57,7 @@ class Question:
         return tuple(dict.fromkeys((*self.spaces, *self.pinned_spaces)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
     """What is known about the candidates, one row for each."""
 
@@ -82,7 +81,7 @@ class Evidence:
     #: How near it is to a time that the question names, in [0, 1].
     nearness: NDArray[np.float64]
 
-    @property
+    @cached_property
     def closeness(self) -> NDArray[np.float64]:
         """The calibrated cosines, in [0, 1]."""
         return self.calibration.relevance(self.cosines)
@@ -158,7 +157,22 @@ class Ranked(NamedTuple):
     @property
     def why(self) -> Why:
         """The parts of the score."""
-        return _why(self, self.parts.evidence.closeness)
+        row, parts = self.row, self.parts
+        evidence = parts.evidence
+        coverage = evidence.coverage.item(row)
+        return _new_why(
+            None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row),
+            min(1.0, coverage) if coverage or self.no in evidence.text_scores else None,
+            bool(evidence.authors.item(row)),
+            evidence.nearness.item(row),
+            parts.relevance.item(row),
+            parts.use.item(row),
+            parts.boost.item(row),
+            -parts.penalty.item(row),
+            self.newer,
+            self.rerank,
+            self.version,
+        )
 
 
 class RankedBlock(Sequence[Ranked]):
@@ -205,37 +219,6 @@ def scores_of(ranked: Sequence[Ranked], count: int) -> list[tuple[int, float]]:
     if isinstance(ranked, RankedBlock):
         return ranked.scores(count)
     return [(candidate.no, candidate.score) for candidate in ranked[:count]]
-
-
-def explained(ranked: Iterable[Ranked]) -> list[Why]:
-    """Return the parts of the score of each candidate."""
-    whys: list[Why] = []
-    for parts, block in groupby(ranked, _parts):
-        closeness = parts.evidence.closeness
-        whys += [_why(candidate, closeness) for candidate in block]
-    return whys
-
-
-_parts = attrgetter("parts")
-
-
-def _why(candidate: Ranked, closeness: NDArray[np.float64]) -> Why:
-    row, parts = candidate.row, candidate.parts
-    evidence = parts.evidence
-    coverage = evidence.coverage.item(row)
-    return _new_why(
-        None if math.isnan(evidence.cosines.item(row)) else closeness.item(row),
-        min(1.0, coverage) if coverage or candidate.no in evidence.text_scores else None,
-        bool(evidence.authors.item(row)),
-        evidence.nearness.item(row),
-        parts.relevance.item(row),
-        parts.use.item(row),
-        parts.boost.item(row),
-        -parts.penalty.item(row),
-        candidate.newer,
-        candidate.rerank,
-        candidate.version,
-    )
 
 
 @dataclass(kw_only=True, slots=True)

@@ -16,7 +16,15 @@ from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 
-__all__ = ["compiled_filter", "filtered_numbers", "found_count", "found_rows", "passing_rows", "selected_rows"]
+__all__ = [
+    "compiled_filter",
+    "filtered_numbers",
+    "found_count",
+    "found_numbers",
+    "found_rows",
+    "passing_rows",
+    "selected_rows",
+]
 
 _DURATIONS = {
     "unused_for": "where_unused",
@@ -75,6 +83,15 @@ def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_
         page = {"limit": find.limit, "skip": find.skip}
         return statements.rows_of("find_sorted", marks, spaces=list(spaces), **page, **compiler.values)
     return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
+
+
+def found_numbers(statements: Statements, spaces: Sequence[int], find: Find) -> list[int]:
+    """Return the numbers of the memories on a page of a listing, newest first."""
+    compiler = _Compiler(statements)
+    marks = {"conditions": compiler.joined(_found(find))}
+    page = {"before": _EVERY if find.before is None else find.before, "limit": find.limit}
+    rows = statements.rows_of("find_numbers", marks, spaces=list(spaces), **page, **compiler.values)
+    return [no for (no,) in rows]
 
 
 def found_count(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> int:

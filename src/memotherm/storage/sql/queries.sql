@@ -185,6 +185,9 @@ SELECT {columns} FROM memories
 WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
 
+-- find_numbers: The numbers of the memories of a page, newest first.
+SELECT no FROM memories WHERE {own}no < :before AND space {in spaces} AND $conditions ORDER BY no DESC LIMIT :limit
+
 -- find_sorted: A page of memories in another order, or from a place in the middle. Its conditions are those of `select`.
 SELECT {columns} FROM memories WHERE {own}no IN (
     SELECT no FROM memories WHERE {own}$space {in spaces} AND $conditions ORDER BY $order LIMIT :limit OFFSET :skip)

@@ -222,8 +222,8 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
--- candidate_uses: The uses of some memories, as `candidates` has them.
-SELECT no, accessed_at, access_count FROM memories WHERE no {in nos}
+-- memory_uses: What changes when a use of a memory is counted.
+SELECT no, accessed_at, access_count, recent_uses, use_weight, last_used_at, relevance FROM memories WHERE no {in nos}
 
 -- candidate_texts: The words of some memories.
 SELECT m.no, coalesce(l.c0, c.c0, '')

@@ -171,10 +171,10 @@ class CandidateTable:
         return [no for no in nos if (slot := self.slots.get(no)) is not None and self._marks[slot, _OUTDATED]]
 
     def set_uses(self, rows: Sequence[Row]) -> None:
-        """Set the uses of some memories, from rows of the statement `candidate_uses`."""
+        """Set the uses of some memories, from rows of the statement `memory_uses`."""
         if not rows:
             return
-        nos, accessed_at, access_count = zip(*rows, strict=True)
+        nos, accessed_at, access_count, *_ = zip(*rows, strict=True)
         slots = list(map(self.slots.__getitem__, nos))
         self._uses[slots] = np.array((accessed_at, access_count), np.float64).T
         self._marks[slots, _OUTDATED] = False

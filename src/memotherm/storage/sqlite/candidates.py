@@ -76,7 +76,7 @@ class CandidateCache(Projection):
                 self._table.mark_taken(nos)
                 return self._table.taken(nos, self._read_texts)
         read = statements.rows("candidates", nos=list(missing)) if missing else []
-        uses = statements.rows("candidate_uses", nos=outdated) if outdated else []
+        uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self._lock:
             if current and self._is_at(statements) and (missing, outdated) == self._unknown(nos):
                 self._table.mark_taken(nos)

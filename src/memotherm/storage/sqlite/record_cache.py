@@ -1,6 +1,6 @@
 """The rows of the memories that recalls read last, in memory.
 
-They are a projection of the ledger, as the candidates are; after uses that another process has counted, all of them are
+They are a projection of the ledger, as the candidates are; after uses that another process has counted, the uses are
 read again. The number of vectors changes without an event: whoever writes a memory reads it in the transaction, not
 here.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from sys import intern
+from typing import Any
 
 from memotherm.storage.rows import COLUMNS
 from memotherm.storage.sqlite.projection import Projection
@@ -21,6 +22,11 @@ __all__ = ["RecordCache"]
 #: What a row takes beside its content, in bytes.
 _ROW_SIZE = 750
 _CONTENT = COLUMNS.index("content")
+#: What the statement `memory_uses` returns after the number.
+_USES = tuple(
+    COLUMNS.index(name)
+    for name in ("accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at", "relevance")
+)
 #: What many memories have in common.
 _COMMON = tuple(COLUMNS.index(name) for name in ("kind", "tags", "metadata", "source", "tier_rule"))
 
@@ -36,6 +42,8 @@ class RecordCache(Projection):
         super().__init__(capacity)
         #: In the order in which they were used.
         self._rows: OrderedDict[int, Row] = OrderedDict()
+        #: Those whose uses are to be read again.
+        self._outdated: set[int] = set()
         #: About how many bytes they take.
         self.size = 0
 
@@ -46,17 +54,20 @@ class RecordCache(Projection):
     def rows(self, statements: SqliteStatements, nos: Sequence[int]) -> list[Row]:
         """Return the rows of some memories as a snapshot sees them."""
         with self._lock:
-            found = [self._rows[no] for no in nos if no in self._rows] if self._catch_up(statements) else []
-            for row in found:
-                self._rows.move_to_end(row[0])
-        if len(found) == len(nos):
-            return found
-        known = {row[0] for row in found}
-        read = statements.rows("memories_of", nos=[no for no in nos if no not in known])
-        with self._lock:
-            if self._is_at(statements):
-                self._add(read)
-        return [*found, *read]
+            current = self._catch_up(statements)
+            found = {no: self._rows[no] for no in nos if no in self._rows} if current else {}
+            outdated = list(self._outdated.intersection(found))
+            for no in found:
+                self._rows.move_to_end(no)
+        missing = [no for no in nos if no not in found]
+        read = statements.rows("memories_of", nos=missing) if missing else []
+        for no, *uses in statements.rows("memory_uses", nos=outdated) if outdated else ():
+            found[no] = _with_uses(found[no], uses)
+        if missing or outdated:
+            with self._lock:
+                if self._is_at(statements):
+                    self._add([*read, *(found[no] for no in outdated)])
+        return [*found.values(), *read]
 
     def add_uses(self, counted: CountedUses, window_micros: int, averaged: Collection[int]) -> None:
         """Add the uses that this process has counted, unless the cache is from another time.
@@ -78,10 +89,11 @@ class RecordCache(Projection):
             self._rows[row[0]] = _sharing(row)
             self.size += _size(row)
         while self.size > self._capacity:
-            self.size -= _size(self._rows.popitem(last=False)[1])
+            self._remove([next(iter(self._rows))])
 
     def _clear(self) -> None:
         self._rows.clear()
+        self._outdated.clear()
         self.size = 0
 
     def _remove(self, nos: Iterable[int]) -> None:
@@ -89,9 +101,18 @@ class RecordCache(Projection):
             row = self._rows.pop(no, None)
             if row is not None:
                 self.size -= _size(row)
+                self._outdated.discard(no)
 
     def _forget_uses(self) -> None:
-        self._clear()
+        self._outdated.update(self._rows)
+
+
+def _with_uses(row: Row, uses: Sequence[Any]) -> Row:
+    """Return a row with the uses that were read again."""
+    fields = list(row)
+    for place, value in zip(_USES, uses, strict=True):
+        fields[place] = value
+    return tuple(fields)
 
 
 def _sharing(row: Row) -> Row:

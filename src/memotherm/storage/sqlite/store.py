@@ -22,6 +22,7 @@ from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.log_writer import Logged
 from memotherm.storage.rows import scope_row
+from memotherm.storage.selecting import found_numbers
 from memotherm.storage.sqlite.assumptions import Assumptions, Outdated
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import Bands, decoded
@@ -254,6 +255,16 @@ class SqliteStore(SqlStore):
                 self._visible.clear()
             self._visible[scope] = (last, spaces)
         return spaces
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories in the order of the listing; every context lists hot ones, which are cached."""
+        listed_again = find.tier is Tier.HOT and find.order == "newest" and not find.skip
+        if not listed_again or getattr(self._snapshots, "statements", None) is None:
+            return super().find(spaces, find)
+        with self._reading() as statements:
+            nos = found_numbers(statements, spaces, find)
+        records = self.records(nos)
+        return [records[no] for no in nos]
 
     def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:
         """Return whether a large share of all memories is listed, so that a page is soon full.
