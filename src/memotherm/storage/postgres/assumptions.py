@@ -7,11 +7,10 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from memotherm.errors import StoreError
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.statements import Row
 
-__all__ = ["ASSUMED", "Assumptions", "Outdated"]
+__all__ = ["ASSUMED", "Assumptions"]
 
 #: The statements whose rows are assumed: which spaces a scope sees, and which embedder serves.
 ASSUMED = frozenset({"spaces_visible", "embedder_serving"})
@@ -20,10 +19,6 @@ _MOST = 10_000
 
 #: The name of a statement and its parameters.
 _Statement = tuple[Any, ...]
-
-
-class Outdated(StoreError):
-    """What was assumed is no longer so; the read is repeated."""
 
 
 class _Read(threading.local):

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from memotherm.errors import StoreBusy
 from memotherm.model import Tier
 from memotherm.settings import Settings
-from memotherm.storage.postgres.assumptions import ASSUMED, Assumptions, Outdated
+from memotherm.storage.postgres.assumptions import ASSUMED, Assumptions
 from memotherm.storage.postgres.connect import Connection, Connections, wait_for_begin
 from memotherm.storage.postgres.distribute import require_coordinator
 from memotherm.storage.postgres.errors import mapped
@@ -22,7 +22,7 @@ from memotherm.storage.postgres.searching import RecallRows, expect
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.textindex import rebuild
 from memotherm.storage.rows import record_of
-from memotherm.storage.sqlstore import SqlStore
+from memotherm.storage.sqlstore import Outdated, SqlStore
 from memotherm.storage.statements import Row
 from memotherm.storage.values import LaterUse, Record, Search
 

@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from memotherm.errors import StoreError
+from memotherm.storage.sqlstore import Outdated
 from memotherm.storage.values import Identity
 
-__all__ = ["Assumptions", "Basis", "Outdated"]
-
-
-class Outdated(StoreError):
-    """What was assumed is no longer so; the read is repeated."""
+__all__ = ["Assumptions", "Basis"]
 
 
 class Basis(NamedTuple):

@@ -23,7 +23,7 @@ from memotherm.storage.candidates import Candidates
 from memotherm.storage.log_writer import Logged
 from memotherm.storage.rows import scope_row
 from memotherm.storage.selecting import found_numbers
-from memotherm.storage.sqlite.assumptions import Assumptions, Outdated
+from memotherm.storage.sqlite.assumptions import Assumptions
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import Bands, decoded
 from memotherm.storage.sqlite.candidates import CandidateCache
@@ -43,6 +43,7 @@ from memotherm.storage.sqlite.transaction import SqliteTransaction
 from memotherm.storage.sqlite.transfer import SqliteTables
 from memotherm.storage.sqlstore import (
     MOST_SCOPES,
+    Outdated,
     SqlClaim,
     SqlStore,
     any_expired,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
-from memotherm.errors import LeaseLost
+from memotherm.errors import LeaseLost, StoreError
 from memotherm.model import Scope
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
@@ -18,7 +18,7 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import settle_words, words_outdated
 from memotherm.storage.values import Record
 
-__all__ = ["MOST_SCOPES", "SqlBase", "SqlClaim"]
+__all__ = ["MOST_SCOPES", "Outdated", "SqlBase", "SqlClaim"]
 
 PartStore = TypeVar("PartStore", bound="SqlBase")
 Result = TypeVar("Result")
@@ -26,6 +26,10 @@ Result = TypeVar("Result")
 _MICROS_PER_DAY = 86_400_000_000
 #: How many scopes are cached, and how many spaces whose scope is.
 MOST_SCOPES = 10_000
+
+
+class Outdated(StoreError):
+    """What an optimistic read has assumed is no longer so; the read is repeated."""
 
 
 class _Shared:
