@@ -468,6 +468,18 @@ def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp
         assert 0 < len(store._postings) <= 2 * 1000 // 64
 
 
+def test_the_lists_of_the_last_words_stay_in_memory_however_long_they_are(tmp_path: Path) -> None:
+    """A word that most of a large store has is not read again for every question; a store in memory keeps none."""
+    where = Filter(now=datetime(2026, 1, 5, tzinfo=UTC))
+    for path, lists in ((str(tmp_path / "memory.db"), 16), (":memory:", 0)):
+        with closing(SqliteStore(path, Settings())) as store:
+            store._postings = Postings(100 if lists else 0)
+            for number in range(40):
+                store.search_text((1,), (Tier.WARM,), [f"absent{number}"], 10, where)
+
+            assert len(store._postings._lists) == lists
+
+
 def test_a_word_is_found_where_it_is_after_every_change(open_mem: Open, tmp_path: Path) -> None:
     """The lists of words that a process keeps are corrected by what has changed, whoever has changed it."""
     path, tiers = tmp_path / "memory.db", ("hot", "warm", "cold")

@@ -31,6 +31,8 @@ Numbers = NDArray[np.int64]
 
 #: The largest cache, in numbers of memories of 8 bytes each.
 CACHE_SIZE = 600_000
+#: But so many lists stay, however long they are: those of the words of a question that is asked again.
+_LEAST_LISTS = 16
 #: What an entry takes beside its numbers (key, array header, dictionary slot), in numbers.
 _ENTRY_SIZE = 64
 #: How many changed memories the lists may differ by, and how many words these may have in all; with more of them, all
@@ -76,6 +78,7 @@ class Postings:
 
     def __init__(self, capacity: int = CACHE_SIZE) -> None:
         self._capacity = capacity
+        self._least_lists = _LEAST_LISTS if capacity else 0
         self._lock = threading.Lock()
         self._seq = -1
         self._lists: OrderedDict[Key, _Listed] = OrderedDict()
@@ -152,7 +155,7 @@ class Postings:
         former = self._lists.get(key)
         self._size += len(numbers) + _ENTRY_SIZE if former is None else len(numbers) - len(former.numbers)
         self._lists[key] = _Listed(numbers, self._seq)
-        while self._size > self._capacity:
+        while self._size > self._capacity and len(self._lists) > self._least_lists:
             self._size -= len(self._lists.popitem(last=False)[1].numbers) + _ENTRY_SIZE
 
     def _catch_up(self, statements: SqliteStatements, seq: int) -> None:
