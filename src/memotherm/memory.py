@@ -399,13 +399,9 @@ class Memotherm:
                 query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
             )
 
-        def assembled() -> Context:
-            request = requested()
-            return self._services.assembler.context(request)
-
         if moment is not None:
             return self._context_past(requested())
-        return self._services.store.optimistically(assembled)
+        return self._services.store.optimistically(lambda: self._services.assembler.context(requested()))
 
     def _context_past(self, request: Request) -> Context:
         """Return the context of an earlier state."""
