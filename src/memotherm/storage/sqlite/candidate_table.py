@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from sys import intern
 from typing import Any, NamedTuple
@@ -69,6 +69,7 @@ class CandidateTable:
     """Active memories by number: one row for each in every column."""
 
     def __init__(self) -> None:
+        #: Number of a memory -> its row.
         self.slots: dict[int, int] = {}
         #: How many rows are filled; those of removed memories are.
         self._filled = 0
@@ -156,9 +157,21 @@ class CandidateTable:
         words = self._words
         return [bytes(words[start:end]) for start, end in zip(beginnings.tolist(), ends.tolist(), strict=True)]
 
-    def mark_taken(self, nos: Sequence[int]) -> None:
-        """Note that some of the memories are taken again."""
-        self._marks[[slot for no in nos if (slot := self.slots.get(no)) is not None], _TAKEN] = True
+    def known(self, nos: Sequence[int]) -> list[int] | None:
+        """Return the slots of some memories; None unless all are here, with uses that need not be read again."""
+        try:
+            slots = list(map(self.slots.__getitem__, nos))
+        except KeyError:
+            return None
+        return None if self.any_outdated and self._marks[slots, _OUTDATED].any() else slots
+
+    def here(self, nos: Iterable[int]) -> list[int]:
+        """Return the slots of those memories that are here, in their order."""
+        return list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
+
+    def mark_taken(self, slots: Sequence[int]) -> None:
+        """Note that memories are taken again."""
+        self._marks[slots, _TAKEN] = True
 
     def mark_outdated(self) -> None:
         """Note that the uses of all memories are to be read again."""
@@ -168,7 +181,7 @@ class CandidateTable:
         """Return those of some memories whose uses are to be read again."""
         if not self.any_outdated:
             return []
-        return [no for no in nos if (slot := self.slots.get(no)) is not None and self._marks[slot, _OUTDATED]]
+        return [no for no in nos if no in self.slots and self._marks[self.slots[no], _OUTDATED]]
 
     def set_uses(self, rows: Sequence[Row]) -> None:
         """Set the uses of some memories, from rows of the statement `memory_uses`."""
@@ -187,9 +200,8 @@ class CandidateTable:
             self._uses[slots, 0] = moments
             self._uses[slots, 1] += times
 
-    def taken(self, nos: Sequence[int], read_texts: ReadTexts) -> TakenRows:
-        """Return the rows of those memories that are here, in their order."""
-        slots = list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
+    def taken(self, slots: Sequence[int], read_texts: ReadTexts) -> TakenRows:
+        """Return the rows in some slots, in their order."""
         rows = np.array(slots, np.int64)
         numbers = self._numbers.take(rows, axis=0)
         no, space, tier, priority, created_at, previous, expires_at, length, _ = numbers.T

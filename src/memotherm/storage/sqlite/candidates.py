@@ -71,24 +71,25 @@ class CandidateCache(Projection):
         """Return the rows of the active ones of some memories."""
         with self._lock:
             current = self._catch_up(statements)
+            slots = self._table.known(nos) if current else None
+            if slots is not None:
+                self._table.mark_taken(slots)
+                return self._table.taken(slots, self._read_texts)
             missing, outdated = self._unknown(nos) if current else (nos, [])
-            if current and not missing and not outdated:
-                self._table.mark_taken(nos)
-                return self._table.taken(nos, self._read_texts)
         read = statements.rows("candidates", nos=list(missing)) if missing else []
         uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self._lock:
             if current and self._is_at(statements) and (missing, outdated) == self._unknown(nos):
-                self._table.mark_taken(nos)
+                self._table.mark_taken(self._table.here(nos))
                 self._table.add(read)
                 self._table.set_uses(uses)
-                taken = self._table.taken(nos, self._read_texts)
+                taken = self._table.taken(self._table.here(nos), self._read_texts)
                 if self._table.size > self._capacity:
                     self._table = self._table.cut(self._capacity // 2)
                 return taken
         table = CandidateTable()
         table.add(read if missing is nos else statements.rows("candidates", nos=list(nos)))
-        return table.taken(nos, self._read_texts)
+        return table.taken(table.here(nos), self._read_texts)
 
     def _unknown(self, nos: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return those of some memories that are not here, and those whose uses are to be read again."""

@@ -162,7 +162,7 @@ class SqliteIndex(SqliteBase):
     ) -> tuple[list[NDArray[np.int64]], int]:
         """Return the memories that contain each word, and the number of all memories."""
         total = self._fact(statements, "count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]) or 0
-        return [self._postings.of(statements, spaces, tiers, word) for word in words], total
+        return self._postings.of(statements, spaces, tiers, words), total
 
     def _any_expired(self, statements: SqliteStatements, spaces: Sequence[int], now: datetime) -> bool:
         """Return whether there are expired memories that maintenance has not processed yet."""

@@ -113,30 +113,41 @@ class Postings:
                     self._facts.popitem(last=False)
         return value
 
-    def of(self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], word: str) -> Numbers:
-        """Return the numbers of the memories in some spaces and tiers that have a word, in order.
+    def of(
+        self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+    ) -> list[Numbers]:
+        """Return for each word the numbers of the memories in some spaces and tiers that have it, in order.
 
         Args:
             statements: Those of a read transaction.
             spaces: The spaces to search.
             tiers: The tiers to search.
-            word: The word as the index stores it.
+            words: The words as the index stores them.
         """
-        key, seq = (tuple(spaces), tuple(tiers), word), statements.moment().seq
+        place, seq = (tuple(spaces), tuple(tiers)), statements.moment().seq
         with self._lock:
             self._catch_up(statements, seq)
             # Another thread may have seen more than this transaction.
-            if seq == self._seq and key in self._lists:
-                return self._corrected(key)
-        numbers = _read(statements.connection, spaces, tiers, word)
+            known = [self._corrected((*place, word)) if seq == self._seq else None for word in words]
+        return [
+            self._read(statements, seq, (*place, word)) if numbers is None else numbers
+            for word, numbers in zip(words, known, strict=True)
+        ]
+
+    def _read(self, statements: SqliteStatements, seq: int, key: Key) -> Numbers:
+        """Read a list, and keep it if it is still that of the newest event."""
+        numbers = _read(statements.connection, *key)
         with self._lock:
             if seq == self._seq:
                 self._keep(key, numbers)
         return numbers
 
-    def _corrected(self, key: Key) -> Numbers:
-        """Return a list with the changes since it was last used."""
-        numbers, seq = self._lists[key]
+    def _corrected(self, key: Key) -> Numbers | None:
+        """Return a list with the changes since it was last used; None if it is not here."""
+        listed = self._lists.get(key)
+        if listed is None:
+            return None
+        numbers, seq = listed
         if seq != self._seq:
             numbers = _with_changes(numbers, self._changed_since(seq), key)
             self._keep(key, numbers)
