@@ -21,7 +21,7 @@ from memotherm.recall.values import Evidence, Ranked, RankedBlock
 from memotherm.recall.versions import limit_scores, newer_first
 from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
 from memotherm.storage.candidates import Candidates, candidate_row
-from memotherm.text.word_ids import word_ids
+from memotherm.text.word_ids import WordIds
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY
@@ -378,7 +378,7 @@ def test_weights_of_nothing_rank_everything_equal() -> None:
 def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     """Two texts that share most words and cover the question equally change places; their scores stay in order."""
     contents = {1: "the port of staging is 5433", 2: "the port of staging is 5544", 3: "another thing"}
-    texts = {no: word_ids(content) for no, content in contents.items()}
+    texts = dict(zip(contents, WordIds.of(contents.values()), strict=True))
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8), Known(3, 0.49, coverage=0.8)])
 
     after = newer_first(before, [texts[candidate.no] for candidate in before])
@@ -397,7 +397,7 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
     others = [f"other{random.randrange(10**6)}-{place}" for place in range(length - len(kept))]
     again = [*kept, *others, *kept[:3]]
     random.shuffle(again)
-    texts = [word_ids(" ".join(words)), word_ids(" ".join(again))]
+    texts = list(WordIds.of([" ".join(words), " ".join(again)]))
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
 
     exchanged = newer_first(before, texts)[0].no == 2
@@ -407,7 +407,7 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
 
 def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     """Another subject in the same words, or a much better score, is no version of the same thing."""
-    words = word_ids("the port of staging is")
+    words = WordIds.of(["the port of staging is"])[0]
     other_subject = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.50, coverage=0.5)])
     far_behind = ranked([Known(1, 0.60, coverage=0.8), Known(2, 0.30, coverage=0.8)])
 

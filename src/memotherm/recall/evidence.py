@@ -19,7 +19,7 @@ from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import IndexStore
 from memotherm.text.times import nearness, spans
-from memotherm.text.word_ids import ID_BYTES, word_id
+from memotherm.text.word_ids import word_id
 from memotherm.text.words import words
 
 __all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage", "has_terms"]
@@ -106,7 +106,7 @@ class GatherEvidence:
             rows = {no: row for row, no in enumerate(turns.no.tolist())}
             previous = np.array([rows.get(no, -1) for no in turns.previous.tolist()], np.int64)
         matrix = TermMatrix(
-            has=self._has_terms(state, turns), lengths=turns.length, previous=previous, candidates=len(candidates)
+            has=self._has_terms(state, turns), lengths=turns.words.lengths, previous=previous, candidates=len(candidates)
         )
         return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
 
@@ -191,19 +191,14 @@ def _previous_turns(matrix: TermMatrix, turns: NDArray[np.int64], weights: Seque
 
 def has_terms(candidates: Candidates, terms: Iterable[str]) -> NDArray[np.bool_]:
     """Return which candidates (rows) have which words (columns); a fragment is the beginning of a word."""
-    has = np.zeros((len(asked := list(map(word_id, terms))), len(candidates)), np.bool_)
-    _mark(has, asked, candidates.words, candidates.length)
-    if any(candidates.fragments):
-        _mark(has, asked, candidates.fragments, np.array(list(map(len, candidates.fragments)), np.int64) // ID_BYTES)
+    asked = np.array(list(map(word_id, terms)), np.int64)
+    has = np.zeros((len(asked), len(candidates)), np.bool_)
+    for texts in (candidates.words, candidates.fragments):
+        if len(texts.ids):
+            equal = asked[:, np.newaxis] == texts.ids
+            words, places = np.divmod(np.flatnonzero(equal), len(texts.ids))
+            has[words, texts.texts_at(places)] = True
     return has.T
-
-
-def _mark(has: NDArray[np.bool_], asked: Sequence[int], texts: Sequence[bytes], lengths: NDArray[np.int64]) -> None:
-    """Mark which of some words (rows) are in each text (column)."""
-    ids = np.frombuffer(b"".join(texts), np.int64)
-    equal = np.array(asked, np.int64)[:, np.newaxis] == ids
-    rows, places = np.divmod(np.flatnonzero(equal), max(1, len(ids)))
-    has[rows, np.cumsum(lengths).searchsorted(places, "right")] = True
 
 
 def _time_matches(query: str, today: date, created: NDArray[np.int64]) -> NDArray[np.float64]:

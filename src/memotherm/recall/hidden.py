@@ -20,7 +20,6 @@ from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import Store
 from memotherm.storage.transaction import author_of, indexed_words
 from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search
-from memotherm.text.word_ids import fragment_ids, word_ids
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -182,8 +181,6 @@ def _row(hidden: _Hidden) -> CandidateRow:
         accessed_at=math.nan if memory.accessed_at is None else to_micros(memory.accessed_at),
         access_count=memory.access_count,
         text=hidden.words,
-        words=word_ids(hidden.words),
-        fragments=fragment_ids(hidden.words),
         author=author_of(memory),
     )
 

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from memotherm.recall.evidence import SHORT_TEXT
 from memotherm.recall.values import Ranked, RankedBlock, State
 from memotherm.recall.weights import RankingWeights
-from memotherm.text.word_ids import ID_BYTES, decoded_ids
 
 __all__ = ["OrderVersions", "limit_scores", "newer_first"]
 
+Numbers = NDArray[np.int64]
+
+#: The words of a message, which has no versions.
+_NO_WORDS: Numbers = np.empty(0, np.int64)
 #: Two memories are versions of each other if their scores and their coverage of the query differ by no more
 #: than this, and this share of the shorter one's words is in the other.
 _SCORE_GAP = 0.1
@@ -42,11 +45,11 @@ class OrderVersions:
         for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
             words, kinds = candidates.words, candidates.kind
             front = ranked.rows[: self._weights.versions]
-            block = newer_first(ranked, [b"" if kinds[row] == "message" else words[row] for row in front])
+            block = newer_first(ranked, [_NO_WORDS if kinds[row] == "message" else words[row] for row in front])
             state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
 
 
-def newer_first(ranked: RankedBlock, texts: Sequence[bytes]) -> Sequence[Ranked]:
+def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranked]:
     """Exchange two memories that say nearly the same if the older one comes first.
 
     What is stored again in other words is usually a correction: "the port is 5433", "the port is 5544".
@@ -90,9 +93,9 @@ def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
     ]
 
 
-def _alike(ranked: RankedBlock, texts: Sequence[bytes]) -> set[tuple[int, int]]:
+def _alike(ranked: RankedBlock, texts: Sequence[Numbers]) -> set[tuple[int, int]]:
     """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
-    places = [place for place, ids in enumerate(texts) if ids]
+    places = [place for place, ids in enumerate(texts) if len(ids)]
     if len(places) < 2:
         return set()
     coverage = ranked.parts.evidence.coverage[[ranked.rows[place] for place in places]]
@@ -103,19 +106,19 @@ def _alike(ranked: RankedBlock, texts: Sequence[bytes]) -> set[tuple[int, int]]:
     # Each pair is there in both orders.
     ones, others = (side.tolist() for side in close.nonzero())
     pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True) if one != other]
-    words = {place: frozenset(decoded_ids(texts[place])) for place, _ in pairs}
+    words = {place: frozenset(texts[place].tolist()) for place, _ in pairs}
     return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
 
 
-def _may_be_versions(texts: Sequence[bytes]) -> NDArray[np.bool_]:
+def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
     """Return which texts (rows) may share enough words with which others (columns).
 
     Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
     """
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // ID_BYTES
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     bits = np.zeros((len(texts), _BITS), np.float32)
     firsts = np.arange(0, bits.size, _BITS).repeat(lengths)
-    bits.reshape(-1)[firsts + np.frombuffer(b"".join(texts), np.int64) % _BITS] = 1
+    bits.reshape(-1)[firsts + np.concatenate(texts) % _BITS] = 1
     common = bits @ bits.T
     alone = common.diagonal()[:, np.newaxis] - common
     enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memotherm.storage.values import CandidateRow
 from memotherm.storage.waiting import WaitingUses
-from memotherm.text.word_ids import ID_BYTES, fragment_ids, word_ids
+from memotherm.text.word_ids import WordIds
 
 __all__ = ["Candidates", "candidate_row"]
 
@@ -32,11 +32,9 @@ class Candidates:
     access_count: NDArray[np.float64]
     #: Returns the words of each as one text; most queries do not need them, so they may be read when it is called.
     texts: Callable[[], Sequence[str]]
-    #: The numbers of the words of each.
-    words: Sequence[bytes]
-    #: The number of words of each.
-    length: NDArray[np.int64]
-    fragments: Sequence[bytes]
+    #: The numbers of the words of each, and of the fragments with which some of them begin.
+    words: WordIds
+    fragments: WordIds
     author: Sequence[str]
     previous: NDArray[np.int64]
 
@@ -45,7 +43,7 @@ class Candidates:
         """Return rows as columns."""
         columns = list(zip(*rows, strict=True)) or [()] * len(CandidateRow._fields)
         no, _, tier, priority, kind, created_at, accessed_at, access_count, *others = columns
-        text, words, fragments, author, previous = others
+        texts, author, previous = others
         return cls(
             np.array(no, np.int64),
             np.array(tier, np.int64),
@@ -54,10 +52,9 @@ class Candidates:
             np.array(created_at, np.int64),
             np.array(accessed_at, np.float64),
             np.array(access_count, np.float64),
-            lambda: text,
-            words,
-            np.fromiter(map(len, words), np.int64, len(words)) // ID_BYTES,
-            fragments,
+            lambda: texts,
+            WordIds.of(texts),
+            WordIds.of_fragments(texts),
             author,
             np.array(previous, np.int64),
         )
@@ -99,22 +96,24 @@ def candidate_row(row: Sequence[Any]) -> CandidateRow:
         math.nan if accessed_at is None else accessed_at,
         access_count,
         text,
-        word_ids(text),
-        fragment_ids(text),
         author,
         previous or 0,
     )
 
 
-def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - an array, a sequence or a function
+def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a column of any type
     if isinstance(column, np.ndarray):
         return column[passing]
+    if isinstance(column, WordIds):
+        return column.where(passing)
     return (lambda: _selected(column(), passing)) if callable(column) else tuple(compress(column, passing))
 
 
-def _joined(columns: Sequence[Any]) -> Any:  # noqa: ANN401 - arrays, sequences or functions
+def _joined(columns: Sequence[Any]) -> Any:  # noqa: ANN401 - columns of any type
     if isinstance(columns[0], np.ndarray):
         return np.concatenate(columns)
+    if isinstance(columns[0], WordIds):
+        return columns[0].joined(columns[1:])
     if callable(columns[0]):
         return lambda: _joined([column() for column in columns])
     return tuple(chain.from_iterable(columns))

@@ -195,9 +195,6 @@ class CandidateRow(NamedTuple):
     access_count: int
     #: The words in the text index, separated by spaces.
     text: str
-    #: The numbers of the words, and of the fragments with which some of them begin.
-    words: bytes
-    fragments: bytes = b""
     #: The author of a message; empty if unknown.
     author: str = ""
     #: The previous message of the thread; 0 if there is none.

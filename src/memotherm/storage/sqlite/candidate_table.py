@@ -18,7 +18,7 @@ from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter
 from memotherm.storage.waiting import WaitingUses
-from memotherm.text.word_ids import ID_BYTES, fragment_ids, joined_word_ids
+from memotherm.text.word_ids import WordIds
 
 __all__ = ["CandidateTable", "ReadTexts", "TakenRows"]
 
@@ -28,7 +28,9 @@ ReadTexts = Callable[[Sequence[int]], Sequence[str]]
 #: What a memory takes beside its words, in bytes: numbers, references, dictionary slots.
 _ENTRY_SIZE = 250
 #: What the fragments of a memory take beside their numbers, in bytes.
-_FRAGMENTS_SIZE = 100
+_FRAGMENTS_SIZE = 200
+#: What the number of a word takes, in bytes.
+_ID_SIZE = 8
 #: The columns of a table's numbers that are computed from the words.
 _LENGTH, _BEGINNING = 7, 8
 #: The columns of its marks.
@@ -37,6 +39,8 @@ _TAKEN, _OUTDATED = 0, 1
 _NEVER = 1 << 62
 #: How many rows a table has at first.
 _FIRST_ROWS = 256
+#: The fragments of a memory that has none.
+_NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class TakenRows(NamedTuple):
@@ -81,10 +85,11 @@ class CandidateTable:
         self._marks = np.zeros((_FIRST_ROWS, 2), np.bool_)
         #: kind, author
         self._names = np.empty((_FIRST_ROWS, 2), np.object_)
-        #: The numbers of the words of all rows.
-        self._words = bytearray()
+        #: The numbers of the words of all rows, and how many they are.
+        self._words = np.empty(0, np.int64)
+        self._word_count = 0
         #: The numbers of the fragments of those rows that have any.
-        self._fragments: dict[int, bytes] = {}
+        self._fragments: dict[int, NDArray[np.int64]] = {}
         self._fragment_bytes = 0
         #: Whether the uses of any memory may have to be read again.
         self.any_outdated = False
@@ -92,7 +97,7 @@ class CandidateTable:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        return self._filled * _ENTRY_SIZE + len(self._words) + self._fragment_bytes
+        return self._filled * _ENTRY_SIZE + self._word_count * _ID_SIZE + self._fragment_bytes
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows of the statement `candidates`."""
@@ -100,27 +105,27 @@ class CandidateTable:
             return
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
         *numbers, kind, created_at, accessed_at, access_count, texts, author, previous, expires_at = columns
-        words, lengths = joined_word_ids(texts)
+        words, fragments = WordIds.of(texts), WordIds.of_fragments(texts)
         never = zip(expires_at, numbers[3], strict=True)
         ends = [_NEVER if moment is None or priority == 0 else moment for moment, priority in never]
-        numbers += [created_at, [no or 0 for no in previous], ends, lengths, lengths]
+        numbers += [created_at, [no or 0 for no in previous], ends, words.lengths, words.lengths]
         self._extend(
             np.array(numbers, np.int64).T,
             np.array((accessed_at, access_count), np.float64).T,
             np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T,
-            words,
-            {row: fragment_ids(text) for row, text in enumerate(texts) if not text.isascii()},
+            words.ids,
+            {row: fragments[row] for row in np.flatnonzero(fragments.lengths).tolist()},
         )
 
     def cut(self, most_bytes: int) -> CandidateTable:
         """Return a table of those that were taken again since the last cut, or of the newest of them."""
         slots = np.fromiter(self.slots.values(), np.int64)
         slots = slots[self._marks[slots, _TAKEN]]
-        sizes = _ENTRY_SIZE + self._numbers[slots, _LENGTH] * ID_BYTES
+        sizes = _ENTRY_SIZE + self._numbers[slots, _LENGTH] * _ID_SIZE
         slots = slots[len(slots) - int(np.searchsorted(np.cumsum(sizes[::-1]), most_bytes, "right")) :]
         left, numbers = CandidateTable(), self._numbers[slots]
         fragments = {row: self._fragments[slot] for row, slot in enumerate(slots.tolist()) if slot in self._fragments}
-        left._extend(numbers, self._uses[slots], self._names[slots], b"".join(self._words_of(numbers)), fragments)
+        left._extend(numbers, self._uses[slots], self._names[slots], self._words_of(numbers).ids, fragments)
         left._marks[: len(slots), _OUTDATED] = self._marks[slots, _OUTDATED]
         left.any_outdated = self.any_outdated
         return left
@@ -130,8 +135,8 @@ class CandidateTable:
         numbers: NDArray[np.int64],
         uses: NDArray[np.float64],
         names: NDArray[np.object_],
-        words: bytes,
-        fragments: Mapping[int, bytes],
+        words: NDArray[np.int64],
+        fragments: Mapping[int, NDArray[np.int64]],
     ) -> None:
         """Add rows, in whose numbers the last column is yet to be filled."""
         start, end = self._filled, self._filled + len(numbers)
@@ -141,21 +146,34 @@ class CandidateTable:
             self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
             self._names = np.concatenate([self._names, np.empty((spare, 2), np.object_)])
             self._marks = np.concatenate([self._marks, np.zeros((spare, 2), np.bool_)])
-        lengths = numbers[:, _LENGTH] * ID_BYTES
-        numbers[:, _BEGINNING] = len(self._words) + np.cumsum(lengths) - lengths
+        lengths = numbers[:, _LENGTH]
+        numbers[:, _BEGINNING] = self._word_count + np.cumsum(lengths) - lengths
         self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
-        self._words += words
+        self._add_words(words)
         self._filled = end
         self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
         for row, ids in fragments.items():
             self._fragments[start + row] = ids
-            self._fragment_bytes += _FRAGMENTS_SIZE + len(ids)
+            self._fragment_bytes += _FRAGMENTS_SIZE + ids.nbytes
 
-    def _words_of(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        beginnings = numbers[:, _BEGINNING]
-        ends = beginnings + numbers[:, _LENGTH] * ID_BYTES
-        words = self._words
-        return [bytes(words[start:end]) for start, end in zip(beginnings.tolist(), ends.tolist(), strict=True)]
+    def _add_words(self, words: NDArray[np.int64]) -> None:
+        start, end = self._word_count, self._word_count + len(words)
+        if end > len(self._words):
+            spare = max(end, 2 * len(self._words)) - len(self._words)
+            self._words = np.concatenate([self._words, np.empty(spare, np.int64)])
+        self._words[start:end] = words
+        self._word_count = end
+
+    def _words_of(self, numbers: NDArray[np.int64]) -> WordIds:
+        return WordIds.of_parts(self._words, numbers[:, _BEGINNING], numbers[:, _LENGTH])
+
+    def _fragments_of(self, slots: Sequence[int]) -> WordIds:
+        lengths, ids = np.zeros(len(slots), np.int64), [_NO_WORDS]
+        for row, slot in enumerate(slots if self._fragments else ()):
+            if slot in self._fragments:
+                ids.append(self._fragments[slot])
+                lengths[row] = len(ids[-1])
+        return WordIds(np.concatenate(ids), lengths)
 
     def known(self, nos: Sequence[int]) -> list[int] | None:
         """Return the slots of some memories; None unless all are here, with uses that need not be read again."""
@@ -204,10 +222,9 @@ class CandidateTable:
         """Return the rows in some slots, in their order."""
         rows = np.array(slots, np.int64)
         numbers = self._numbers.take(rows, axis=0)
-        no, space, tier, priority, created_at, previous, expires_at, length, _ = numbers.T
+        no, space, tier, priority, created_at, previous, expires_at, _, _ = numbers.T
         accessed_at, access_count = self._uses.take(rows, axis=0).T
         kind, author = self._names.take(rows, axis=0).T.tolist()
-        fragments = self._fragments
         candidates = Candidates(
             no=no,
             tier=tier,
@@ -218,8 +235,7 @@ class CandidateTable:
             access_count=access_count,
             texts=lambda: read_texts(no.tolist()),
             words=self._words_of(numbers),
-            length=length,
-            fragments=[fragments.get(slot, b"") for slot in slots] if fragments else [b""] * len(slots),
+            fragments=self._fragments_of(slots),
             author=author,
             previous=previous,
         )

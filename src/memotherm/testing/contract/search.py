@@ -13,7 +13,7 @@ import numpy as np
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.values import Filter, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
-from memotherm.text.word_ids import word_ids
+from memotherm.text.word_ids import word_id
 
 __all__ = ["SearchContract"]
 
@@ -98,7 +98,7 @@ class SearchContract(Contract):
             self.changed(record, scope=EVERYONE)
 
             assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
-            assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words[0]
+            assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words.ids.any()
 
     def test_a_search_finds_only_what_is_active(self) -> None:
         """Archived, deleted and purged memories are not found; a restored one is."""
@@ -275,8 +275,8 @@ class SearchContract(Contract):
                 self.store.candidates(self.seen(), [tier], [record.no], self.where()),
                 self.store.active([record.no]),
             ):
-                assert list(candidate.words) == [word_ids("otter swim wet")]
-                assert candidate.length.tolist() == [3]
+                assert candidate.words.ids.tolist() == list(map(word_id, ("otter", "swim", "wet")))
+                assert candidate.words.lengths.tolist() == [3]
                 assert (list(candidate.author), candidate.previous.tolist()) == ([""], [0])
                 assert np.isnan(candidate.accessed_at).all()
 
