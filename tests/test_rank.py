@@ -378,7 +378,7 @@ def test_weights_of_nothing_rank_everything_equal() -> None:
 def test_the_newer_version_of_a_statement_ranks_higher() -> None:
     """Two texts that share most words and cover the question equally change places; their scores stay in order."""
     contents = {1: "the port of staging is 5433", 2: "the port of staging is 5544", 3: "another thing"}
-    texts = dict(zip(contents, WordIds.of(contents.values()), strict=True))
+    texts = {no: WordIds.of([content])[0] for no, content in contents.items()}
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8), Known(3, 0.49, coverage=0.8)])
 
     after = newer_first(before, [texts[candidate.no] for candidate in before])
@@ -397,7 +397,7 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
     others = [f"other{random.randrange(10**6)}-{place}" for place in range(length - len(kept))]
     again = [*kept, *others, *kept[:3]]
     random.shuffle(again)
-    texts = list(WordIds.of([" ".join(words), " ".join(again)]))
+    texts = [WordIds.of([" ".join(text)])[0] for text in (words, again)]
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
 
     exchanged = newer_first(before, texts)[0].no == 2

@@ -103,7 +103,7 @@ def test_a_store_finds_what_the_filter_says(store_kind: str) -> None:
                 assert listed == [memory.id for memory in reversed(expected)], where
 
                 asked = Filter(now=clock(), where=condition, since=since, until=until)
-                hits = store.search_text((space,), tuple(Tier), ["word"], 100, asked)
+                hits = store.search_text((space,), tuple(Tier), ["word"], 100, asked).scores
                 active = {memory.id for memory in expected if memory.retention is Retention.ACTIVE}
                 assert {record.memory.id for record in store.records(list(hits)).values()} == active, where
 

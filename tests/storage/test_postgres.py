@@ -22,7 +22,7 @@ from memotherm.storage.open import open_store
 from memotherm.storage.postgres.errors import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
 from memotherm.storage.postgres.text import lexemes
-from memotherm.storage.values import Cause, Filter, Scores
+from memotherm.storage.values import Cause, Filter, TextMatches
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
 from tests.citus.plans import captured
@@ -129,7 +129,7 @@ def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memo
     nos = list(range(1, 100))
     tenant = mem._services.whole.for_tenant("acme")
     where = Filter(now=mem._view.now())
-    found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where)
+    found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where).scores
     near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
 
     assert len(mem._services.whole.records(nos)) > len(tenant.records(nos)) > 0
@@ -481,7 +481,7 @@ def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Memotherm) -> No
 def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
     """Whatever the words, in one band and in both."""
     contents = ["otter " * times + "pond " * (times % 3) + "filler words here" for times in range(1, 40)]
-    found: list[list[Scores]] = []
+    found: list[list[TextMatches]] = []
     for place in (":memory:", url):
         with memotherm.open(place, embedder="none", clock=FakeClock(), settings={}) as mem:
             tiers = list(Tier)
@@ -494,11 +494,11 @@ def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
                     for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tiers)
                 ]
             )
-    ours, theirs = ([list(one) for one in side] for side in found)
+    ours, theirs = ([(list(one.scores), one.total, one.frequencies) for one in side] for side in found)
 
     assert ours == theirs
-    assert [strength for one in found[0] for strength in one.values()] == pytest.approx(
-        [strength for one in found[1] for strength in one.values()], rel=1e-9
+    assert [strength for one in found[0] for strength in one.scores.values()] == pytest.approx(
+        [strength for one in found[1] for strength in one.scores.values()], rel=1e-9
     )
 
 

@@ -363,9 +363,9 @@ def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: P
     otter = there.remember("an otter")
 
     def counted() -> tuple[int, dict[str, int]]:
-        return here._services.store.frequencies(
-            here._services.store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"]
-        )
+        store, where = here._services.store, Filter(now=here._view.now())
+        found = store.search_text(store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"], 10, where)
+        return found.total, dict(found.frequencies)
 
     assert counted() == counted() == (1, {"otter": 1})
     there.remember("another otter")

@@ -63,7 +63,8 @@ class FindCandidates:
         """Run both searches, and note what is missing."""
         question, query = state.question, state.query
         where = question.where
-        state.text_scores = self._store.search_text(question.spaces, question.tiers, list(state.terms), size, where)
+        matches = self._store.search_text(question.spaces, question.tiers, list(state.terms), size, where)
+        state.text_scores, state.total, state.frequencies = matches
         if query.vector is not None:
             state.vector_scores = self._store.search_vector(
                 question.spaces, question.tiers, query.vector, size, where, query.identity

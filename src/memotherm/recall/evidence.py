@@ -63,10 +63,7 @@ class GatherEvidence:
         self._weights = weights
 
     def __call__(self, state: State) -> None:
-        """Add the frequencies of the query's words, and the evidence of each block."""
-        question = state.question
-        if state.terms:
-            state.total, state.frequencies = self._store.frequencies(question.spaces, question.tiers, list(state.terms))
+        """Add the evidence of each block."""
         state.evidence = [self._evidence(state, block) for block in state.blocks]
 
     def _evidence(self, state: State, candidates: Candidates) -> Evidence:
@@ -106,7 +103,10 @@ class GatherEvidence:
             rows = {no: row for row, no in enumerate(turns.no.tolist())}
             previous = np.array([rows.get(no, -1) for no in turns.previous.tolist()], np.int64)
         matrix = TermMatrix(
-            has=self._has_terms(state, turns), lengths=turns.words.lengths, previous=previous, candidates=len(candidates)
+            has=self._has_terms(state, turns),
+            lengths=turns.words.lengths,
+            previous=previous,
+            candidates=len(candidates),
         )
         return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
 

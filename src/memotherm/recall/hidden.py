@@ -19,7 +19,7 @@ from memotherm.recall.values import Question
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.contract import Store
 from memotherm.storage.transaction import author_of, indexed_words
-from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search
+from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search, TextMatches
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -112,17 +112,21 @@ class WithHidden:
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Scores:
+    ) -> TextMatches:
         """Return the best keyword matches, strongest first; a word weighs the same in active and hidden memories."""
-        candidates = Candidates.of(map(_row, self._hidden.values()))
+        hidden = Candidates.of(map(_row, self._hidden.values()))
+        counts: list[int] = has_terms(hidden, words).sum(axis=0).tolist()
+        candidates, total = hidden, len(hidden)
         if self._with_active:
             found = self._store.search_text(spaces, tiers, words, limit, where)
-            candidates = candidates.joined([self._store.active(list(found))])
-        total, frequencies = self.frequencies(spaces, tiers, words)
-        weights = [math.log(1 + max(total - count + 0.5, 0.0) / (count + 0.5)) for count in frequencies.values()]
+            candidates = hidden.joined([self._store.active(list(found.scores))])
+            counts = [count + found.frequencies[word] for word, count in zip(words, counts, strict=True)]
+            total += found.total
+        weights = [math.log(1 + max(total - count + 0.5, 0.0) / (count + 0.5)) for count in counts]
         strengths = (has_terms(candidates, words) @ weights).tolist() if words else ()
         scores = zip(candidates.no.tolist(), strengths, strict=False)
-        return _best({no: strength for no, strength in scores if strength}, limit)
+        best = _best({no: strength for no, strength in scores if strength}, limit)
+        return TextMatches(best, total, dict(zip(words, counts, strict=True)))
 
     def search_vector(
         self,
@@ -151,15 +155,6 @@ class WithHidden:
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in any space and tier."""
         return self._store.active(nos)
-
-    def frequencies(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
-    ) -> tuple[int, dict[str, int]]:
-        """Return the number of memories that are searched, and the number that contain each word."""
-        total, counts = self._store.frequencies(spaces, tiers, words) if self._with_active else (0, {})
-        hidden = has_terms(Candidates.of(map(_row, self._hidden.values())), words).sum(axis=0)
-        added = {word: counts.get(word, 0) + int(count) for word, count in zip(words, hidden, strict=True)}
-        return total + len(self._hidden), added
 
 
 def _pages(store: Store, spaces: Sequence[int], find: Find) -> Iterator[Record]:

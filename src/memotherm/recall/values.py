@@ -236,11 +236,12 @@ class State:
     pinned_records: list[Record] = field(default_factory=list)
     vector_scores: Scores = field(default_factory=dict)
     text_scores: Scores = field(default_factory=dict)
-    #: Candidates are ranked in blocks; pinned memories are in the first.
-    blocks: list[Candidates] = field(default_factory=list)
-    # From the evidence stage: how many memories there are, how many of them have each word, and one for each block
+    #: How many memories there are, and how many of them have each word.
     total: int = 0
     frequencies: Mapping[str, int] = field(default_factory=dict)
+    #: Candidates are ranked in blocks; pinned memories are in the first.
+    blocks: list[Candidates] = field(default_factory=list)
+    # From the evidence stage, one for each block
     evidence: list[Evidence] = field(default_factory=list)
     # From the fusion stage, each best first
     ranked_blocks: list[RankedBlock] = field(default_factory=list)

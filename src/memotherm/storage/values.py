@@ -41,6 +41,7 @@ __all__ = [
     "Search",
     "ShadowTier",
     "Tally",
+    "TextMatches",
     "TierChange",
     "UsageCounts",
     "Use",
@@ -178,6 +179,16 @@ class Find:
 #: The result of a search: memory number -> score, best first. The score of a vector search is the cosine, that of a
 #: text search the sum of the inverse document frequencies of the words.
 Scores = dict[int, float]
+
+
+class TextMatches(NamedTuple):
+    """What a search by words has found."""
+
+    #: The best matches, strongest first.
+    scores: Scores
+    #: The number of memories in the spaces and tiers, and the number of them that contain each word, filter or not.
+    total: int
+    frequencies: Mapping[str, int]
 
 
 class CandidateRow(NamedTuple):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from memotherm.model import Tier
-from memotherm.storage.values import Filter, Identity, Record, Scores, Search
+from memotherm.storage.values import Filter, Identity, Record, Scores, Search, TextMatches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +29,8 @@ class IndexStore(Protocol):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Scores:
-        """Return the best keyword matches, strongest first."""
+    ) -> TextMatches:
+        """Return the best keyword matches, strongest first, and how many memories contain each word."""
 
     def search_vector(
         self,
@@ -55,11 +55,6 @@ class IndexStore(Protocol):
 
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in any space and tier: the turns before a message."""
-
-    def frequencies(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
-    ) -> tuple[int, dict[str, int]]:
-        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
 
 
 class SearchStore(IndexStore, Protocol):

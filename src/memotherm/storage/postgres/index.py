@@ -19,7 +19,7 @@ from memotherm.storage.postgres.vectors import strengths
 from memotherm.storage.selecting import passing_rows
 from memotherm.storage.sqlstore import MOST_SCOPES, identity_of
 from memotherm.storage.statements import Row
-from memotherm.storage.values import Filter, Identity, Record, Scores
+from memotherm.storage.values import Filter, Identity, Record, Scores, TextMatches
 
 __all__ = ["PostgresIndex"]
 
@@ -63,21 +63,31 @@ class PostgresIndex(PostgresBase):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Scores:
+    ) -> TextMatches:
         """Return the best keyword matches, strongest first, newest first among equals."""
-        searched = list(bands(tiers)) if words and spaces else []
+        if not words or not spaces:
+            return TextMatches({}, 0, dict.fromkeys(words, 0))
+        searched = list(bands(tiers))
         rows: list[Row] = []
         with self._reading() as statements:
-            counted = self._counted(statements, searched if len(searched) > 1 else [], spaces, words)
+            total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+            counted: dict[str, Counter[int]] = {}
+            if len(searched) > 1:
+                # What a word weighs depends on all bands.
+                asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+                for band, ranks in searched:
+                    counted[band] = Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+            frequencies = Counter[int]()
             for band, ranks in searched:
                 others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                asked = by_words(statements, band, ranks, spaces, tiers, words, limit, where, others)
-                found = statements.rows_of(asked.name, asked.marks, **asked.values)
+                search = by_words(statements, band, ranks, spaces, tiers, words, limit, where, others)
+                found = statements.rows_of(search.name, search.marks, **search.values)
                 rows += [row for row in found if row[0] > 0]
-                counts = Counter({-no: int(count) for no, count in found if no < 0})
-                statements.known[_counts_key(band, ranks, spaces, words)] = counts
+                frequencies.update({-no: int(count) for no, count in found if no < 0})
         ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
-        return dict(ranked[:limit])
+        return TextMatches(
+            dict(ranked[:limit]), total, {word: frequencies[position] for position, word in enumerate(words, 1)}
+        )
 
     def search_vector(
         self,
@@ -126,38 +136,3 @@ class PostgresIndex(PostgresBase):
             self._small.clear()
         small = self._small[tuple(spaces), tuple(tiers)] = count <= self._exact_limit
         return small
-
-    def frequencies(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
-    ) -> tuple[int, dict[str, int]]:
-        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
-        with self._reading() as statements:
-            searched = list(bands(tiers)) if words and spaces else []
-            total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-            counted = self._counted(statements, searched, spaces, words)
-        return total, {
-            word: sum(counts[position] for counts in counted.values()) for position, word in enumerate(words, 1)
-        }
-
-    def _counted(
-        self,
-        statements: PostgresStatements,
-        searched: Sequence[tuple[str, list[int]]],
-        spaces: Sequence[int],
-        words: Sequence[str],
-    ) -> dict[str, Counter[int]]:
-        """Return for each band the number of memories that contain each word, by its position."""
-        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
-        counted = {}
-        for band, ranks in searched:
-            key = _counts_key(band, ranks, spaces, words)
-            if key not in statements.known:
-                rows = statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)
-                statements.known[key] = Counter(dict(rows))
-            counted[band] = statements.known[key]
-        return counted
-
-
-def _counts_key(band: str, ranks: Sequence[int], spaces: Sequence[int], words: Sequence[str]) -> object:
-    """Return the key of the numbers of memories of a band that contain each of some words."""
-    return band, tuple(ranks), tuple(spaces), tuple(words)

@@ -103,7 +103,7 @@ class CandidateTable:
         """Add rows of the statement `candidates`."""
         if not rows:
             return
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        columns: list[Any] = list(zip(*rows, strict=True))
         *numbers, kind, created_at, accessed_at, access_count, texts, author, previous, expires_at = columns
         words, fragments = WordIds.of(texts), WordIds.of_fragments(texts)
         never = zip(expires_at, numbers[3], strict=True)

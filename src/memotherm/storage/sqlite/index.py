@@ -23,7 +23,7 @@ from memotherm.storage.sqlstore import (
     visible_rows,
 )
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.values import Filter, Find, Identity, Record, Scores
+from memotherm.storage.values import Filter, Find, Identity, Record, Scores, TextMatches
 
 __all__ = ["SqliteIndex"]
 
@@ -89,10 +89,11 @@ class SqliteIndex(SqliteBase):
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> Scores:
+    ) -> TextMatches:
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._reading() as statements:
-            lists, total = self._counted(statements, spaces, tiers, words)
+            total = self._fact(statements, "count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]) or 0
+            lists = self._postings.of(statements, spaces, tiers, words)
             expired = self._any_expired(statements, spaces, where.now)
             filtered = where.selective or expired
             allowed = (
@@ -107,7 +108,8 @@ class SqliteIndex(SqliteBase):
                 if filtered and allowed is None:
                     scores = _visible(statements, spaces, tiers, scores, where)
                 if len(scores) >= limit or len(nos) < wanted:
-                    return _first(limit, scores)
+                    frequencies = dict(zip(words, map(len, lists), strict=True))
+                    return TextMatches(_first(limit, scores), total, frequencies)
                 wanted *= 4
 
     def search_vector(
@@ -148,21 +150,6 @@ class SqliteIndex(SqliteBase):
         with self._reading() as statements:
             identity = by or identity_of(statements)
             return {} if identity is None else self._bands.cosines(statements, identity, keys, nos, vector)
-
-    def frequencies(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
-    ) -> tuple[int, dict[str, int]]:
-        """Return the number of memories in some spaces and tiers, and the number that contain each word."""
-        with self._reading() as statements:
-            lists, total = self._counted(statements, spaces, tiers, words)
-        return total, dict(zip(words, map(len, lists), strict=True))
-
-    def _counted(
-        self, statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
-    ) -> tuple[list[NDArray[np.int64]], int]:
-        """Return the memories that contain each word, and the number of all memories."""
-        total = self._fact(statements, "count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]) or 0
-        return self._postings.of(statements, spaces, tiers, words), total
 
     def _any_expired(self, statements: SqliteStatements, spaces: Sequence[int], now: datetime) -> bool:
         """Return whether there are expired memories that maintenance has not processed yet."""

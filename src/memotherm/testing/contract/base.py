@@ -128,7 +128,8 @@ class Contract:
         limit: int = _MANY,
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its words."""
-        return list(self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where or self.where()))
+        where = where or self.where()
+        return list(self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where).scores)
 
     def by_vector(
         self,

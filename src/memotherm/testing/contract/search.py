@@ -180,7 +180,7 @@ class SearchContract(Contract):
         best = self.stored("an otter swims in the river")
         self.stored("the weather was fine")
         seen = self.seen()
-        by_words = self.store.search_text(seen, LIVE, ["otter", "swim", "river"], 10, self.where())
+        by_words = self.store.search_text(seen, LIVE, ["otter", "swim", "river"], 10, self.where()).scores
         by_vector = self.store.search_vector(seen, LIVE, self.vector("otter swims river"), 10, self.where())
 
         for scores in (by_words, by_vector):
@@ -305,17 +305,21 @@ class SearchContract(Contract):
         assert len(self.store.active([record.no, 4711])) == 0
 
     def test_words_are_counted_where_a_search_looks(self) -> None:
-        """Spaces and tiers limit the counts, and every change moves them."""
+        """Spaces and tiers limit the counts, limit and filter do not, and every change moves them."""
         self.stored("an otter by the river")
         self.stored("an otter", _ANN)
         cold = self.stored("the otter swims", tier=Tier.COLD)
         asked = ["otter", "river", "unicorn"]
 
-        assert self.store.frequencies(self.seen(), LIVE, asked) == (1, {"otter": 1, "river": 1, "unicorn": 0})
-        assert self.store.frequencies(self.seen(_ANN), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
-        assert self.store.frequencies(self.seen(), list(Tier), asked)[1]["otter"] == 2
+        def counted(scope: Scope = EVERYONE, tiers: Sequence[Tier] = LIVE) -> tuple[int, dict[str, int]]:
+            found = self.store.search_text(self.seen(scope), tiers, asked, 1, self.where(kinds=("task",)))
+            return found.total, dict(found.frequencies)
+
+        assert counted() == (1, {"otter": 1, "river": 1, "unicorn": 0})
+        assert counted(_ANN) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+        assert counted(tiers=list(Tier)) == (2, {"otter": 2, "river": 1, "unicorn": 0})
         self.changed(cold, tier=Tier.WARM)
-        assert self.store.frequencies(self.seen(), LIVE, asked) == (2, {"otter": 2, "river": 1, "unicorn": 0})
+        assert counted() == (2, {"otter": 2, "river": 1, "unicorn": 0})
 
     def test_rare_words_find_more_than_common_ones(self) -> None:
         """A match counts by how rare its words are, not by how often it repeats them."""
