@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -206,6 +206,20 @@ def test_a_purge_is_seen_at_once(mem: Memotherm, clock: FakeClock) -> None:
     assert len(mem.recall("port", as_of=then)) == 0
 
 
+def test_later_uses_do_not_change_the_past(mem: Memotherm, clock: FakeClock, embedder: Flaky, tmp_path: Path) -> None:
+    """Uses are not in the ledger, so that none counts: neither for this process nor for one that rebuilds the state."""
+    port = mem.remember("the port is 5433")
+    mem.remember("the otter swims")
+    then = clock.now
+    clock.advance(days=1)
+    before = mem.recall("port", as_of=then).hits
+    mem.recall("port")
+    assert mem.get(port.id).access_count == 1
+
+    with opened(tmp_path / "a.db", clock=clock, embedder=embedder) as rebuilt:
+        assert mem.recall("port", as_of=then).hits == rebuilt.recall("port", as_of=then).hits == before
+
+
 def test_each_scope_sees_its_own_past(mem: Memotherm, clock: FakeClock) -> None:
     """A state that was rebuilt for one scope is not used for another."""
     mem.scoped(user="u1").remember("the port is 5433")
@@ -221,9 +235,11 @@ def test_each_scope_sees_its_own_past(mem: Memotherm, clock: FakeClock) -> None:
     [
         (datetime(2026, 3, 1), "as_of must have a time zone.*2026-03-01T00:00:00 has none"),  # noqa: DTZ001
         ("2026-03-01", "as_of must be a datetime, not '2026-03-01'"),
+        (datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))), "as_of is out of range: 9999-12-31T23:59"),
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), "as_of is out of range: 0001-01-01T00:00"),
     ],
 )
-def test_a_moment_without_a_time_zone_is_refused(mem: Memotherm, moment: datetime, message: str) -> None:
+def test_what_is_no_moment_is_refused(mem: Memotherm, moment: datetime, message: str) -> None:
     """The message names the argument."""
     with pytest.raises(InvalidInput, match=message):
         mem.recall("port", as_of=moment)

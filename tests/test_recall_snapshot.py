@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from memotherm import Memotherm
 from memotherm.settings import Settings
 from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
-from memotherm.storage.values import Record
 from memotherm.testing import HashEmbedder
 from tests.helpers import contents, opened
 from tests.stores import located
@@ -22,49 +21,58 @@ from tests.stores import located
 _PATIENCE = 60
 
 
-class PausedStore:
-    """A store that stops before it reads the records of a ranking until it may go on."""
+class Pause:
+    """Where the first call of a method of a store stops until it may go on."""
 
-    def __init__(self, store: Store, ranked: threading.Event, go_on: threading.Event) -> None:
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        if not self.reached.is_set():
+            self.reached.set()
+            assert self.go_on.wait(_PATIENCE)
+
+
+class PausedStore:
+    """A store that pauses before one of its methods."""
+
+    def __init__(self, store: Store, pause: Pause) -> None:
         self._store = store
-        self._ranked = ranked
-        self._go_on = go_on
+        self._pause = pause
 
     def __getattr__(self, name: str) -> Any:
+        if name == self._pause.method:
+            self._pause()
         return getattr(self._store, name)
 
     def for_tenant(self, tenant: str | None) -> PausedStore:
-        return PausedStore(self._store.for_tenant(tenant), self._ranked, self._go_on)
+        return PausedStore(self._store.for_tenant(tenant), self._pause)
 
     def for_recall(self) -> PausedStore:
-        return PausedStore(self._store.for_recall(), self._ranked, self._go_on)
-
-    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
-        self._ranked.set()
-        assert self._go_on.wait(_PATIENCE)
-        return self._store.records(nos)
+        return PausedStore(self._store.for_recall(), self._pause)
 
 
 class Pair:
-    """Two memories on one store: `reader` stops between ranking and reading, `writer` does not."""
+    """Two memories on one store: the first `reader` that gets to a method stops before it, `writer` does not."""
 
-    def __init__(self, path: Path) -> None:
-        self.ranked, self.go_on = threading.Event(), threading.Event()
+    def __init__(self, path: Path, method: str = "records") -> None:
+        self.pause = Pause(method)
         # A purge on SQLite waits this long for readers.
         settings = Settings(busy_timeout_ms=100)
-        store: Any = PausedStore(open_store(str(located(path)), settings), self.ranked, self.go_on)
+        store: Any = PausedStore(open_store(str(located(path)), settings), self.pause)
         self.reader = Memotherm(store, HashEmbedder(), settings=settings)
         self.writer = opened(path, settings={"busy_timeout_ms": 100})
         self.pool = ThreadPoolExecutor(1)
 
     def interrupted(self, read: Callable[[], Any], write: Callable[[], Any]) -> Any:
-        """Return what `read` returns if `write` happens between its ranking and its reading."""
+        """Return what `read` returns if `write` happens while it pauses."""
         answer: Future[Any] = self.pool.submit(read)
-        assert self.ranked.wait(_PATIENCE)
+        assert self.pause.reached.wait(_PATIENCE)
         try:
             write()
         finally:
-            self.go_on.set()
+            self.pause.go_on.set()
         return answer.result(_PATIENCE)
 
     def close(self) -> None:
@@ -138,3 +146,31 @@ def test_a_purge_while_notes_are_searched_leaves_no_empty_result(pair: Pair, tmp
     )
 
     assert [(hit.path, hit.snippet.strip()) for hit in results] == [("memory/otters.md", "The otter swims.")]
+
+
+@pytest.mark.parametrize(("method", "times"), [("search_vector", 1), ("similarities", 1), ("similarities", 70)])
+def test_what_another_thread_has_searched_meanwhile_does_not_change_the_snapshot(
+    tmp_path: Path, method: str, times: int
+) -> None:
+    """The other thread lets the vectors in memory follow the ledger; this one still sees what it saw at first."""
+    pair = Pair(tmp_path / "a.db", method)
+    mem = pair.reader
+    # Found by its rare word only: a hundred others are nearer.
+    far = mem.remember("zebra " + " ".join(f"word{number}" for number in range(60)))
+    near = mem.remember_many([{"content": f"otter {number}"} for number in range(120)])
+
+    def change() -> None:
+        mem.forget(far.id)
+        mem.update(near[-1].id, content="the badger digs")
+        for number in range(times):
+            mem.remember(f"otter zebra {number}")
+            assert f"otter zebra {number}" in contents(mem.recall(f"otter zebra {number}", track=False))
+
+    before = pair.writer.recall("otter zebra", limit=100, track=False)
+    during = pair.interrupted(lambda: mem.recall("otter zebra", limit=100, track=False), change)
+    after = mem.recall("otter zebra", track=False)
+
+    assert far.id in [hit.memory.id for hit in before]
+    assert during.hits == before.hits
+    assert after.hits == pair.writer.recall("otter zebra", track=False).hits
+    pair.close()

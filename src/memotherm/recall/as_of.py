@@ -4,6 +4,8 @@ Each memory is taken back to that moment, event by event. Those that were visibl
 retentions, are put into a store in memory, which is searched like any other. The last states stay in memory, so
 only the first query about a moment has to rebuild it: later events do not change the past, unless they purge a
 memory or move it to another scope. A state is also that of every other moment with no change in between.
+
+Uses have no events, so nobody knows how often a memory had been used at a moment: in a state, none has been.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
@@ -44,6 +46,9 @@ _MOST_STATES = 2
 
 Key = tuple[Scope, datetime, tuple[Retention, ...]]
 _ACTIVE = (Retention.ACTIVE,)
+_USES = frozenset({"accessed_at", "access_count", "last_used_at", "use_weight", "recent_uses", "relevance"})
+#: What uses change of a memory, as it is before the first.
+_UNUSED: dict[str, Any] = {field.name: field.default for field in fields(Memory) if field.name in _USES}
 
 
 def require_moment(value: object) -> datetime:
@@ -54,7 +59,10 @@ def require_moment(value: object) -> datetime:
         raise InvalidInput(
             f"as_of must have a time zone, such as datetime(2026, 1, 31, 12, tzinfo=UTC); {value.isoformat()} has none"
         )
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"as_of is out of range: {value.isoformat()}") from None
 
 
 def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memory | None:
@@ -76,7 +84,7 @@ def memories_at(
 ) -> Iterator[tuple[Record, Memory]]:
     """Yield every memory of some spaces that had one of some retentions at a moment, as it is now and as it was then.
 
-    Those that had expired are among them.
+    Those that had expired are among them, and none has been used.
     """
     later = _events_after(store, spaces, moment)
     after = 0
@@ -84,7 +92,7 @@ def memories_at(
         for record in page:
             then = state_at(record.memory, later.get(record.memory.id, ()), moment)
             if then is not None and then.content and then.retention in retentions:
-                yield record, then
+                yield record, replace(then, **_UNUSED)
         after = page[-1].no
 
 

@@ -1,8 +1,9 @@
 """The vector bands of one store, updated from the ledger.
 
 A band is a projection: before each search, the events that other threads and processes have
-appended since the last one are applied. A band that is lost is read again from the store;
-large ones are also cached in files beside it, which may be deleted at any time.
+appended since the last one are applied, or taken back for a thread whose snapshot is older.
+A band that is lost is read again from the store; large ones are also cached in files beside it,
+which may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import logging
 import os
 import sqlite3
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +64,15 @@ _BATCH = 20_000
 _MOST_CHANGES = 20_000
 #: A coded band whose cache file lacks more than this share of changes is rebuilt.
 _STALE_SHARE = 0.2
+#: How many times the ledger may be followed before a snapshot is too old, so that bands are read again for it.
+_MOST_APPLIED = 64
+
+
+class _Applied(NamedTuple):
+    """The memories that events have changed since one of them."""
+
+    seq: int
+    nos: Sequence[int]
 
 
 class Bands:
@@ -88,7 +99,10 @@ class Bands:
         self._strengths = StrengthCache(strength_bytes if keep_strengths else 0)
         self._filters = filters
         self._identity: Identity | None = None
+        #: The newest event whose change they contain.
         self._seq = 0
+        #: What was applied last, in order; empty without bands.
+        self._applied: deque[_Applied] = deque(maxlen=_MOST_APPLIED)
         self._lock = threading.RLock()
 
     def search(
@@ -178,25 +192,36 @@ class Bands:
     # Applying events
 
     def _catch_up(self, statements: SqliteStatements, identity: Identity) -> None:
-        connection = statements.connection
+        """Let the bands have the state that a snapshot sees."""
         seq = statements.moment().seq
-        if seq < self._seq and connection.in_transaction:
-            # Another thread has seen more than this snapshot: look again, so that bands never go back.
-            seq = statements.renew().seq
         if identity != self._identity:
             self._identity = identity
             self._clear()
         elif seq > self._seq and self._bands:
-            self._apply_since(statements)
+            changed = statements.changed_since(self._seq)
+            self._applied.append(_Applied(self._seq, changed))
+            self._apply(statements.connection, changed)
+        elif seq < self._seq and self._bands:
+            self._apply(statements.connection, self._applied_since(seq))
         self._seq = seq
+
+    def _applied_since(self, seq: int) -> list[int] | None:
+        """Return at least the memories whose changes after an event the bands contain; None if that is not known."""
+        changed: list[int] = []
+        for since, nos in reversed(self._applied):
+            changed += nos
+            if since <= seq:
+                return changed
+        return None
 
     def _clear(self) -> None:
         self._bands.clear()
         self._strengths.clear()
+        self._applied.clear()
 
-    def _apply_since(self, statements: SqliteStatements) -> None:
-        connection, changed = statements.connection, statements.changed_since(self._seq)
-        if len(changed) > _MOST_CHANGES:
+    def _apply(self, connection: sqlite3.Connection, changed: Sequence[int] | None) -> None:
+        """Read again what was changed; all bands if that is not known, or too much."""
+        if changed is None or len(changed) > _MOST_CHANGES:
             self._clear()
             return
         self._strengths.discard(changed)

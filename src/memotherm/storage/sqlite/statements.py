@@ -122,14 +122,6 @@ class SqliteStatements(Statements):
             changed = self._changed[seq] = [no for (no,) in self.rows("events_changed_since", seq=seq)]
         return changed
 
-    def renew(self) -> Moment:
-        """Begin the read transaction again, and return what it sees now."""
-        self.connection.execute("COMMIT")
-        self.connection.execute("BEGIN")
-        self._moment = None
-        self._changed.clear()
-        return self.moment()
-
     def note_uses(self, uses: Sequence[TimedUse]) -> None:
         """Number the uses that were counted, so that the caches of all processes notice them."""
         self.counted.append(CountedUses(self.value("uses_counted"), WaitingUses(uses)))
