@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from memotherm.daemon.client import COMMANDS
-from memotherm.daemon.messages import LENGTH, PROCESS, STANDARD_FILES, Request
+from memotherm.daemon.messages import NUMBER_BYTES, STANDARD_FILES, Request
 
 __all__ = ["RunCommand", "answer"]
 
@@ -45,7 +45,7 @@ def _accepted(connection: socket.socket) -> Request | None:
     """Say that this process is there, receive a request, and take the place of the client."""
     connection.settimeout(_CLIENT_SECONDS)
     try:
-        connection.sendall(PROCESS.pack(os.getpid()))
+        connection.sendall(os.getpid().to_bytes(NUMBER_BYTES))
         received = _received(connection)
     except OSError:
         return None
@@ -59,10 +59,10 @@ def _accepted(connection: socket.socket) -> Request | None:
 
 def _received(connection: socket.socket) -> tuple[Request, list[int]] | None:
     """Return a request and the standard files of the client; None if the client has gone."""
-    header, files, _, _ = socket.recv_fds(connection, LENGTH.size, len(STANDARD_FILES))
-    if len(header) < LENGTH.size or len(files) < len(STANDARD_FILES):
+    header, files, _, _ = socket.recv_fds(connection, NUMBER_BYTES, len(STANDARD_FILES))
+    if len(header) < NUMBER_BYTES or len(files) < len(STANDARD_FILES):
         return None
-    (length,) = LENGTH.unpack(header)
+    length = int.from_bytes(header)
     data = bytearray()
     while len(data) < length:
         part = connection.recv(length - len(data))
