@@ -18,7 +18,7 @@ COMMANDS = {"archive", "context", "events", "feedback", "get", "history", "hook"
             "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin", "update",
             "verify", "worker"}  # fmt: skip
 
-#: The longest time until the daemon must have forked, in seconds.
+#: The longest time until a fork must have answered, in seconds.
 _READY_SECONDS = 0.5
 _NO = {"0", "false", "no", "off"}
 
@@ -80,7 +80,7 @@ def _wanted_connection(command: str) -> _socket.socket | None:
 
 
 def _forked(connection: _socket.socket) -> int | None:
-    """Return the process that the daemon has forked for a connection, or None if it has ended."""
+    """Return the process of the fork that has the connection, or None if it has ended."""
     data = connection.recv(NUMBER_BYTES, _socket.MSG_WAITALL)
     return int.from_bytes(data) if len(data) == NUMBER_BYTES else None
 

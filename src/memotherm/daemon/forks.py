@@ -25,20 +25,32 @@ _CLIENT_SECONDS = 5.0
 _OF_THE_PROGRAM = ("PYTHON", "LD_")
 
 
-def answer(connection: socket.socket, run: RunCommand) -> NoReturn:
-    """Run the command of a client in this process, which was forked for it, and end."""
-    code = 1
+def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
+    """Wait for a client, run its command in this process, which was forked for it, and end.
+
+    Args:
+        waiting: A socket on which the daemon sends the connection of the client; it is closed if the daemon ends first.
+        run: Runs the command.
+    """
     try:
-        request = _accepted(connection)
-        if request is not None:
-            code = run(list(request.arguments), request.started)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            connection.sendall(bytes([code & 0xFF]))
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt of the daemon also ends this process
+        _, connections, _, _ = socket.recv_fds(waiting, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        for number in connections:
+            _answer_client(socket.socket(fileno=number), run)
     except BaseException:  # noqa: BLE001 - nothing of the daemon may run in its fork
         sys.excepthook(*sys.exc_info())
     finally:
-        os._exit(code)
+        os._exit(0)  # nobody waits for it
+
+
+def _answer_client(connection: socket.socket, run: RunCommand) -> None:
+    """Run the command of a client, if it sends one, and send it the exit code."""
+    request = _accepted(connection)
+    if request is not None:
+        code = run(list(request.arguments), request.started)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(bytes([code & 0xFF]))
 
 
 def _accepted(connection: socket.socket) -> Request | None:
