@@ -21,6 +21,8 @@ RunCommand = Callable[[list[str], float], int]
 
 #: The longest time to wait for a client, in seconds.
 _CLIENT_SECONDS = 5.0
+#: More than the number of any file that a command opens.
+_MOST_FILES = 1024
 #: The start of the names of variables that say which code is run: they are those of the daemon.
 _OF_THE_PROGRAM = ("PYTHON", "LD_")
 
@@ -40,6 +42,8 @@ def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
     except BaseException:  # noqa: BLE001 - nothing of the daemon may run in its fork
         sys.excepthook(*sys.exc_info())
     finally:
+        # A process that ends releases its memory before its files, for which whoever reads the client's output waits.
+        os.closerange(0, _MOST_FILES)
         os._exit(0)  # nobody waits for it
 
 

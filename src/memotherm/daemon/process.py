@@ -96,8 +96,12 @@ def _waiting_fork(listener: socket.socket, lock: int, run: RunCommand) -> socket
 
 
 def _module_files() -> dict[str, int]:
-    """Return the files of the package's modules and of the packages it uses, with the times of their last change."""
-    modules = [module for name, module in sys.modules.items() if "." not in name or name.startswith("memotherm.")]
+    """Return the files of the package's modules and of the packages it uses, with the times of their last change.
+
+    The standard library is left out: another version of it has a daemon of its own.
+    """
+    packages = {name for name in sys.modules if "." not in name} - sys.stdlib_module_names
+    modules = [module for name, module in sys.modules.items() if name in packages or name.startswith("memotherm.")]
     paths = {path for module in modules if (path := getattr(module, "__file__", None))}
     return {path: changed for path in paths if (changed := _changed_at(path)) is not None}
 
