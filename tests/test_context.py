@@ -19,10 +19,11 @@ from starlette.testclient import TestClient
 
 from memotherm import Context, Memotherm, Settings
 from memotherm.cli.app import run
+from memotherm.context.assembler import turn_query
 from memotherm.errors import BudgetTooSmall, InvalidInput, NotFound
 from memotherm.mcp.server import build
 from memotherm.rest.app import application
-from memotherm.testing import FakeClock
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.golden import contexts
 from tests.helpers import python
 from tests.stores import located
@@ -369,6 +370,17 @@ def test_a_turn_searches_for_the_prompt_and_not_for_what_was_injected(mem: Memot
     assert context.receipt.query == "what do otters do?"
     assert long.receipt.query is not None
     assert len(long.receipt.query) <= 2001
+
+
+def test_a_turn_embeds_the_query_of_its_prompt(open_mem: Open) -> None:
+    """A hook begins to embed that text before the store is open."""
+    embedder = HashEmbedder(record=True)
+    mem = open_mem(embedder=embedder)
+    mem.remember("otters hold hands")
+    prompt = f"{mem.context().text}\n what do\x00 otters do? " + "so " * 50_000
+    mem.session("s").before_turn(prompt)
+
+    assert embedder.texts[-1] == turn_query(prompt)
 
 
 def test_a_turn_recalls_no_more_than_its_setting(open_mem: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -25,7 +26,8 @@ def main() -> None:
         limited = is_hook and not any(argument.startswith("--deadline") for argument in arguments)
         code = run_in_daemon(arguments, started, _HOOK_SECONDS if limited else None)
         if code is not None:
-            sys.exit(0 if is_hook else code)
+            # Not sys.exit: there is nothing to clean up, and the interpreter takes a tenth of the time to do it.
+            os._exit(0 if is_hook else code)
     if is_hook:
         from memotherm.hooks.entry import run as run_hook
 

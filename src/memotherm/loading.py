@@ -11,32 +11,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from memotherm.settings import Settings
 
-__all__ = ["Loading", "load_all"]
+if TYPE_CHECKING:
+    from memotherm.embed.local import LocalEmbedder
+
+__all__ = ["Loading", "load_all", "local_embedder"]
 
 #: With an angle and a time, for which texts are searched by patterns that take long to compile.
 _TEXT = "The staging database is called <heron> since yesterday."
 
 
-class Loading:
-    """What threads are loading for a hook; it keeps the model in memory for the embedder of the store."""
+def local_embedder(settings: Settings) -> LocalEmbedder | None:
+    """Return the embedder of the settings if it is the local one and can be used."""
+    if settings.embedder.partition("?")[0] not in ("auto", "local"):
+        return None
+    from memotherm.embed import resolve
+    from memotherm.embed.local import LocalEmbedder
 
-    def __init__(self, settings: Settings, *, model: bool) -> None:
+    embedder = resolve(settings.embedder)
+    return embedder if isinstance(embedder, LocalEmbedder) and embedder.is_installed() else None
+
+
+class Loading:
+    """What threads are loading for a hook."""
+
+    def __init__(self, tokenizer: str, embedder: LocalEmbedder | None) -> None:
         """Begin to load.
 
         Args:
-            settings: The settings, which name the tokenizer and the embedder.
-            model: Whether the event needs the model.
+            tokenizer: The name of the tokenizer.
+            embedder: The embedder whose model the event needs, if there is one.
         """
         self._threads: list[Thread] = []
         # What cannot be loaded is loaded again by its user, who reports the error.
         with suppress(Exception):
-            self._load_tokenizer(settings.tokenizer)
-        if model and settings.embedder.partition("?")[0] in ("auto", "local"):
+            self._load_tokenizer(tokenizer)
+        if embedder is not None:
             with suppress(Exception):
-                self._load_model(settings.embedder)
+                self._load_model(embedder)
 
     def wait(self) -> None:
         """Return when everything is loaded."""
@@ -48,14 +63,11 @@ class Loading:
 
         self._start(counter(name).prepare)
 
-    def _load_model(self, specification: str) -> None:
-        from memotherm.embed import resolve
-        from memotherm.embed.local import LocalEmbedder, import_onnxruntime
+    def _load_model(self, embedder: LocalEmbedder) -> None:
+        from memotherm.embed.local import import_onnxruntime
 
-        self._embedder = resolve(specification)
-        if isinstance(self._embedder, LocalEmbedder):
-            import_onnxruntime()
-            self._start(self._embedder.load)
+        import_onnxruntime()
+        self._start(embedder.load)
 
     def _start(self, load: Callable[[], None]) -> None:
         def run() -> None:

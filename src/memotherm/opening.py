@@ -19,7 +19,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
-from memotherm.remote.transport import is_remote
+from memotherm.remote.address import is_remote
 from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.settings.encryption import Key, api_key, key_text, with_key

@@ -91,6 +91,20 @@ def test_threads_may_share_an_embedder_from_the_start(local: LocalEmbedder) -> N
     assert all(np.allclose(rows, expected, atol=1e-6) for rows in found)
 
 
+def test_a_query_that_was_begun_is_embedded_once(local: LocalEmbedder, tmp_path: Path) -> None:
+    """Its vector is that of any query, other queries have their own, and an error reaches who asks for it."""
+    fresh, missing = LocalEmbedder(), LocalEmbedder(tmp_path)
+    fresh.begin_query("what is the dog called?")
+    missing.begin_query("what is the dog called?")
+
+    begun = fresh.embed_query("what is the dog called?")
+    assert begun is fresh.embed_query("what is the dog called?")
+    assert np.array_equal(begun, local.embed_query("what is the dog called?"))
+    assert np.array_equal(fresh.embed_query("which port?"), local.embed_query("which port?"))
+    with pytest.raises(EmbedderError, match=r"vocab\.txt"):
+        missing.embed_query("what is the dog called?")
+
+
 def test_a_closed_embedder_loads_again(local: LocalEmbedder) -> None:
     """Closing frees memory, it does not break anything."""
     fresh = LocalEmbedder(threads=1)

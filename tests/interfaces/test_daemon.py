@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon need
 
 FACT = "The staging database is called heron"
 #: What a client must not import: it only passes on its arguments.
-_HEAVY = ("click", "rich", "numpy", "onnxruntime", "platformdirs", "memotherm.settings", "memotherm.memory", "socket",
-          "selectors", "typing")  # fmt: skip
+_HEAVY = ("click", "enum", "rich", "numpy", "onnxruntime", "platformdirs", "memotherm.settings", "memotherm.memory",
+          "selectors", "signal", "socket", "struct", "typing", "zlib")  # fmt: skip
 
 
 class Installation:
@@ -71,6 +71,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     assert json.loads(shown.stdout) == {"running": True, "process": process}
     yield installation
     assert installation.run("daemon", "stop").stdout == f"process {process} ends\n"
+
+
+def forks(process: int | None) -> list[int]:
+    """Return the forks of a daemon; one of them waits for the next client."""
+    return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def modules(done: subprocess.CompletedProcess[str]) -> set[str]:
@@ -176,6 +181,19 @@ def test_a_daemon_that_does_not_answer_is_bypassed_and_repeats_nothing(running: 
     assert running.process() == process
 
 
+def test_a_fork_that_was_killed_is_replaced(running: Installation):
+    """The client that was to be its first runs the command itself, a later one has another fork."""
+    process = running.process()
+    while len(waiting := forks(process)) != 1:
+        pass
+    os.kill(waiting[0], signal.SIGKILL)
+    done = [running.run("status", python=("-X", "importtime")) for _ in range(3)]
+
+    assert all("memories" in each.stdout for each in done)
+    assert "click" not in modules(done[-1])
+    assert running.process() == process
+
+
 def test_what_a_hook_has_captured_is_stored_by_a_fork(running: Installation):
     """The worker runs in the daemon, too, when a session ends."""
     said = "My favourite colour is octarine"
@@ -193,8 +211,7 @@ def test_an_interrupt_reaches_the_command(running: Installation):
         [sys.executable, "-m", "memotherm", "remember", "-"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=running.variables,
     )  # fmt: skip
-    forks = Path(f"/proc/{running.process()}/task/{running.process()}/children")
-    while not (forks.read_text() and waiting.poll() is None and _handles_interrupts(waiting.pid)):
+    while not _handles_interrupts(waiting.pid):
         assert waiting.poll() is None
     waiting.send_signal(signal.SIGINT)
 
@@ -235,10 +252,14 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
         try:
             while installation.process() is None:
                 assert daemon.poll() is None
+            while not (waiting := forks(daemon.pid)):
+                assert daemon.poll() is None
             os.utime(tmp_path / "sitecustomize.py", (1, 1))
             done = installation.run("remember", FACT)
 
             assert done.returncode == 0
             assert daemon.wait(60) == 0
+            while Path(f"/proc/{waiting[0]}").exists():
+                pass
         finally:
             daemon.kill()

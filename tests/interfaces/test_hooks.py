@@ -875,13 +875,16 @@ def test_threads_that_load_for_a_hook_import_nothing():
     """Two threads that import the same packages can see modules that are not complete."""
     code = """
 import sys, threading
-from memotherm.loading import Loading
+from memotherm.loading import Loading, local_embedder
 from memotherm.settings import Settings
 
 imported = []
 sys.addaudithook(lambda event, arguments: event == "import" and imported.append((threading.get_ident(), arguments[0])))
-loading = Loading(Settings(), model=True)
+embedder = local_embedder(Settings())
+loading = Loading(Settings().tokenizer, embedder)
+embedder.begin_query("Where is the staging database?")
 loading.wait()
+embedder.embed_query("Where is the staging database?")
 own = [name for thread, name in imported if thread == threading.get_ident()]
 print({"onnxruntime", "splintr"} <= set(own), len(imported) - len(own))
 """

@@ -6,15 +6,18 @@ from __future__ import annotations
 import _socket
 import os
 import stat
-import struct
 import sys
-import zlib
 from collections.abc import Mapping
 
 from memotherm import __file__ as package_file
 from memotherm import __version__
 
 __all__ = ["folder_of", "is_private", "is_supported", "peer_uid", "socket_path"]
+
+#: A large prime number; the remainder of a number is as good as a checksum, for which a module had to be imported.
+_PRIME = 2**61 - 1
+#: The bytes of a process number, a user number and a group number.
+_CREDENTIALS_BYTES = 12
 
 
 def is_supported() -> bool:
@@ -42,7 +45,7 @@ def folder_of(environ: Mapping[str, str]) -> str:
 
 def socket_path(folder: str) -> str:
     """Return the path of the socket; installations that differ have sockets of their own."""
-    return f"{folder}/{zlib.crc32(_identity().encode()):08x}.sock"
+    return f"{folder}/{int.from_bytes(_identity().encode()) % _PRIME:x}.sock"
 
 
 def is_private(folder: str) -> bool:
@@ -56,6 +59,5 @@ def is_private(folder: str) -> bool:
 
 def peer_uid(connection: _socket.socket) -> int:
     """Return the number of the user at the other end of a connection."""
-    size = struct.calcsize("3i")
-    _, uid, _ = struct.unpack("3i", connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, size))
-    return int(uid)
+    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
+    return int.from_bytes(credentials[4:8], sys.byteorder)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from memotherm.daemon.client import COMMANDS
-from memotherm.daemon.messages import LENGTH, PROCESS, STANDARD_FILES, Request
+from memotherm.daemon.messages import NUMBER_BYTES, STANDARD_FILES, Request
 
 __all__ = ["RunCommand", "answer"]
 
@@ -21,31 +21,47 @@ RunCommand = Callable[[list[str], float], int]
 
 #: The longest time to wait for a client, in seconds.
 _CLIENT_SECONDS = 5.0
+#: More than the number of any file that a command opens.
+_MOST_FILES = 1024
 #: The start of the names of variables that say which code is run: they are those of the daemon.
 _OF_THE_PROGRAM = ("PYTHON", "LD_")
 
 
-def answer(connection: socket.socket, run: RunCommand) -> NoReturn:
-    """Run the command of a client in this process, which was forked for it, and end."""
-    code = 1
+def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
+    """Wait for a client, run its command in this process, which was forked for it, and end.
+
+    Args:
+        waiting: A socket on which the daemon sends the connection of the client; it is closed if the daemon ends first.
+        run: Runs the command.
+    """
     try:
-        request = _accepted(connection)
-        if request is not None:
-            code = run(list(request.arguments), request.started)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            connection.sendall(bytes([code & 0xFF]))
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt of the daemon also ends this process
+        _, connections, _, _ = socket.recv_fds(waiting, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        for number in connections:
+            _answer_client(socket.socket(fileno=number), run)
     except BaseException:  # noqa: BLE001 - nothing of the daemon may run in its fork
         sys.excepthook(*sys.exc_info())
     finally:
-        os._exit(code)
+        # A process that ends releases its memory before its files, for which whoever reads the client's output waits.
+        os.closerange(0, _MOST_FILES)
+        os._exit(0)  # nobody waits for it
+
+
+def _answer_client(connection: socket.socket, run: RunCommand) -> None:
+    """Run the command of a client, if it sends one, and send it the exit code."""
+    request = _accepted(connection)
+    if request is not None:
+        code = run(list(request.arguments), request.started)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(bytes([code & 0xFF]))
 
 
 def _accepted(connection: socket.socket) -> Request | None:
     """Say that this process is there, receive a request, and take the place of the client."""
     connection.settimeout(_CLIENT_SECONDS)
     try:
-        connection.sendall(PROCESS.pack(os.getpid()))
+        connection.sendall(os.getpid().to_bytes(NUMBER_BYTES))
         received = _received(connection)
     except OSError:
         return None
@@ -59,10 +75,10 @@ def _accepted(connection: socket.socket) -> Request | None:
 
 def _received(connection: socket.socket) -> tuple[Request, list[int]] | None:
     """Return a request and the standard files of the client; None if the client has gone."""
-    header, files, _, _ = socket.recv_fds(connection, LENGTH.size, len(STANDARD_FILES))
-    if len(header) < LENGTH.size or len(files) < len(STANDARD_FILES):
+    header, files, _, _ = socket.recv_fds(connection, NUMBER_BYTES, len(STANDARD_FILES))
+    if len(header) < NUMBER_BYTES or len(files) < len(STANDARD_FILES):
         return None
-    (length,) = LENGTH.unpack(header)
+    length = int.from_bytes(header)
     data = bytearray()
     while len(data) < length:
         part = connection.recv(length - len(data))

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import _socket
 import marshal
-import struct
+import sys
 
-__all__ = ["LENGTH", "PROCESS", "STANDARD_FILES", "Request", "send_request"]
+__all__ = ["NUMBER_BYTES", "STANDARD_FILES", "Request", "send_request"]
 
-#: The process number of a fork.
-PROCESS = struct.Struct("!I")
-#: The length of a request.
-LENGTH = struct.Struct("!I")
+#: The size of the process number of a fork, and of the length of a request; the most significant byte is first.
+NUMBER_BYTES = 4
 #: Standard input, output and error.
 STANDARD_FILES = (0, 1, 2)
 
@@ -57,6 +55,6 @@ class Request:
 def send_request(connection: _socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
     """Send a request and its standard files, which are those of this process unless others are given."""
     data = marshal.dumps(vars(request))
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack(f"{len(files)}i", *files))
-    connection.sendmsg([LENGTH.pack(len(data))], [rights])
+    numbers = b"".join(file.to_bytes(4, sys.byteorder) for file in files)
+    connection.sendmsg([len(data).to_bytes(NUMBER_BYTES)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
     connection.sendall(data)

@@ -1,4 +1,8 @@
-"""The daemon: accept connections of its user, fork for each, and end when idle or when the package has changed."""
+"""The daemon: accept connections of its user, and end when idle or when the package has changed.
+
+Each connection goes to a fork that was made before it came: to copy the page tables of a process with a model takes as
+long as a short command.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +67,7 @@ def _answer_all(
 ) -> None:
     listener.settimeout(idle_seconds)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    fork = _waiting_fork(listener, lock, run)
     while True:
         try:
             connection, _ = listener.accept()
@@ -71,15 +76,32 @@ def _answer_all(
         with connection:
             if _changed(files) or not is_private(folder):
                 return
-            if peer_uid(connection) == os.getuid() and not os.fork():
-                listener.close()
-                os.close(lock)
-                answer(connection, run)
+            if peer_uid(connection) == os.getuid():
+                # A fork may have been killed: its client then runs the command itself.
+                with fork, suppress(OSError):
+                    socket.send_fds(fork, [b"\0"], [connection.fileno()])
+                fork = _waiting_fork(listener, lock, run)
+
+
+def _waiting_fork(listener: socket.socket, lock: int, run: RunCommand) -> socket.socket:
+    """Fork a process that answers one client; return the socket on which it waits for the connection."""
+    own, its = socket.socketpair()
+    if not os.fork():
+        own.close()
+        listener.close()
+        os.close(lock)
+        answer(its, run)
+    its.close()
+    return own
 
 
 def _module_files() -> dict[str, int]:
-    """Return the files of the package's modules and of the packages it uses, with the times of their last change."""
-    modules = [module for name, module in sys.modules.items() if "." not in name or name.startswith("memotherm.")]
+    """Return the files of the package's modules and of the packages it uses, with the times of their last change.
+
+    The standard library is left out: another version of it has a daemon of its own.
+    """
+    packages = {name for name in sys.modules if "." not in name} - sys.stdlib_module_names
+    modules = [module for name, module in sys.modules.items() if name in packages or name.startswith("memotherm.")]
     paths = {path for module in modules if (path := getattr(module, "__file__", None))}
     return {path: changed for path in paths if (changed := _changed_at(path)) is not None}
 

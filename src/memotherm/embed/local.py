@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -75,6 +75,8 @@ class LocalEmbedder:
         self._words: WordPiece | None = None
         self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
         self._model: Any = None
+        #: The query that `begin_query` was called with, and its vector.
+        self._begun: tuple[str, Future[NDArray[np.float32]]] | None = None
 
     @staticmethod
     def is_installed() -> bool:
@@ -120,8 +122,19 @@ class LocalEmbedder:
         parts = windows.by_sentences(text, words.count, atoms, size=self._part_tokens)
         return [whole, *(words.encode(part, MAX_TOKENS) for part in parts)]
 
+    def begin_query(self, text: str) -> None:
+        """Begin to embed a query in a thread; `embed_query` of the same text waits for its vector."""
+        pool = ThreadPoolExecutor(1, thread_name_prefix="memotherm-query")
+        self._begun = (text, pool.submit(self._embed_query, text))
+        pool.shutdown(wait=False)
+
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a query, with the prefix that the model was trained with."""
+        if self._begun is not None and self._begun[0] == text:
+            return self._begun[1].result()
+        return self._embed_query(text)
+
+    def _embed_query(self, text: str) -> NDArray[np.float32]:
         known = self._known(text)
         own = self._run(self._tokenizer().encode(self._prefix + text, MAX_TOKENS)) if known >= UNKNOWN else None
         return self._mixed(own, text, known, query=True)

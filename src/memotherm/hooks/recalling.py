@@ -12,7 +12,8 @@ from memotherm.hooks.context_size import context_size
 from memotherm.hooks.events import MAX_CHARS, HookEvent, truncated
 from memotherm.hooks.options import SCOPE_OPTIONS, Options
 from memotherm.hooks.server import post, running_server
-from memotherm.loading import Loading
+from memotherm.loading import Loading, local_embedder
+from memotherm.remote.address import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.exclusion import is_excluded
 from memotherm.spool.destination import scope_of
@@ -98,14 +99,20 @@ def _in_process(
 
     With `repeat`, ignore what is recorded as given to the session: a server recorded it, but was too late.
     """
+    asks = event.moment == "prompt" and not is_remote(options.store or default_store(settings))
+    embedder = local_embedder(settings) if asks else None
     # A fork of the daemon has everything in memory.
     needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
-    loading = Loading(settings, model=event.moment == "prompt") if needed else None
+    loading = Loading(settings.tokenizer, embedder) if needed else None
     # Imported while the tokenizer and the model are loaded.
     import memotherm
+    from memotherm.context.assembler import turn_query
     from memotherm.model import Scope
 
-    with memotherm.open(options.store, scope=Scope(**scope), settings=settings) as mem:
+    query = turn_query(event.prompt)
+    if embedder is not None and query is not None:
+        embedder.begin_query(query)  # while the store is opened
+    with memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as mem:
         if loading is not None:
             loading.wait()
         session = mem.session(event.session)

@@ -19,7 +19,7 @@ from memotherm.remote.table import ROUTES, SCOPE_HEADER
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Transport", "error_class", "is_remote"]
+__all__ = ["Transport", "error_class"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,11 +36,6 @@ _CLASSES: dict[str, type[MemothermError]] = {
     for name in errors.__all__
     if isinstance(found := getattr(errors, name), type) and issubclass(found, MemothermError)
 }
-
-
-def is_remote(url: str) -> bool:
-    """Return whether a store is on a server."""
-    return url.lower().startswith(("http://", "https://"))
 
 
 def error_class(code: str) -> type[MemothermError] | None:
