@@ -454,6 +454,19 @@ def test_the_receipt_reads_the_same_for_people_and_machines(mem: Memotherm) -> N
         assert set(entry["parts"]) >= {"vector", "text", "relevance", "use", "boost"}
 
 
+def test_the_parts_of_a_score_are_rounded_in_a_receipt(mem: Memotherm) -> None:
+    """To four decimals; what is not a number stays, and whether the query names the author is 0 or 1."""
+    mem.remember_many([{"content": f"otter fact number {n} of many", "source": "ana"} for n in range(3)])
+
+    receipt = mem.context("what did ana say about otters?").receipt
+    assert receipt.included
+    for entry, shown in zip(receipt.included, receipt.as_dict()["included"], strict=True):
+        assert entry.why is not None
+        parts = entry.why.as_dict()
+        rounded = {name: round(part, 4) if isinstance(part, int | float) else part for name, part in parts.items()}
+        assert json.dumps(shown["parts"]) == json.dumps(rounded)
+
+
 def test_nothing_of_another_scope_is_in_a_context_or_a_receipt(mem: Memotherm) -> None:
     """Neither pinned, nor hot, nor found."""
     other = mem.scoped(user="other")

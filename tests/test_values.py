@@ -16,6 +16,7 @@ import memotherm.model
 import memotherm.model.results
 import memotherm.notes
 from memotherm import Memory, Memotherm, Scope, Tier
+from memotherm.model import Why
 from memotherm.model.results import Suggestion
 
 MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
@@ -129,3 +130,9 @@ def test_a_memory_is_shown_as_plain_values_and_as_escaped_html(a_memory: Callabl
     assert "<b>" not in html
     assert "<i>" not in html
     assert len(str(memory).splitlines()) == 1
+
+
+def test_the_parts_of_a_score_are_shown_by_name_in_their_order() -> None:
+    """None is missing."""
+    why = Why(vector=0.5, author=True, version="newer")
+    assert list(why.as_dict().items()) == list(dataclasses.asdict(why).items())

@@ -16,8 +16,6 @@ from memotherm.text.truncation import title
 __all__ = ["Context", "Entry", "Receipt"]
 
 _DECIMALS = 4
-#: To make the union of two types takes time.
-_NUMBERS = int | float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -78,7 +76,7 @@ class Entry(Value):
             "rule": self.rule,
             "reason": self.reason,
             "score": None if score is None else round(score, _DECIMALS),
-            "parts": None if why is None else _rounded(why.as_dict()),
+            "parts": None if why is None else _parts(why),
             "fits_at": self.fits_at,
         }
 
@@ -238,8 +236,13 @@ class Context(Value):
         return bool(self.text)
 
 
-def _rounded(parts: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, _DECIMALS) if isinstance(value, _NUMBERS) else value for name, value in parts.items()}
+def _parts(why: Why) -> dict[str, Any]:
+    """Return the parts of a score, rounded; whether the query names the author is 0 or 1."""
+    parts = why.as_dict() | {"author": int(why.author)}
+    # Most parts are 0, and `round` takes longer than anything else here.
+    return {
+        name: round(value, _DECIMALS) if value and isinstance(value, float) else value for name, value in parts.items()
+    }
 
 
 def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:

@@ -43,7 +43,19 @@ class Why(Value):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the parts by name."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            "vector": self.vector,
+            "text": self.text,
+            "author": self.author,
+            "time": self.time,
+            "relevance": self.relevance,
+            "use": self.use,
+            "boost": self.boost,
+            "tier": self.tier,
+            "newer": self.newer,
+            "rerank": self.rerank,
+            "version": self.version,
+        }
 
     def __str__(self) -> str:
         evidence = [

@@ -52,6 +52,8 @@ class Group:
         self._full = full
         self._read: list[Item] = []
         self._unread = iter(items)
+        #: The last space that was filled: what is not included then needs a larger one.
+        self._filled = 0
         #: Items that no budget includes; complete when all items have been read.
         self.excluded = excluded
 
@@ -78,7 +80,7 @@ class Group:
     def fill(self, available: int) -> list[tuple[Item, Form]]:
         """Return the items that fit into `available` tokens, and their forms."""
         admitted: list[tuple[Item, int]] = []
-        available = self._at_most(available)
+        available = self._filled = self._at_most(available)
         left = PARTS * available
         for position, item in enumerate(self):
             allowance = item.allowance(self._limit(position, available, left))
@@ -94,11 +96,14 @@ class Group:
     def needed(self, included: frozenset[str]) -> Iterator[tuple[Item, int]]:
         """Yield each item that is not included, and the tokens of the group at which it would be."""
         before: list[Item] = []
-        # The first of them that have their chosen form in the last space, and so in every larger one, and their tokens.
-        whole = whole_tokens = least = 0
+        # The first of them that have their chosen form in the last space, and so in every larger one, and the tokens
+        # of these and of all.
+        whole = whole_tokens = tokens = 0
+        least = self._filled
         for item in self:
             if item.id not in included:
-                least = self._least_space(item, before, whole, whole_tokens, least)
+                most = tokens + item.min_cost
+                least = self._least_space(item, before[whole:], whole, whole_tokens, min(least, most), most)
                 if least > self._most:
                     self.excluded.append(Exclusion(item, None, *self._full))
                 else:
@@ -108,6 +113,7 @@ class Group:
                         break
                     whole, whole_tokens = whole + 1, whole_tokens + earlier.cost
             before.append(item)
+            tokens += item.cost
 
     def _at_most(self, tokens: int) -> int:
         return int(min(tokens, self._most))
@@ -123,28 +129,32 @@ class Group:
         if not self._shared:
             return None
         if position < _LATER:
-            share, rest = available * _SHARES[position], left
+            limit, rest = available * _SHARES[position], left
         else:
-            share, rest = available * _SHARES[_LATER], left // _PART_OF_REST
-        return max(_LEAST_PARTS, min(share, rest))
+            limit, rest = available * _SHARES[_LATER], left // _PART_OF_REST
+        # `min` and `max` would take as long as all the rest, and a receipt asks a thousand times.
+        if limit > rest:
+            limit = rest
+        if limit < _LEAST_PARTS:
+            limit = _LEAST_PARTS
+        return limit
 
-    def _least_space(self, item: Item, before: Sequence[Item], whole: int, whole_tokens: int, least: int) -> int:
-        """Return the smallest space, from `least` on, in which an item has its smallest form after others.
+    def _least_space(
+        self, item: Item, limited: Sequence[Item], whole: int, whole_tokens: int, least: int, most: int
+    ) -> int:
+        """Return the smallest space, from `least` to `most`, in which an item has its smallest form after others.
 
         Args:
             item: The item.
-            before: The items before it.
-            whole: How many of them, from the first on, have their chosen form in all these spaces.
+            limited: The items before it, without the first ones that have their chosen form in all these spaces.
+            whole: The number of those.
             whole_tokens: The tokens of those.
             least: The smallest space to consider.
+            most: The tokens of all items before it in their chosen forms, and of its smallest form.
         """
-        limited = before[whole:]
-        most = whole_tokens + sum([earlier.cost for earlier in limited]) + item.min_cost
-        if not self._shared:
-            return most
         # Allowances grow with the space, so that a space lacks at least what is lacking in a smaller one.
-        space = min(least, most)
-        while space < most and (lacking := PARTS * item.min_cost - self._left(limited, whole, space, whole_tokens)) > 0:
+        needed, space = PARTS * item.min_cost, least
+        while space < most and (lacking := needed - self._left(limited, whole, space, whole_tokens)) > 0:
             space += -(-lacking // PARTS)
         return min(space, most)
 

@@ -207,7 +207,10 @@ class Item:
         """Return its cost where it may cost `limit`, but at least that of its smallest form, in parts of a token."""
         if limit is None or PARTS * (self.cost - self.section_cost) <= limit:
             return PARTS * self.cost
-        return max(limit + PARTS * self.section_cost, PARTS * self.min_cost)
+        allowance, least = limit + PARTS * self.section_cost, PARTS * self.min_cost
+        if allowance < least:  # faster than `max`
+            allowance = least
+        return allowance
 
     def _shortened(self, available: int) -> Form | None:
         """Return the longest passage that fits."""
