@@ -63,7 +63,8 @@ class MemoryWriter:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
-        with self._store.write(made_by=embedded.made_by) as transaction:
+
+        def store_all(transaction: Transaction) -> list[Record | None]:
             space = transaction.space(scope)
             digests = {memory.digest for memory in memories}
             if len(memories) > 1:
@@ -83,6 +84,8 @@ class MemoryWriter:
                 after = replace(forgotten.memory, retention=retention)
                 transaction.change(forgotten, after, replace(cause, action="forget", why=why))
             return records
+
+        return self._store.transact(store_all, made_by=embedded.made_by)
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or change the one that has the same key or the same content."""

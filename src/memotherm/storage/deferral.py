@@ -49,6 +49,11 @@ class Deferral(Generic[Connection]):
             self._threads.waiting = None
 
     @property
+    def applies(self) -> bool:
+        """Whether the last transaction of this thread waits to be committed when it is complete."""
+        return self._waiting is not None
+
+    @property
     def connection(self) -> Connection | None:
         """The connection of the transaction that waits in this thread."""
         waiting = self._waiting

@@ -28,6 +28,7 @@ _CHANGES = frozenset(
         "register_embedder",
         "release",
         "set_use_window",
+        "transact",
         "trim_recalls",
         "write",
         "write_tables",

@@ -103,6 +103,8 @@ class SqlTransaction(ABC):
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
+        #: The numbers of the scopes and collections that were asked for.
+        self._spaces: dict[tuple[Scope, str], int] = {}
         self._counters = CounterChanges()
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
@@ -126,9 +128,13 @@ class SqlTransaction(ABC):
 
     def space(self, scope: Scope, collection: str = "") -> int:
         """Return the number of a scope, or of a collection in it; create it if it is new."""
-        row = {**scope_row(scope), "collection": collection}
-        number = self._sql.value("space_find", **row)
-        return int(number if number is not None else self._sql.value("space_add", **row))
+        number = self._spaces.get((scope, collection))
+        if number is None:
+            row = {**scope_row(scope), "collection": collection}
+            found = self._sql.value("space_find", **row)
+            number = int(found if found is not None else self._sql.value("space_add", **row))
+            self._spaces[scope, collection] = number
+        return number
 
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""

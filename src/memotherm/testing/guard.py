@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ __all__ = ["guarded"]
 
 
 def guarded(store: Store) -> Store:
-    """Return a store that raises AssertionError when a thread calls a method of it inside `write()`.
+    """Return a store that raises AssertionError when a thread calls a method of it inside a transaction.
 
     Inside a transaction, the transaction itself must be read: a read of the store takes a second connection,
     which does not see what the transaction has written, and never comes where the pool has only one.
@@ -33,12 +33,17 @@ class _GuardedStore:
     @contextmanager
     def write(self, **arguments: Any) -> Iterator[Transaction]:  # noqa: ANN401
         self._require_outside("write")
-        with self._store.write(**arguments) as transaction:
-            self._state.inside = True
-            try:
-                yield transaction
-            finally:
-                self._state.inside = False
+        with self._store.write(**arguments) as transaction, self._inside():
+            yield transaction
+
+    def transact(self, change: Callable[[Transaction], Any], **arguments: Any) -> Any:  # noqa: ANN401
+        self._require_outside("transact")
+
+        def guarded_change(transaction: Transaction) -> Any:  # noqa: ANN401
+            with self._inside():
+                return change(transaction)
+
+        return self._store.transact(guarded_change, **arguments)
 
     def for_tenant(self, tenant: str | None) -> Store:
         return self._guarded(self._store.for_tenant(tenant))
@@ -56,9 +61,17 @@ class _GuardedStore:
     def _guarded(self, store: Store) -> Store:
         return cast("Store", _GuardedStore(store, self._state))
 
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        self._state.inside = True
+        try:
+            yield
+        finally:
+            self._state.inside = False
+
     def _require_outside(self, name: str) -> None:
         if getattr(self._state, "inside", False):
-            raise AssertionError(f"{name} of the store was used inside write(): use the transaction")
+            raise AssertionError(f"{name} of the store was used inside a transaction: use the transaction")
 
 
 class _GuardedClaim:

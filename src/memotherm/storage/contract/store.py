@@ -63,6 +63,14 @@ class TransactionalStore(Protocol):
                 now, the vectors are not stored and the memories count as pending.
         """
 
+    def transact(self, change: Callable[[Transaction], Result], *, made_by: int | None = None) -> Result:
+        """Call a function with a transaction, commit that, and return what the function has returned.
+
+        Several threads may share the transaction, and one of them calls the functions of all. If a function raises an
+        exception, all that share its transaction are called again, each with its own. So a function changes nothing
+        but the transaction.
+        """
+
     def deferring(self) -> AbstractContextManager[None]:
         """Commit the last transaction of this thread when the context is left, with the values stored after it.
 

@@ -15,6 +15,7 @@ from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.assumptions import Assumptions
 from memotherm.storage.sqlite.bands import Bands
 from memotherm.storage.sqlite.candidates import CandidateCache
+from memotherm.storage.sqlite.combining import Combiner
 from memotherm.storage.sqlite.connect import Connections
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
@@ -55,6 +56,7 @@ class SqliteBase(SqlStore):
         #: The statements of the snapshot that the current thread is in.
         self._snapshots = threading.local()
         self._assumptions = Assumptions()
+        self._combiner = Combiner()
         try:
             migrate(self._connections)
             self._rebuild_if_outdated(rebuild)

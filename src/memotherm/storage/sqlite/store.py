@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from memotherm.model.results import Problem
 from memotherm.storage.sqlite.backup import ORIGIN_KEY, copy
 from memotherm.storage.sqlite.bands import decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
+from memotherm.storage.sqlite.files import MEMORY
 from memotherm.storage.sqlite.index import SqliteIndex
 from memotherm.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_base, vector_range
 from memotherm.storage.sqlite.statements import Lending
@@ -33,6 +34,7 @@ from memotherm.storage.values import Identity
 __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
+Result = TypeVar("Result")
 
 
 class SqliteStore(SqliteIndex):
@@ -103,6 +105,13 @@ class SqliteStore(SqliteIndex):
         self._shared.saw(transaction.adopted)
         if transaction.purged or transaction.log_pending:
             self._connections.deferral.then(lambda: self._erasure.finish(wait=transaction.purged))
+
+    def transact(self, change: Callable[[SqliteTransaction], Result], *, made_by: int | None = None) -> Result:
+        """Make a change in a transaction that other threads may share; return its result after the commit."""
+        self._process.require()
+        if self.name == MEMORY or self.claim is not None or self._connections.deferral.applies:
+            return super().transact(change, made_by=made_by)
+        return self._combiner.run(change, self.write, made_by)
 
     def deferring(self) -> AbstractContextManager[None]:
         """Commit the last transaction of this thread when the context is left, with the values stored after it."""

@@ -109,6 +109,15 @@ class SqlBase(ABC):
         return read()
 
     @abstractmethod
+    def write(self, *, made_by: int | None = None) -> AbstractContextManager[Any]:
+        """Begin a transaction."""
+
+    def transact(self, change: Callable[[Any], Result], *, made_by: int | None = None) -> Result:
+        """Return the result of a function that is called with a transaction."""
+        with self.write(made_by=made_by) as transaction:
+            return change(transaction)
+
+    @abstractmethod
     def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[Statements]:
         """Return statements that all see one state of the store; `once` for a single statement.
 

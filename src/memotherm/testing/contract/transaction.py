@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.storage.contract import Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record, Use
 from memotherm.testing.contract.base import LIVE, Contract
 from memotherm.text.clean import digest
@@ -146,6 +149,24 @@ class TransactionContract(Contract):
         assert self.by_words("vanishing") == []
         assert self.by_vector("vanishing") == [existing.no]
         assert (self.store.seq(), self.store.counts(self.seen(), self.clock())) == (seq, counts)
+
+    def test_a_function_is_called_with_a_transaction(self) -> None:
+        """Its result is returned after the commit; an exception takes back what it has written."""
+
+        def store(content: str, then: Callable[[], None]) -> Record:
+            def change(transaction: Transaction) -> Record:
+                record = transaction.insert(transaction.space(Scope()), self.memory(content), None, self.cause())
+                then()
+                return record
+
+            return self.store.transact(change)
+
+        record = store("kept", lambda: None)
+        with suppress(_Interrupted):
+            store("vanishing", _interrupt)
+
+        assert self.now(record) == record
+        assert self.listed() == ["kept"]
 
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
         """The number of a scope that was never committed may be given to another one."""
