@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -155,3 +157,39 @@ def test_a_change_whose_commit_waits_is_not_shared(store: SqliteStore) -> None:
     stored.join()
 
     assert counted(store) == {"other": 1}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
+def test_a_thread_that_is_interrupted_while_it_waits_leaves_the_queue(store: SqliteStore) -> None:
+    """Its change is not made, and those behind it are."""
+    main, behind = threading.get_ident(), threading.Thread(target=store.transact, args=(counting("behind"),))
+
+    def first(transaction: SqliteTransaction) -> None:
+        counting("first")(transaction)
+        _await(lambda: waiting(store) == 2)
+        behind.start()
+        _await(lambda: waiting(store) == 3)
+        signal.pthread_kill(main, signal.SIGUSR1)
+        _await(lambda: waiting(store) == 2)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    leader = threading.Thread(target=store.transact, args=(first,))
+    try:
+        leader.start()
+        _await(lambda: waiting(store) == 1)
+        with pytest.raises(KeyboardInterrupt):
+            store.transact(counting("interrupted"))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    for thread in (leader, behind):
+        thread.join()
+
+    assert counted(store) == {"first": 1, "behind": 1}
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.001)

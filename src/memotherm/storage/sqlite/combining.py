@@ -59,9 +59,13 @@ class Combiner:
     def run(self, change: Callable[[SqliteTransaction], Result], begin: Begin, made_by: int | None) -> Result:
         """Make a change in a transaction that other threads may share; return its result after the commit."""
         request = _Request(change, made_by)
-        self._await(request)
-        if not request.ended:
-            self._lead(request, begin)
+        try:
+            self._await(request)
+            if not request.ended:
+                self._lead(request, begin)
+        finally:
+            if not request.ended:
+                self._leave(request)
         if request.error is None:
             result: Result = request.result
             return result
@@ -74,18 +78,11 @@ class Combiner:
         """Wait until a request leads, or its transaction has ended."""
         with self._lock:
             self._queue.append(request)
-            try:
-                while not request.ended and self._queue[0] is not request:
-                    self._ended.wait()
-            except BaseException:  # interrupted: others may rely on this thread to lead
-                if not request.begun:
-                    self._queue.remove(request)
-                    self._ended.notify_all()
-                raise
+            while not request.ended and self._queue[0] is not request:
+                self._ended.wait()
 
     def _lead(self, first: _Request, begin: Begin) -> None:
         """Make the first change and those that wait behind it."""
-        error: BaseException | None = None
         made = 0
         try:
             with begin(made_by=first.made_by) as transaction:
@@ -93,11 +90,9 @@ class Combiner:
                     made += 1
                     request.result = request.change(transaction)
         except BaseException as exc:
-            error = exc
+            first.error = exc
             if made <= 1 or not isinstance(exc, Exception):
                 raise
-        finally:
-            self._end(error)
 
     def _next(self, place: int, made_by: int | None) -> _Request | None:
         """Return the request at a place of the queue; None if there is none, or it belongs to another transaction."""
@@ -107,12 +102,18 @@ class Combiner:
             self._queue[place].begun = True
             return self._queue[place]
 
-    def _end(self, error: BaseException | None) -> None:
-        """Let the threads return whose changes were made, and the next one lead."""
+    def _leave(self, request: _Request) -> None:
+        """Let the threads return whose changes were made with the first one, and the next one lead.
+
+        A request that does not lead was interrupted; unless another thread makes it already, it is not made.
+        """
         with self._lock:
-            self._queue[0].begun = True
-            made = [request for request in self._queue if request.begun]
-            del self._queue[: len(made)]
-            for request in made:
-                request.ended, request.error = True, error
-            self._ended.notify_all()
+            if self._queue[:1] == [request]:
+                request.begun = True
+                made = [each for each in self._queue if each.begun]
+                del self._queue[: len(made)]
+                for each in made:
+                    each.ended, each.error = True, request.error
+                self._ended.notify_all()
+            elif request in self._queue and not request.begun:
+                self._queue.remove(request)
