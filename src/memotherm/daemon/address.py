@@ -14,7 +14,7 @@ from memotherm import __version__
 
 __all__ = ["folder_of", "is_private", "is_supported", "peer_uid", "socket_path"]
 
-#: A large prime number; the remainder of a number is as good as a checksum, for which a module had to be imported.
+#: A large prime number: a remainder tells installations apart as well as a checksum, which would be an import.
 _PRIME = 2**61 - 1
 #: The bytes of a process number, a user number and a group number.
 _CREDENTIALS_BYTES = 12

