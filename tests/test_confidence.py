@@ -164,6 +164,20 @@ def test_words_alone_decide_without_vectors(open_mem: Open) -> None:
     assert mem.recall("penguin", track=False).confidence == 0
 
 
+def test_rare_words_count_more_without_vectors(open_mem: Open) -> None:
+    """What the first hit covers counts by the share of the words about a subject in the rarity of all words."""
+    mem = open_mem(embedder="none")
+    mem.remember("otter")
+
+    found = mem.recall("otter thanks", track=False)
+
+    everywhere, nowhere = math.log(1 + 0.5 / 1.5), math.log(1 + 1.5 / 0.5)
+    text = found.hits[0].why.text
+    assert text is not None
+    covered = text * everywhere / (everywhere + nowhere)
+    assert found.confidence == pytest.approx(1 / (1 + math.exp(3.8 - 5.7 * 0.5 - 2.4 * covered)), abs=1e-4)
+
+
 class Planned:
     """An embedder whose texts have these cosines with every query."""
 

@@ -128,6 +128,38 @@ if __name__ == "__main__":
     inherited.close()
 """
 
+_DURING_A_RECALL = """
+import signal
+from memotherm.embed import Calibration
+
+class Stopping(Calibration):
+    def relevance(self, cosines):
+        calls.append(cosines)
+        if len(calls) == 2:  # the first one ranks, the second one explains
+            explaining.set()
+            go_on.wait(60)
+        return super().relevance(cosines)
+
+calls, explaining, go_on = [], threading.Event(), threading.Event()
+embedder = HashEmbedder()
+embedder.calibration = Stopping(embedder.calibration.points)
+mem = memotherm.open(sys.argv[1], embedder=embedder)
+mem.remember("the parent wrote this before the fork")
+reader = threading.Thread(target=lambda: mem.recall("parent").hits[0].why)
+reader.start()
+assert explaining.wait(60)
+
+def recall():
+    signal.alarm(60)
+    with opened() as own:
+        return [hit.memory.content for hit in own.recall("parent")]
+
+print(json.dumps(in_child(recall)))
+go_on.set()
+reader.join()
+mem.close()
+"""
+
 
 def run(code: str, url: Path | str) -> Any:
     done = python(_BEGIN + code, url)
@@ -169,3 +201,8 @@ def test_workers_of_a_pool_open_the_store_themselves(tmp_path: Path) -> None:
     assert problems == []
     with opened(url) as mem:
         assert mem.status().retention[Retention.ACTIVE] == 14
+
+
+def test_a_child_recalls_although_another_thread_recalled_during_the_fork(tmp_path: Path) -> None:
+    """What the thread was about to compute does not keep the child waiting."""
+    assert run(_DURING_A_RECALL, located(tmp_path / "memory.db")) == ["the parent wrote this before the fork"]

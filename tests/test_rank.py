@@ -405,6 +405,18 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
     assert exchanged == (len(kept) >= 0.6 * length)
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "exchanged"),
+    [(5, 10, True), (10, 5, True), (5, 11, False), (11, 5, False), (50, 50, True), (51, 51, False), (51, 50, False)],
+)
+def test_only_short_texts_of_similar_length_are_versions(older: int, newer: int, exchanged: bool) -> None:
+    """Up to 50 words, and up to twice as many as the other one, whichever is the newer; all of the fewer are common."""
+    texts = [word_ids(" ".join(f"word{number}" for number in range(length))) for length in (older, newer)]
+    before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
+
+    assert (newer_first(before, texts)[0].no == 2) == exchanged
+
+
 def test_what_answers_better_is_not_pushed_back_by_what_is_newer() -> None:
     """Another subject in the same words, or a much better score, is no version of the same thing."""
     words = WordIds.of(["the port of staging is"])[0]

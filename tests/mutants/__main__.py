@@ -46,7 +46,8 @@ TESTS = (
     "tests/rules", "tests/policy", "tests/spec", "tests/test_packing.py", "tests/test_rank.py", "tests/test_recall.py",
     "tests/test_recall_reranker.py", "tests/test_recall_as_of.py", "tests/test_recall_filters.py",
     "tests/test_confidence.py", "tests/test_receipts.py", "tests/test_truncation.py", "tests/test_values.py",
-    "tests/test_context.py", "tests/test_draft.py", "tests/test_remember.py", "tests/test_changes.py",
+    "tests/test_context.py", "tests/test_draft.py", "tests/test_keys.py", "tests/test_remember.py",
+    "tests/test_changes.py", "tests/embed/test_languages.py",
     "tests/notes/test_flush.py", "tests/notes/test_scopes.py", "tests/notes/test_search.py",
     "tests/properties/test_budget.py", "tests/properties/test_tiers.py",
 )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice
 
+from memotherm.model.caching import cached_property
 from memotherm.text.words import is_fragment, weighed_words
 
 __all__ = ["WordFocus"]

@@ -6,12 +6,12 @@ others. All thresholds are therefore compared with relevance.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput
+from memotherm.model.caching import cached_property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,12 +42,12 @@ class Calibration:
         if not all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(self.points)):
             raise InvalidInput("The points of a calibration must rise: sort them by cosine.")
 
-    @functools.cached_property
+    @cached_property
     def spread(self) -> float:
         """The distance between a usual and a rare cosine of unrelated texts: the unit of other evidence."""
         return max(self._cosine_at(RARE) - self.usual, 0.01)
 
-    @functools.cached_property
+    @cached_property
     def usual(self) -> float:
         """A usual cosine of unrelated texts."""
         return self._cosine_at(USUAL)
@@ -67,7 +67,7 @@ class Calibration:
         # Of NaN and 0, `fmax` returns 0.
         return np.asarray(np.fmax(np.interp(cosines, *self._columns), 0.0))
 
-    @functools.cached_property
+    @cached_property
     def _columns(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The cosines and the relevances of the points."""
         import numpy as np

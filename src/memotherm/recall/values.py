@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import compress, repeat
 from typing import NamedTuple, overload
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Priority, Tier, Why
+from memotherm.model.caching import cached_property
 from memotherm.model.value import constructor
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 from memotherm.context.focus import WordFocus
@@ -15,6 +14,7 @@ from memotherm.context.packing.items import Candidate, Count, Form, Item, Render
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
+from memotherm.model.caching import cached_property
 from memotherm.model.value import Lazy, constructor
 
 __all__ = ["Packed", "pack", "reason_for"]
