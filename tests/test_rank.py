@@ -411,7 +411,7 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
 )
 def test_only_short_texts_of_similar_length_are_versions(older: int, newer: int, exchanged: bool) -> None:
     """Up to 50 words, and up to twice as many as the other one, whichever is the newer; all of the fewer are common."""
-    texts = [word_ids(" ".join(f"word{number}" for number in range(length))) for length in (older, newer)]
+    texts = [WordIds.of([" ".join(f"word{number}" for number in range(length))])[0] for length in (older, newer)]
     before = ranked([Known(1, 0.50, coverage=0.8), Known(2, 0.48, coverage=0.8)])
 
     assert (newer_first(before, texts)[0].no == 2) == exchanged

@@ -13,7 +13,7 @@ import pytest
 
 import memotherm
 from memotherm import Scope
-from memotherm.errors import NotFound, StoreFull
+from memotherm.errors import MemothermError, NotFound, StoreError, StoreFull
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 
@@ -95,15 +95,16 @@ def test_changes_that_wait_share_a_transaction(store: SqliteStore) -> None:
     assert counted(store) == {"a": 1, "b": 1}
 
 
+@pytest.mark.parametrize("error", [NotFound("no such memory"), StoreError("a constraint failed")])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_change_that_fails_takes_back_only_itself(store: SqliteStore, place: int) -> None:
+def test_a_change_that_fails_takes_back_only_itself(store: SqliteStore, place: int, error: MemothermError) -> None:
     """The others are made once, and only its own thread gets the error."""
     changes = [counting("a"), counting("b")]
-    changes.insert(place, failing(NotFound("no such memory")))
+    changes.insert(place, failing(error))
 
     outcomes = together(store, changes)
 
-    assert [isinstance(outcome, NotFound) for outcome in outcomes] == [place == each for each in range(3)]
+    assert [outcome is error for outcome in outcomes] == [place == each for each in range(3)]
     assert counted(store) == {"a": 1, "b": 1}
 
 

@@ -12,13 +12,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
-from memotherm.errors import StoreError
+from memotherm.errors import StoreBusy, StoreClosed, StoreDamaged, StoreFull, StoreUnavailable
 from memotherm.storage.sqlite.transaction import SqliteTransaction
 
 __all__ = ["Combiner"]
 
 Result = TypeVar("Result")
 
+#: Errors that every change would meet.
+_OF_THE_STORE = (StoreBusy, StoreClosed, StoreDamaged, StoreFull, StoreUnavailable)
 #: How many changes are made in one transaction: the first of them waits for the others.
 _MOST_TOGETHER = 32
 
@@ -69,7 +71,7 @@ class Combiner:
         if request.error is None:
             result: Result = request.result
             return result
-        if isinstance(request.error, StoreError):
+        if isinstance(request.error, _OF_THE_STORE):
             raise request.error
         with begin(made_by=made_by) as transaction:
             return change(transaction)
