@@ -150,3 +150,22 @@ def test_the_pinned_memories_are_whole_in_a_budget_that_has_room_for_them_and_th
     left_out = {budget: packed(listed, replace(LIMITS, budget=budget)).left_out.value for budget in range(whole)}
     least = max(budget for budget, entries in left_out.items() if entries)
     assert [entry.fits_at for entry in left_out[least]] == [least + 1]
+
+
+def test_long_memories_enter_at_the_budget_that_their_receipt_names(a_memory: MakeMemory) -> None:
+    """Where all memories before one are shortened to their parts of the space, and each token more helps it little."""
+    words = " ".join(f"Boat {number} left the harbour at dawn and came back with fish." for number in range(12))
+    found = [
+        Candidate(a_memory(f"Log {place}. {words}", id=f"mem_{place}"), "recalled", (place,), "found", score=0.5)
+        for place in range(25)
+    ]
+
+    def included(budget: int) -> set[str]:
+        return {entry.id for entry in packed([], replace(LIMITS, budget=budget), found).included}
+
+    left_out = packed([], replace(LIMITS, budget=300), found).left_out.value
+    assert len(left_out) > 10
+    for entry in left_out:
+        assert entry.fits_at is not None
+        assert entry.id in included(entry.fits_at)
+        assert entry.id not in included(entry.fits_at - 1)
