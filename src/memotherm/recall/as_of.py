@@ -92,8 +92,15 @@ def memories_at(
         for record in page:
             then = state_at(record.memory, later.get(record.memory.id, ()), moment)
             if then is not None and then.content and then.retention in retentions:
-                yield record, replace(then, **_UNUSED)
+                yield record, _unused(then)
         after = page[-1].no
+
+
+def _unused(memory: Memory) -> Memory:
+    """Return a memory as if it had never been used."""
+    if all(getattr(memory, name) == value for name, value in _UNUSED.items()):
+        return memory
+    return replace(memory, **_UNUSED)
 
 
 def _events_after(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
