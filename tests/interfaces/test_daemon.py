@@ -194,6 +194,30 @@ def test_a_fork_that_was_killed_is_replaced(running: Installation):
     assert running.process() == process
 
 
+def test_a_client_whose_fork_is_killed_says_so(running: Installation):
+    """It does not wait for the fork that waits for the next client."""
+    process = running.process()
+    with subprocess.Popen(
+        [sys.executable, "-m", "memotherm", "remember", "-"],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=running.variables,
+    ) as client:  # fmt: skip
+        while not (found := [fork for fork in forks(process) if _input(fork) == _input(client.pid)]):
+            assert client.poll() is None
+        os.kill(found[0], signal.SIGKILL)
+        _, errors = client.communicate(timeout=60)
+
+    assert client.returncode == 1
+    assert errors == "error: the process of the daemon ended before the command did: run it again\n"
+
+
+def _input(process: int) -> Path | None:
+    """Return what the standard input of a process is, or None if it has ended."""
+    try:
+        return Path(f"/proc/{process}/fd/0").readlink()
+    except OSError:
+        return None
+
+
 def test_what_a_hook_has_captured_is_stored_by_a_fork(running: Installation):
     """The worker runs in the daemon, too, when a session ends."""
     said = "My favourite colour is octarine"

@@ -75,11 +75,13 @@ def _answer_all(
         with connection:
             if _changed(files) or not is_private(folder):
                 return
-            if peer_uid(connection) == os.getuid():
-                # A fork may have been killed: its client then runs the command itself.
-                with fork, suppress(OSError):
-                    socket.send_fds(fork, [b"\0"], [connection.fileno()])
-                fork = _waiting_fork(listener, lock, run)
+            if peer_uid(connection) != os.getuid():
+                continue
+            # A fork may have been killed: its client then runs the command itself.
+            with fork, suppress(OSError):
+                socket.send_fds(fork, [b"\0"], [connection.fileno()])
+        # Not before the connection is closed here: a client waits until all copies of its other end are.
+        fork = _waiting_fork(listener, lock, run)
 
 
 def _waiting_fork(listener: socket.socket, lock: int, run: RunCommand) -> socket.socket:
