@@ -407,7 +407,16 @@ def test_three_of_five_words_in_common_make_a_version_and_fewer_do_not(length: i
 
 @pytest.mark.parametrize(
     ("older", "newer", "exchanged"),
-    [(5, 10, True), (10, 5, True), (5, 11, False), (11, 5, False), (50, 50, True), (51, 51, False), (51, 50, False)],
+    [
+        (5, 10, True),
+        (10, 5, True),
+        (5, 11, False),
+        (11, 5, False),
+        (50, 50, True),
+        (51, 51, False),
+        (51, 50, False),
+        (400, 400, False),
+    ],
 )
 def test_only_short_texts_of_similar_length_are_versions(older: int, newer: int, exchanged: bool) -> None:
     """Up to 50 words, and up to twice as many as the other one, whichever is the newer; all of the fewer are common."""

@@ -101,11 +101,12 @@ def _alike(ranked: RankedBlock, texts: Sequence[Numbers]) -> set[tuple[int, int]
     coverage = ranked.parts.evidence.coverage[[ranked.rows[place] for place in places]]
     close = np.abs(coverage[:, np.newaxis] - coverage) <= _COVERAGE_GAP
     close &= _may_be_versions([texts[place] for place in places])
-    if np.count_nonzero(close) == len(places):  # those of each text and itself
+    np.fill_diagonal(close, val=False)
+    if not close.any():
         return set()
     # Each pair is there in both orders.
     ones, others = (side.tolist() for side in close.nonzero())
-    pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True) if one != other]
+    pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True)]
     words = {place: frozenset(texts[place].tolist()) for place, _ in pairs}
     return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
 
@@ -113,16 +114,19 @@ def _alike(ranked: RankedBlock, texts: Sequence[Numbers]) -> set[tuple[int, int]
 def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
     """Return which texts (rows) may share enough words with which others (columns).
 
-    Each word is one of some bits; a bit that only one of two texts has is a word that only it has.
+    Each word is one of some bits; a bit that only one of two texts has is a word that only it has, and a text has
+    at least as many different words as bits.
     """
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     bits = np.zeros((len(texts), _BITS), np.float32)
     firsts = np.arange(0, bits.size, _BITS).repeat(lengths)
     bits.reshape(-1)[firsts + np.concatenate(texts) % _BITS] = 1
     common = bits @ bits.T
-    alone = common.diagonal()[:, np.newaxis] - common
+    own = common.diagonal()
+    alone = own[:, np.newaxis] - common
     enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
-    return np.asarray(enough | enough.T)
+    short = own <= SHORT_TEXT
+    return np.asarray((enough | enough.T) & short & short[:, np.newaxis])
 
 
 def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:

@@ -44,9 +44,7 @@ class WordIds:
     @classmethod
     def of_fragments(cls, texts: Iterable[str]) -> WordIds:
         """Return the numbers of the fragments with which words begin: a query searches them as prefixes."""
-        return cls._encoded(
-            [() if text.isascii() else [word[0] for word in text.split() if is_fragment(word[0])] for text in texts]
-        )
+        return cls._encoded([() if text.isascii() else _fragments(text) for text in texts])
 
     @classmethod
     def of_parts(cls, ids: Numbers, beginnings: Numbers, lengths: Numbers) -> WordIds:
@@ -81,3 +79,8 @@ class WordIds:
     def texts_at(self, places: Numbers) -> Numbers:
         """Return to which texts the numbers in some places belong."""
         return self._ends.searchsorted(places, "right")
+
+
+def _fragments(text: str) -> list[str]:
+    """Return the fragments with which words of a text begin, each once."""
+    return list(filter(is_fragment, dict.fromkeys([word[0] for word in text.split()])))
