@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -130,6 +131,25 @@ def test_uses_wait_while_another_writer_holds_the_store(open_mem: Callable[..., 
         assert contents(mem.find()) == [_FERRY]
     assert mem.get(memory.id).access_count == 3
     assert len(mem.recalls()) == 3
+
+
+@pytest.mark.sqlite
+def test_closing_waits_for_another_writer(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The uses that wait are counted when the other one is done."""
+    other, mem = open_mem(tmp_path / "memory.db"), opened(tmp_path / "memory.db")
+    memory = other.remember(_FERRY)
+    with other._services.store.write():
+        mem.recall("ferry")
+        closing = threading.Thread(target=mem.close)
+        closing.start()
+        closing.join(0.2)
+        assert closing.is_alive()
+    closing.join()
+
+    assert other.get(memory.id).access_count == 1
+    assert not caplog.records
 
 
 def test_a_recall_whose_store_is_closed_before_its_end_fails(

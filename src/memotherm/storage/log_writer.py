@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -34,8 +35,10 @@ _MOST_TOGETHER = 256
 _MOST_WAITING = 1000
 #: How long the thread waits for the next entry before it ends, in seconds.
 _IDLE = 1.0
-#: How long a fork waits for the thread to end, in seconds.
+#: How long a fork waits for the thread to end, and closing for a busy store, in seconds.
 _PATIENCE = 5.0
+#: How long closing waits before it tries a busy store again, in seconds.
+_RETRY = 0.02
 
 
 class Logged(NamedTuple):
@@ -149,8 +152,13 @@ class LogWriter:
         with self._changing:
             self._closed = True
         self.stop()
+        deadline = time.monotonic() + _PATIENCE
+        while self._waiting and not self._failed and self._process.current and time.monotonic() < deadline:
+            time.sleep(_RETRY)
+            self.write()
         if self._waiting:
-            _log.warning("%d entries of the recall log are lost: the store is busy", len(self._waiting))
+            why = "it could not be written" if self._failed else "the store is busy"
+            _log.warning("%d entries of the recall log are lost: %s", len(self._waiting), why)
             self._remove(list(self._waiting))
 
     def _can_wait(self, entry: RecallEntry | LaterUse) -> bool:
