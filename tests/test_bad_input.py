@@ -96,7 +96,7 @@ def test_a_query_that_is_no_text_is_refused(
 
 def test_a_query_may_be_long_but_not_endless(mem: Memotherm) -> None:
     """A query of megabytes is a mistake."""
-    refused(mem, lambda mem, _: mem.recall("x " * 1_000_000), ContentTooLarge, "limit is")
+    refused(mem, lambda mem, _: mem.recall("x " * 1_000_000), ContentTooLarge, "limit is 100,000: shorten it$")
 
 
 class Sliced(HashEmbedder):

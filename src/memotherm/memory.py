@@ -63,7 +63,7 @@ from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import RootRow
-from memotherm.text.clean import require_text
+from memotherm.text.clean import require_content
 from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
@@ -775,7 +775,7 @@ class Memotherm:
         cause = replace(self._view.cause("update", why), at=now)
         if content is None:
             return self._services.changes.change(self.scope, memory_id, alter, cause)
-        content = require_text(content, "content", self.settings.max_content_chars)
+        content = require_content(content, self.settings.max_content_chars)
         stored = self._view.record(memory_id).memory
         return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
 

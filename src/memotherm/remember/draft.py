@@ -19,7 +19,7 @@ from memotherm.remember.keys import checked_key
 from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.settings.memories import MAX_METADATA_CHARS
-from memotherm.text.clean import digest, require_text
+from memotherm.text.clean import digest, require_content, require_text
 from memotherm.text.tokens import count_tokens
 
 __all__ = [
@@ -87,7 +87,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or raise `InvalidInput`."""
-    content = require_text(draft.content, "content", settings.max_content_chars)
+    content = require_content(draft.content, settings.max_content_chars)
     _check_version(draft)
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
