@@ -1,16 +1,20 @@
-"""The same store, clock and query give the same answer, whatever the process has done before."""
+"""The same store, clock and query give the same answer, whatever this process or another one has done before."""
 
 from __future__ import annotations
 
 import random
 import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm import Memotherm
+from memotherm.errors import MemothermError
 
 _WORDS = [f"{first}{second}" for first in ("ota", "heri", "bado", "luma", "sevi") for second in "abcdefghijkl"]
 
@@ -33,7 +37,7 @@ def phrase(dice: random.Random) -> str:
 
 def answers(mem: Memotherm, queries: list[str]) -> list[object]:
     recalled = [
-        [(hit.memory.id, hit.score) for hit in mem.recall(query, 100, min_score=0, track=False)] for query in queries
+        [(hit.memory, hit.score) for hit in mem.recall(query, 100, min_score=0, track=False)] for query in queries
     ]
     return [*recalled, *(mem.context(query, 800, track=False).text for query in queries)]
 
@@ -56,3 +60,58 @@ def test_a_warmed_process_answers_as_a_fresh_one(
             warmed.move(memory.id, dice.choice(["hot", "cold"]))
         warmed.remember_many([{"content": phrase(dice)} for _ in range(50)])
         assert answers(warmed, queries) == answers(open_mem(tmp_path / "memory.db", embedder=Dense()), queries)
+
+
+#: Verbs of one memory that leave it, or its uses, different.
+_VERBS: tuple[Callable[[Memotherm, str, random.Random], object], ...] = (
+    lambda mem, memory_id, dice: mem.update(memory_id, content=phrase(dice)),
+    lambda mem, memory_id, dice: mem.move(memory_id, dice.choice(["hot", "warm", "cold"])),
+    lambda mem, memory_id, dice: mem.prioritize(memory_id, dice.choice(["important", "low"])),
+    lambda mem, memory_id, _: mem.archive(memory_id),
+    lambda mem, memory_id, _: mem.forget(memory_id),
+    lambda mem, memory_id, _: mem.restore(memory_id),
+    lambda mem, memory_id, _: mem.purge(memory_id),
+    lambda mem, memory_id, _: mem.undo(mem.history(memory_id)[-1].seq),
+    lambda mem, _, dice: mem.remember(phrase(dice)),
+    lambda mem, _, dice: mem.recall(phrase(dice)),
+    lambda mem, _, dice: mem.context(phrase(dice), 400),
+    lambda mem, *_: mem.compact(),
+)
+
+
+#: Settings with which a store in a file keeps vectors as codes, or next to nothing, in memory.
+_LIMITS: tuple[dict[str, int], ...] = (
+    {},
+    {"exact_band_limit": 16},
+    {"candidate_cache_bytes": 30_000, "vector_cache_bytes": 60_000},
+)
+
+
+def test_memories_that_change_a_store_at_once_agree_afterwards(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, store_kind: str
+) -> None:
+    """What each of them keeps in memory follows the changes of the other, and of its own threads."""
+    for number, limits in enumerate(_LIMITS if store_kind == "sqlite" else _LIMITS[:1]):
+        change_at_once(partial(open_mem, tmp_path / f"{number}.db", embedder=Dense(), settings=limits))
+
+
+def change_at_once(opened: Callable[[], Memotherm]) -> None:
+    """Let threads change a store that is opened twice, and compare both with a third that is opened afterwards."""
+
+    def change(task: tuple[Memotherm, str, int]) -> None:
+        mem, memory_id, seed = task
+        own_dice = random.Random(seed)
+        with suppress(MemothermError):  # purged meanwhile, or deleted
+            own_dice.choice(_VERBS)(mem, memory_id, own_dice)
+
+    dice, pair = random.Random(22), (opened(), opened())
+    ids = [memory.id for memory in pair[0].remember_many([{"content": phrase(dice)} for _ in range(120)])]
+    queries = [phrase(dice) for _ in range(4)]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(4):
+            tasks = [(dice.choice(pair), dice.choice(ids), dice.getrandbits(32)) for _ in range(24)]
+            list(pool.map(change, tasks))
+            for mem in pair:
+                mem.status()  # which writes the uses that wait
+            expected = answers(opened(), queries)
+            assert [answers(mem, queries) for mem in pair] == [expected, expected]
