@@ -107,19 +107,20 @@ def test_the_commands_import_only_what_they_use():
 
 
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
-    """A first answer waits for neither policies, time zones, compression nor the codes of large bands."""
+    """A first answer waits for neither rules, policies, reports, notes, time zones, compression nor large bands."""
     code = """
 import sys, memotherm, memotherm.hooks.recalling
 with memotherm.open(":memory:", embedder="none", settings=memotherm.Settings()) as mem:
-    mem.context("staging")
+    mem.session("s1").before_turn("staging")
 print(*sys.modules)
 """
     loaded = set(python(code).stdout.split())
 
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
-        "bz2", "importlib.resources", "memotherm.policies", "memotherm.policy.document", "memotherm.tiers.adoption",
-        "secrets", "shutil", "tempfile", "turbovec", "zoneinfo",
+        "bz2", "importlib.resources", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.policies",
+        "memotherm.policy.document", "memotherm.rules.builtin", "memotherm.tiers.adoption", "memotherm.tiers.scheduler",
+        "secrets", "shutil", "tempfile", "tomllib", "turbovec", "zoneinfo",
     }  # fmt: skip
 
 
