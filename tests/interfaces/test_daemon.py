@@ -118,9 +118,9 @@ print(*sys.modules)
 
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
-        "bz2", "importlib.resources", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.policies",
-        "memotherm.policy.document", "memotherm.rules.builtin", "memotherm.tiers.adoption", "memotherm.tiers.scheduler",
-        "secrets", "shutil", "tempfile", "tomllib", "turbovec", "zoneinfo",
+        "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.flush",
+        "memotherm.policies", "memotherm.policy.document", "memotherm.rules.builtin", "memotherm.tiers.adoption",
+        "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib", "turbovec", "zoneinfo",
     }  # fmt: skip
 
 
