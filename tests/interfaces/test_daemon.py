@@ -124,6 +124,22 @@ print(*sys.modules)
     }  # fmt: skip
 
 
+def test_the_daemon_imports_what_hooks_and_commands_use_before_it_forks():
+    """Rules, reports, flushes, months in a query and settings files are imported once, not by every fork."""
+    code = """
+import sys
+from memotherm import Settings
+from memotherm.loading import load_all
+load_all(Settings(embedder="none"))
+print(*sys.modules)
+"""
+    loaded = set(python(code).stdout.split())
+
+    assert {
+        "calendar", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.rules.builtin", "tomllib",
+    } <= loaded  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [(("get", "mem_none"), ""), (("remember", "-", "--key", "k", "--json"), "K ü")],
