@@ -16,7 +16,7 @@ from memotherm import errors
 from memotherm.cli.app import app
 from memotherm.memory import Memotherm
 from memotherm.model.names import known_name
-from memotherm.model.results import Metrics
+from memotherm.model.reports import Metrics
 from memotherm.notes import Notes
 from memotherm.rest.schemas.memories import MoveRequest, RememberRequest
 from memotherm.rest.schemas.search import QueryRequest, RecallRequest

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from memotherm.model.literals import FormatName, PriorityName, TierName
     from memotherm.model.recall import TimedRecall
     from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
-    from memotherm.model.results import EventPage, Page, Problem, ScopeCount, Status
+    from memotherm.model.reports import Status
+    from memotherm.model.results import EventPage, Page, Problem, ScopeCount
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
@@ -119,7 +120,7 @@ _HOMES = {
     "SettingsError": "errors",
     "Situation": "rules",
     "StaleWrite": "errors",
-    "Status": "model.results",
+    "Status": "model.reports",
     "StoreBusy": "errors",
     "StoreClosed": "errors",
     "StoreDamaged": "errors",

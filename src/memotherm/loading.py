@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Loading", "load_all", "local_embedder"]
 
 #: With an angle and a time, for which texts are searched by patterns that take long to compile.
-_TEXT = "The staging database is called <heron> since yesterday."
+_TEXT = "The staging database is called <heron> since March 2026."
 
 
 def local_embedder(settings: Settings) -> LocalEmbedder | None:
@@ -88,6 +88,7 @@ def load_all(settings: Settings) -> object:
     from memotherm import embed, opening
     from memotherm.embed.local import LocalEmbedder
     from memotherm.model import Scope
+    from memotherm.rules import DEFAULT_RULES
     from memotherm.storage.sqlite.band import coding_available
 
     embedder = embed.resolve(settings.embedder)
@@ -96,7 +97,7 @@ def load_all(settings: Settings) -> object:
         model.embed_query(_TEXT)
     coding_available()
     rehearsal = Settings(tokenizer=settings.tokenizer, embedder="none" if model is None else settings.embedder)
-    with opening.open(":memory:", scope=Scope(project="rehearsal"), settings=rehearsal) as mem:
+    with opening.open(":memory:", scope=Scope(project="rehearsal"), rules=DEFAULT_RULES, settings=rehearsal) as mem:
         memory = mem.remember(_TEXT, tags=["rehearsal"])
         mem.recall(_TEXT)
         mem.context(_TEXT)
@@ -107,4 +108,5 @@ def load_all(settings: Settings) -> object:
         session = mem.session("rehearsal")
         session.session_start(800)
         session.before_turn(_TEXT, 800)
+        session.flush_due(None)
     return model

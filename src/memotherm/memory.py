@@ -26,19 +26,12 @@ from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
-    Erased,
     EventPage,
-    Everything,
-    Heat,
     Maintenance,
-    Metrics,
     Page,
     Problem,
     ScopeCount,
     SessionStatus,
-    Status,
-    TierPoint,
-    Uses,
 )
 from memotherm.model.uses import Feedback
 from memotherm.recall.as_of import require_moment
@@ -46,8 +39,6 @@ from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capturing import prepared
 from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
-from memotherm.remember.erasing import all_erased, erase
-from memotherm.remember.everything import everything
 from memotherm.remember.importing import Importer
 from memotherm.remember.keys import checked_key, list_keys
 from memotherm.rules import Rule
@@ -58,7 +49,6 @@ from memotherm.services import ANY_RETENTION, Services, View, require_limit, wan
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.spool import user_spool
-from memotherm.spool.erasing import erase_jobs
 from memotherm.storage.contract import Store
 from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
@@ -67,18 +57,17 @@ from memotherm.text.clean import require_content
 from memotherm.text.redaction import redactor
 from memotherm.tiers.engine import combined
 from memotherm.tiers.in_force import PolicyInForce
-from memotherm.tiers.metrics import metrics
-from memotherm.tiers.over_time import tier_history
-from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
 
 if TYPE_CHECKING:
-    # Loaded by the methods that use them: a recall needs neither notes nor policies.
+    # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
+    from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
     from memotherm.notes import Imported, Notes
     from memotherm.notes.notes import NoteServices
     from memotherm.policies import Policies, PolicySource
     from memotherm.policy.replay import Replay
+    from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["KeyValue", "Memotherm"]
 
@@ -502,6 +491,8 @@ class Memotherm:
 
     def heat(self, memory: Memory | str) -> Heat:
         """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        from memotherm.model.reports import Heat
+
         found = self._view.record(memory).memory if isinstance(memory, str) else memory
         now = self._view.now()
         return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
@@ -565,6 +556,8 @@ class Memotherm:
 
         The settings `recall_log_days` and `receipt_days` say how long they are kept.
         """
+        from memotherm.model.reports import Uses
+
         require_limit(limit, _LARGEST_PAGE)
         record, store = self._view.record(memory_id), self._view.inside
         spaces = store.spaces_within(self.scope)
@@ -592,6 +585,8 @@ class Memotherm:
             since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
             points: How many moments, at equal distances; the last one is now.
         """
+        from memotherm.tiers.over_time import tier_history
+
         if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
             raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
         now, store = self._view.now(), self._view.inside
@@ -697,6 +692,8 @@ class Memotherm:
         Args:
             inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
         """
+        from memotherm.model.reports import Status
+
         store = self._view.inside if inside else self._services.store
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
         counts = store.counts(spaces, self._view.now())
@@ -725,6 +722,8 @@ class Memotherm:
 
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
+        from memotherm.remember.everything import everything
+
         return everything(self._view.inside, self.scope)
 
     def scopes(self) -> list[ScopeCount]:
@@ -868,6 +867,9 @@ class Memotherm:
         Args:
             jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
+        from memotherm.remember.erasing import all_erased, erase
+        from memotherm.spool.erasing import erase_jobs
+
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
         cause = replace(self._view.cause("purge"), rule="erase")
@@ -1036,6 +1038,8 @@ class Memotherm:
             every_minutes: The interval; None for the setting `maintain_every_minutes`.
             first_minutes: The time before the first run; None for one interval.
         """
+        from memotherm.tiers.scheduler import Scheduler
+
         minutes = self.settings.maintain_every_minutes if every_minutes is None else every_minutes
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {self.scope}" if self.scope.items() else "maintain"
@@ -1045,6 +1049,8 @@ class Memotherm:
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""
+        from memotherm.tiers.metrics import metrics
+
         inside = self._view.inside.spaces_within(self.scope)
         of_session = self.scope.session is not None
         counted = inside if of_session else self._view.spaces()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
@@ -15,12 +15,11 @@ from memotherm.errors import InvalidInput, StoreError
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
 from memotherm.model.literals import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
-from memotherm.notes.appending import writable
-from memotherm.notes.day import local_day
-from memotherm.notes.flush import Flush, flush_for, is_due
-from memotherm.notes.layout import Layout
 from memotherm.remember.draft import Draft
 from memotherm.services import Services, View
+
+if TYPE_CHECKING:
+    from memotherm.notes.flush import Flush
 
 __all__ = ["Session"]
 
@@ -216,6 +215,12 @@ class Session(Generic[M]):
                 `flush_on_heartbeat` is on.
             read_only: Whether the agent cannot write files.
         """
+        # Only a flush needs notes.
+        from memotherm.notes.appending import writable
+        from memotherm.notes.day import local_day
+        from memotherm.notes.flush import flush_for, is_due
+        from memotherm.notes.layout import Layout
+
         settings = self._services.settings
         if heartbeat and not settings.flush_on_heartbeat:
             return None

@@ -107,20 +107,37 @@ def test_the_commands_import_only_what_they_use():
 
 
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
-    """A first answer waits for neither policies, time zones, compression nor the codes of large bands."""
+    """A first answer waits for neither rules, policies, reports, notes, time zones, compression nor large bands."""
     code = """
 import sys, memotherm, memotherm.hooks.recalling
 with memotherm.open(":memory:", embedder="none", settings=memotherm.Settings()) as mem:
-    mem.context("staging")
+    mem.session("s1").before_turn("staging")
 print(*sys.modules)
 """
     loaded = set(python(code).stdout.split())
 
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
-        "bz2", "importlib.resources", "memotherm.policies", "memotherm.policy.document", "memotherm.tiers.adoption",
-        "secrets", "shutil", "tempfile", "turbovec", "zoneinfo",
+        "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.flush",
+        "memotherm.policies", "memotherm.policy.document", "memotherm.rules.builtin", "memotherm.tiers.adoption",
+        "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib", "turbovec", "zoneinfo",
     }  # fmt: skip
+
+
+def test_the_daemon_imports_what_hooks_and_commands_use_before_it_forks():
+    """Rules, reports, flushes, months in a query and settings files are imported once, not by every fork."""
+    code = """
+import sys
+from memotherm import Settings
+from memotherm.loading import load_all
+load_all(Settings(embedder="none"))
+print(*sys.modules)
+"""
+    loaded = set(python(code).stdout.split())
+
+    assert {
+        "calendar", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.rules.builtin", "tomllib",
+    } <= loaded  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rich.text import Text
 from memotherm.cli.demo_script import Step, StepResult, run_demo
 from memotherm.cli.formatting import console, event_line, hit_line, memory_line, tier_bar
 from memotherm.model import Event, Hit, Memory, Tier
-from memotherm.model.results import Status
+from memotherm.model.reports import Status
 
 __all__ = ["command"]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from memotherm.model import Retention, Scope
-from memotherm.model.results import Erased
+from memotherm.model.reports import Erased
 from memotherm.storage.contract import LedgerStore, MemoryStore, NoteStore, TransactionalStore
 from memotherm.storage.values import Cause, Record
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from memotherm.model import Scope
-from memotherm.model.results import Everything, LoggedRecall
+from memotherm.model.reports import Everything
+from memotherm.model.results import LoggedRecall
 from memotherm.storage.contract import LedgerStore, MemoryStore, UsageStore
 
 __all__ = ["ReadableStore", "everything"]

@@ -16,7 +16,8 @@ from memotherm.model.filters import MemoryFilters
 from memotherm.model.literals import OrderName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
-from memotherm.model.results import Captured, Erased, EventPage, Heat, Maintenance, Page, Problem, ScopeCount, Status
+from memotherm.model.reports import Erased, Heat, Status
+from memotherm.model.results import Captured, EventPage, Maintenance, Page, Problem, ScopeCount
 from memotherm.model.uses import Feedback
 from memotherm.notes import Notes
 from memotherm.policies import Policies

@@ -9,23 +9,17 @@ from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
+from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import (
     Captured,
     Compaction,
-    Erased,
-    Everything,
-    Heat,
     LoggedRecall,
     Maintenance,
-    Metrics,
     ScopeCount,
     SessionStatus,
     Spill,
-    Status,
     Suggestion,
     TierCount,
-    TierPoint,
-    Uses,
 )
 from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy

@@ -7,7 +7,7 @@ from typing import Any
 
 from memotherm.context.values import Context
 from memotherm.model import Memory
-from memotherm.model.results import Metrics
+from memotherm.model.reports import Metrics
 
 __all__ = ["considered_json", "memory_json", "metrics_json"]
 

@@ -24,7 +24,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from memotherm import Memotherm, __version__
-from memotherm.model.results import Metrics
+from memotherm.model.reports import Metrics
 from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header
 
 try:

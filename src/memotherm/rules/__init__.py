@@ -9,12 +9,24 @@ run, the first rule that decides about a memory wins. The built-in rules that mo
 from the policy file `builtin.toml` in this package; those that follow the windows of retention are in `retention`.
 """
 
-from memotherm.rules.builtin import BUILTIN_RULES
-from memotherm.rules.retention import RETENTION_RULES
+from typing import TYPE_CHECKING
+
 from memotherm.rules.rule import STAY, HotUse, Rule, Situation
 from memotherm.rules.select import Select
 
+if TYPE_CHECKING:
+    from memotherm.rules.defaults import DEFAULT_RULES
+
 __all__ = ["DEFAULT_RULES", "STAY", "HotUse", "Rule", "Select", "Situation"]
 
-#: The built-in rules, in the order in which they are asked.
-DEFAULT_RULES: tuple[Rule, ...] = (*RETENTION_RULES, *BUILTIN_RULES)
+
+# Type checkers would take any name for one that this function returns.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Read the built-in rules when they are first asked for: a recall uses none."""
+        if name != "DEFAULT_RULES":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from memotherm.rules.defaults import DEFAULT_RULES
+
+        return DEFAULT_RULES

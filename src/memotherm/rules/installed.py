@@ -7,8 +7,7 @@ from logging import getLogger
 
 from memotherm.errors import MemothermError
 from memotherm.model import entry_points
-from memotherm.rules import DEFAULT_RULES, Rule
-from memotherm.rules.rule import checked_rules
+from memotherm.rules.rule import Rule, checked_rules
 
 __all__ = ["installed_rules"]
 
@@ -22,6 +21,8 @@ def installed_rules() -> tuple[Rule, ...]:
 
     An entry point names a rule, a class of rules, or a list of rules.
     """
+    from memotherm.rules.defaults import DEFAULT_RULES
+
     rules = DEFAULT_RULES
     for name in entry_points.names(_GROUP):
         try:

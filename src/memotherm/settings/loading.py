@@ -10,7 +10,6 @@ only what is declared with `project`, unless the user trusts it.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -127,6 +126,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
+    import tomllib  # most users have no file
+
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:

@@ -6,7 +6,6 @@ recognised; a query in another language has no spans.
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -15,9 +14,14 @@ __all__ = ["Span", "nearness", "spans"]
 
 Span = tuple[date, date]
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
-_WEEKDAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
+#: Not those of `calendar`, which are in the language of the process.
+_MONTH_NAMES = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTHS = {form: number for number, name in enumerate(_MONTH_NAMES, 1) for form in (name, name[:3])} | {"sept": 9}
+_DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS = {name: number for number, name in enumerate(_DAY_NAMES)}
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -79,7 +83,9 @@ def _latest(month: int, today: date) -> int:
 def _whole_month(year: int, month: int) -> Span | None:
     if not 1 <= year <= 9999:
         return None
-    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
+    from calendar import monthrange
+
+    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
 
 
 def _named_day(month: str, day: str, year: str | None, today: date) -> Span | None:

@@ -10,7 +10,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from memotherm.errors import PolicyError
-from memotherm.rules import DEFAULT_RULES, Rule
+from memotherm.rules import Rule
 from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import RETENTION_RULES
 from memotherm.rules.rule import RuleSource
@@ -123,6 +123,8 @@ def _shadow(document: str) -> Policy | None:
 
 def rules_of(policy: Policy) -> RuleSource:
     """Return the rules of retention, those of a policy, which carry its hash, and those of plugins."""
+    from memotherm.rules.defaults import DEFAULT_RULES
+
     own = tuple(replace(rule, policy=policy.digest) for rule in policy.tier_rules)
     known = {rule.id for rule in (*DEFAULT_RULES, *own)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from memotherm.model.results import Durations, Metrics
+from memotherm.model.reports import Durations, Metrics
 from memotherm.storage.contract import UsageStore
 from memotherm.storage.tallies import BUCKETS_MS, SHADOW_MISSED, recall_buckets
 from memotherm.storage.values import Tally

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from memotherm.model import Retention, Tier
-from memotherm.model.results import TierCount, TierPoint
+from memotherm.model.reports import TierPoint
+from memotherm.model.results import TierCount
 from memotherm.storage.values import TierChange
 
 __all__ = ["tier_history"]

@@ -9,19 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
-from memotherm.model.results import (
-    Erased,
-    Everything,
-    Heat,
-    LoggedRecall,
-    Metrics,
-    ScopeCount,
-    SessionStatus,
-    Status,
-    TierCount,
-    TierPoint,
-    Uses,
-)
+from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
+from memotherm.model.results import LoggedRecall, ScopeCount, SessionStatus, TierCount
 from memotherm.model.uses import Feedback
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 

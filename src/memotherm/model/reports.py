@@ -1,0 +1,165 @@
+"""Reports of what a store contains, how it is used, and what was erased."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from memotherm.model import Event, Memory, Retention, Scope, Tier
+from memotherm.model.receipts import KeptReceipt
+from memotherm.model.results import LoggedRecall, TierCount
+from memotherm.model.value import Value
+
+__all__ = [
+    "Durations",
+    "Erased",
+    "Everything",
+    "Heat",
+    "Metrics",
+    "Status",
+    "TierPoint",
+    "Uses",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Heat(Value):
+    """How much a memory is used; maintenance reads it when it decides whether a memory stays hot."""
+
+    #: The logarithm of the number of uses, times the decay.
+    heat: float
+    #: 1 at the time of the last use, halved after every `heat_half_life_days` without one.
+    decay: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Durations(Value):
+    """A histogram of durations."""
+
+    #: (upper bound in milliseconds, how many took at most that long); the last bound is infinite.
+    buckets: tuple[tuple[float, int], ...] = ()
+    #: The sum of all durations, in milliseconds.
+    total_ms: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """The number of durations."""
+        return self.buckets[-1][1] if self.buckets else 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Metrics(Value):
+    """How the tiers perform, since the store was created."""
+
+    #: Percentage of the hot limit in use: the session's limit, or `hot_max_tokens` outside of a session.
+    hot_utilization: float
+    spill_count: int
+    recall_count: int
+    #: Moves to hot, whatever made them; a memory that is stored hot is not counted.
+    promotion_count: int
+    #: Median and 95th percentile of the last recalls.
+    recall_latency_ms: float
+    recall_latency_p95_ms: float
+    #: Mean of all recalls that searched cold.
+    cold_recall_latency_ms: float
+    #: Share of recalls that found something relevant.
+    hit_rate: float
+    #: Number of moves by rule.
+    moves: Mapping[str, int] = field(hash=False)
+    #: The durations of recalls that did not search cold, and of those that did.
+    live_recalls: Durations = field(default_factory=Durations)
+    cold_recalls: Durations = field(default_factory=Durations)
+    #: Returned memories that policies in the shadow would have had cold, by hash.
+    shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the six metrics under their exported names."""
+        return {
+            "memory_hot_utilization": self.hot_utilization,
+            "memory_spill_count": self.spill_count,
+            "memory_recall_count": self.recall_count,
+            "memory_promotion_count": self.promotion_count,
+            "memory_recall_latency_ms": self.cold_recall_latency_ms,
+            "memory_hit_rate": self.hit_rate,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Erased(Value):
+    """What was erased at and below a scope."""
+
+    scope: Scope
+    #: Memories of any retention; those of them with vectors, and with words in the text index.
+    memories: int = 0
+    with_vectors: int = 0
+    with_words: int = 0
+    #: Entries of the recall log, receipts of contexts, and states of sessions.
+    recalls: int = 0
+    receipts: int = 0
+    sessions: int = 0
+    #: Files of notes that are no longer indexed, and the folders where they still are.
+    notes: int = 0
+    folders: tuple[str, ...] = ()
+    #: Marks of erased contents, without the contents, which keep imports from bringing them back.
+    tombstones: int = 0
+    #: Captured texts of hooks that waited for a worker on this machine, and on the server.
+    jobs: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Uses(Value):
+    """Where a memory was returned, and included in a context or left out, each newest first."""
+
+    #: Recalls that returned it, as far as they are logged.
+    recalls: tuple[LoggedRecall, ...] = ()
+    #: Contexts that included it or left it out, as far as their receipts are kept.
+    receipts: tuple[KeptReceipt, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class TierPoint(Value):
+    """How many active memories each tier had at a moment."""
+
+    at: datetime
+    hot: int
+    warm: int
+    cold: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Everything(Value):
+    """What is stored at and below a scope, each oldest first."""
+
+    #: Memories of any retention but purged.
+    memories: tuple[Memory, ...] = ()
+    events: tuple[Event, ...] = ()
+    receipts: tuple[KeptReceipt, ...] = ()
+    recalls: tuple[LoggedRecall, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Status(Value):
+    """What a store contains and how it is searched, as seen from one scope."""
+
+    store: str
+    scope: Scope
+    #: Active memories by tier.
+    tiers: Mapping[Tier, TierCount] = field(hash=False)
+    #: Memories by retention, all tiers together.
+    retention: Mapping[Retention, int] = field(hash=False)
+    #: The embedder in use, and the number of memories without its vectors.
+    embedder: str
+    pending_vectors: int
+    #: Size of the database file.
+    bytes: int
+    #: Sequence number of the newest event.
+    seq: int
+    #: The number of the store's schema.
+    schema: int
+    #: The name and hash of the adopted policy; empty for the built-in rules.
+    policy: str = ""
+    #: What does not work at the moment, in plain words.
+    degraded: tuple[str, ...] = ()
+    #: Where the memories are, if none can be seen from this scope.
+    hint: str = ""
