@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from memotherm.model.ids import new_id
 from memotherm.model.uses import Strength
-from memotherm.recall.values import Ranked, Ranking, scores_of
+from memotherm.recall.values import Ranked, Ranking, best_relevance, scores_of
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.contract import UsageStore
@@ -38,7 +38,7 @@ class RecallLog:
         self,
         ranking: Ranking,
         returned: Sequence[int],
-        answers: Iterable[Ranked],
+        answers: Sequence[Ranked],
         *,
         track: bool = False,
         injected: Collection[int] = (),
@@ -64,7 +64,7 @@ class RecallLog:
         uses = self._uses(returned, injected) if track else []
         if question is None or not (keep or uses or receipt):
             return None
-        best = max((candidate.relevance for candidate in answers), default=None)
+        best = best_relevance(answers)
         query = _logged_query(question.text, self._settings)
         entry = RecallEntry(
             id=new_id("rec", question.where.now),

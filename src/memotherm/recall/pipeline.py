@@ -25,7 +25,7 @@ from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.fusion import Fuse
 from memotherm.recall.rerank import Rerank
-from memotherm.recall.values import Question, Ranking, Stage, State
+from memotherm.recall.values import Question, Ranking, Stage, State, scores_of
 from memotherm.recall.versions import OrderVersions
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.settings import Settings
@@ -103,4 +103,4 @@ class Pipeline:
 
     def _read_records(self, state: State) -> None:
         """Add the records of the best candidates; each is made from its row when it is used."""
-        state.records = self._store.records([candidate.no for candidate in state.ranked[: state.count]])
+        state.records = self._store.records([no for no, _ in scores_of(state.ranked, state.count)])

@@ -28,6 +28,7 @@ __all__ = [
     "ScoreParts",
     "Stage",
     "State",
+    "best_relevance",
     "column_of",
     "scores_of",
 ]
@@ -209,6 +210,10 @@ class RankedBlock(Sequence[Ranked]):
         nos, scores = compress(self._nos, kept), compress(self._scores, kept)
         return RankedBlock(list(nos), list(scores), list(compress(self.rows, kept)), self.parts)
 
+    def best_relevance(self) -> float | None:
+        """Return the best relevance of the candidates; None without any."""
+        return self.parts.relevance[self.rows].max().item() if self.rows else None
+
     def scores(self, count: int) -> list[tuple[int, float]]:
         """Return the numbers and the scores of the first candidates."""
         return list(zip(self._nos[:count], self._scores[:count], strict=True))
@@ -219,6 +224,13 @@ def scores_of(ranked: Sequence[Ranked], count: int) -> list[tuple[int, float]]:
     if isinstance(ranked, RankedBlock):
         return ranked.scores(count)
     return [(candidate.no, candidate.score) for candidate in ranked[:count]]
+
+
+def best_relevance(ranked: Sequence[Ranked]) -> float | None:
+    """Return the best relevance of some candidates; None without any."""
+    if isinstance(ranked, RankedBlock):
+        return ranked.best_relevance()
+    return max((candidate.relevance for candidate in ranked), default=None)
 
 
 @dataclass(kw_only=True, slots=True)
