@@ -43,7 +43,7 @@ _KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 
 
-ScopeHeader = Annotated[
+_ScopeHeader = Annotated[
     str,
     Header(
         json_schema_extra={"pattern": PATTERN},
@@ -54,14 +54,14 @@ ScopeHeader = Annotated[
 
 
 # The header is a parameter for the document only: `requested_scope` reads every line of it.
-def outer_memory(request: Request, memotherm_scope: ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
+def outer_memory(request: Request, memotherm_scope: _ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
     """Return the memory of the key's tenant, in the scope of the header without its session."""
     scope = _requested(request)
     scope.pop("session", None)
     return _narrowed(request, scope)
 
 
-def scoped_memory(request: Request, memotherm_scope: ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
+def scoped_memory(request: Request, memotherm_scope: _ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
     """Return the memory in the scope of the header, with its session."""
     return _narrowed(request, _requested(request))
 
@@ -123,13 +123,15 @@ async def whole_store(request: Request) -> Memotherm:
 WholeStore = Annotated[Memotherm, Depends(whole_store)]
 
 
-def begun_session(request: Request, session_id: SessionId, memotherm_scope: ScopeHeader = ABSENT) -> Session[Memotherm]:
+def begun_session(
+    request: Request, session_id: SessionId, memotherm_scope: _ScopeHeader = ABSENT
+) -> Session[Memotherm]:
     """Return a session; a new one begins."""
     return outer_memory(request, memotherm_scope).session(session_id)
 
 
 def existing_session(
-    request: Request, session_id: SessionId, memotherm_scope: ScopeHeader = ABSENT
+    request: Request, session_id: SessionId, memotherm_scope: _ScopeHeader = ABSENT
 ) -> Session[Memotherm]:
     """Return a session that has begun; reading one must not begin it."""
     outer = outer_memory(request, memotherm_scope)
