@@ -776,6 +776,20 @@ def test_reading_the_status_of_a_session_does_not_begin_it(mem: Memotherm, clien
     problem(client.get("/sessions/nobody/status"), 404, "not_found")
 
 
+def test_a_request_that_is_refused_does_not_begin_a_session(client: TestClient) -> None:
+    """Its body is validated first."""
+    problem(client.post("/sessions/s1/memories", json={"content": ""}), 422, "invalid_input")
+
+    problem(client.get("/sessions/s1/status"), 404, "not_found")
+
+
+def test_a_key_of_a_tenant_is_not_told_what_is_wrong_with_a_request_about_the_whole_store(mem: Memotherm) -> None:
+    """Whether it may ask at all is checked first."""
+    secret = Keys(mem).create("ci", "acme")
+    with asking(mem) as client:
+        problem(client.post("/policy/lint", json={"nonsense": 1}, headers=bearer(secret)), 403, "forbidden")
+
+
 def test_a_recall_in_an_empty_session_says_that_it_is_empty(mem: Memotherm, client: TestClient) -> None:
     """Over REST, MCP and in Python; a session with memories gets no hint, whatever it finds."""
     mem.remember("The otter is the mascot")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from tests.interfaces.served import Served, served
+from tests.interfaces.served import Served, environment, served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks for processes in /proc")
 
@@ -69,7 +71,7 @@ def test_a_job_is_seen_and_cancelled_through_every_process(server: Served):
         client.post("/recall", json={"query": "SQLite"}).raise_for_status()
         address = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]}).headers["location"]
         while (job := client.get(address).json())["state"] == "running":
-            pass
+            time.sleep(0.1)  # the other tests need requests of this minute, too
     with only(server, 1) as client:
         seen: dict[str, Any] = client.get(address).json()
         cancelled = client.delete(address)
@@ -102,6 +104,23 @@ def test_a_rate_limit_holds_for_all_processes_together(server: Served):
         codes = [client.get("/status").status_code for _ in range(30)]
 
     assert 429 in codes
+
+
+def test_requests_that_several_processes_count_at_once_are_all_counted(tmp_path: Path):
+    """None overwrites what another one has counted meanwhile."""
+    count = f"""if True:
+        from pathlib import Path
+        from memotherm.rest.middleware import TokenBuckets
+        from memotherm.rest.shared_limits import SharedEntries
+
+        limit = TokenBuckets(10_000, lambda: 0.0, SharedEntries(Path({str(tmp_path / "requests")!r})))
+        print(sum(limit.take_if_left("address 127.0.0.1") == 0 for _ in range(8_000)))
+    """
+    known = environment(tmp_path / "home")
+    running = [subprocess.Popen([sys.executable, "-c", count], stdout=subprocess.PIPE, env=known) for _ in range(2)]
+    admitted = [int(process.communicate(timeout=60)[0]) for process in running]
+
+    assert sum(admitted) == 10_000
 
 
 def test_a_process_that_was_killed_is_started_again(server: Served):

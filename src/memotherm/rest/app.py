@@ -30,6 +30,7 @@ from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateL
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import encode_problem, status_of
 from memotherm.rest.routes import ROUTES
+from memotherm.rest.routes.index import RouteIndex
 from memotherm.rest.schemas.server import ProblemResponse
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def application(
     api.state.jobs = Jobs(JobBoard(mem) if database or shared is not None else None)
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
-    api.router.routes.extend((*ROUTES, *dashboard.routes()))
+    api.router.routes.extend((RouteIndex(ROUTES), *dashboard.routes()))
     api.state.mcp = _add_mcp(api, mem)
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]
@@ -247,7 +248,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
             title=app.title,
             version=app.version,
             description=app.description,
-            routes=app.routes,
+            routes=ROUTES,
             servers=[{"url": "/"}],
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )

@@ -30,6 +30,7 @@ __all__ = [
     "BodyLimit",
     "HostCheck",
     "KeyCheck",
+    "Numbers",
     "RateLimit",
     "header",
     "is_loopback",
@@ -43,6 +44,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+#: The requests that a caller has left, and the time when that was so.
+Numbers = tuple[float, float]
 
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -235,6 +238,23 @@ def _secret(authorization: str | None) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
+class Entries:
+    """A table of callers: how many requests each has left, and the time when that was so."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, Numbers] = {}
+
+    def get(self, caller: str) -> Numbers | None:
+        """Return the numbers of a caller; None if there are none."""
+        return self._numbers.get(caller)
+
+    def change(self, caller: str, compute: Callable[[Numbers | None], Numbers]) -> None:
+        """Replace the numbers of a caller by what a function makes of them."""
+        if len(self._numbers) >= _MAX_ENTRIES:
+            self._numbers.clear()
+        self._numbers[caller] = compute(self._numbers.get(caller))
+
+
 class TokenBuckets:
     """A number of requests per minute for each caller, refilled continuously.
 
@@ -247,24 +267,36 @@ class TokenBuckets:
     def __init__(self, per_minute: int, monotonic: Callable[[], float], entries: SharedEntries | None = None) -> None:
         self._per_minute = per_minute
         self._monotonic = monotonic
-        #: Caller -> (requests left, the time when that was so).
-        self._left: dict[str, tuple[float, float]] | SharedEntries = {} if entries is None else entries
+        self._entries: Entries | SharedEntries = Entries() if entries is None else entries
 
     def wait(self, caller: str) -> float:
         """Return the seconds until a caller may make a request; 0 if now."""
-        return max(0.0, (1 - self._remaining(caller)) * 60 / self._per_minute)
+        return self._seconds(self._left(self._entries.get(caller), self._monotonic()))
 
     def take(self, caller: str) -> None:
         """Count a request of a caller."""
-        remaining = self._remaining(caller)
-        if len(self._left) >= _MAX_ENTRIES:
-            self._left.clear()
-        self._left[caller] = (remaining - 1, self._monotonic())
-
-    def _remaining(self, caller: str) -> float:
         now = self._monotonic()
-        left, then = self._left.get(caller, (float(self._per_minute), now))
-        return min(float(self._per_minute), left + (now - then) * self._per_minute / 60)
+        self._entries.change(caller, lambda numbers: (self._left(numbers, now) - 1, now))
+
+    def take_if_left(self, caller: str) -> float:
+        """Count a request of a caller that may make one, and return 0; else return the seconds until it may."""
+        now, left = self._monotonic(), 0.0
+
+        def change(numbers: Numbers | None) -> Numbers:
+            nonlocal left
+            left = self._left(numbers, now)
+            return (left - 1 if left >= 1 else left, now)
+
+        self._entries.change(caller, change)
+        return self._seconds(left)
+
+    def _left(self, numbers: Numbers | None, now: float) -> float:
+        """Return the requests that a caller with these numbers has left."""
+        most = float(self._per_minute)
+        return most if numbers is None else min(most, numbers[0] + (now - numbers[1]) * most / 60)
+
+    def _seconds(self, left: float) -> float:
+        return max(0.0, (1 - left) * 60 / self._per_minute)
 
 
 class RateLimit:
@@ -286,11 +318,10 @@ class RateLimit:
         if scope["type"] == "http" and self._per_minute and not _needs_no_key(scope["path"]):
             key: Key | None = scope.get("memotherm.key")
             caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
-            wait = self._requests.wait(caller)
+            wait = self._requests.take_if_left(caller)
             if wait > 0:
                 detail = f"more than {self._per_minute} requests in a minute: try again later"
                 return await refuse(send, 429, "too_many_requests", detail, retry_after(wait))
-            self._requests.take(caller)
         return await self._app(scope, receive, send)
 
 

@@ -7,9 +7,13 @@ import hashlib
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memotherm.rest.middleware import Numbers
 
 __all__ = ["SharedEntries"]
 
@@ -27,27 +31,21 @@ class SharedEntries:
         os.ftruncate(self._file, _ENTRY.size * _PLACES)
         self._table = mmap.mmap(self._file, _ENTRY.size * _PLACES)
 
-    def get(self, caller: str, default: tuple[float, float]) -> tuple[float, float]:
-        """Return the numbers of a caller."""
+    def get(self, caller: str) -> Numbers | None:
+        """Return the numbers of a caller; None if there are none."""
         name, place = _place(caller)
         with self._locked():
-            known, left, then = _ENTRY.unpack_from(self._table, place)
-        return (left, then) if known == name else default
+            return self._read(name, place)
 
-    def __setitem__(self, caller: str, numbers: tuple[float, float]) -> None:
-        """Set the numbers of a caller."""
+    def change(self, caller: str, compute: Callable[[Numbers | None], Numbers]) -> None:
+        """Replace the numbers of a caller by what a function makes of them, before another process reads them."""
         name, place = _place(caller)
         with self._locked():
-            _ENTRY.pack_into(self._table, place, name, *numbers)
+            _ENTRY.pack_into(self._table, place, name, *compute(self._read(name, place)))
 
-    def __len__(self) -> int:
-        """Return 0: the table never grows."""
-        return 0
-
-    def clear(self) -> None:
-        """Forget all callers."""
-        with self._locked():
-            self._table[:] = bytes(len(self._table))
+    def _read(self, name: bytes, place: int) -> Numbers | None:
+        known, left, then = _ENTRY.unpack_from(self._table, place)
+        return (left, then) if known == name else None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

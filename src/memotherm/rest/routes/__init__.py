@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+from fastapi.routing import APIRoute
 
 from memotherm.rest.routes import (
     administration,
@@ -22,5 +22,7 @@ __all__ = ["ROUTES"]
 
 _SUBJECTS = (search, sessions, memories, notes, administration, policies, jobs, health, events, logins, server)
 
-#: All routes in one list, those of most requests first; routers inside a router are matched several times a request.
-ROUTES: tuple[BaseRoute, ...] = tuple(route for subject in _SUBJECTS for route in subject.router.routes)
+#: All routes, in the order of the document.
+ROUTES: tuple[APIRoute, ...] = tuple(
+    route for subject in _SUBJECTS for route in subject.router.routes if isinstance(route, APIRoute)
+)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter, Signature, iscoroutinefunction, signature
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Response
+from fastapi.params import Depends
 from pydantic import BaseModel, TypeAdapter
 
 from memotherm.remote.table import ROUTES
@@ -47,13 +49,46 @@ def route(
     )
 
     def declared(handler: Handler) -> Handler:
-        if response_model is None:
-            declare(handler)
-        else:
-            declare(_encoding(handler, response_model, status_code, exclude_unset=response_model_exclude_unset))
+        endpoint = handler if iscoroutinefunction(handler) else _with_dependencies(handler)
+        if response_model is not None:
+            endpoint = _encoding(endpoint, response_model, status_code, exclude_unset=response_model_exclude_unset)
+        declare(endpoint)
         return handler
 
     return declared
+
+
+def _with_dependencies(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a handler that takes the parameters of its dependencies besides its own, and calls them itself.
+
+    FastAPI would resolve each dependency as it resolves a handler, and call it in a thread of its own. Those that
+    are coroutines are left to it.
+    """
+    own = signature(handler, eval_str=True).parameters
+    dependencies = {name: found for name, parameter in own.items() if (found := _dependency(parameter)) is not None}
+    taken = {name: signature(function, eval_str=True).parameters for name, function in dependencies.items()}
+    direct = {name: parameter for name, parameter in own.items() if name not in dependencies}
+
+    @wraps(handler)
+    def complete(**arguments: Any) -> Any:  # noqa: ANN401 - what the handler takes and returns
+        values = {name: arguments[name] for name in direct}
+        for name, dependency in dependencies.items():
+            values[name] = dependency(**{each: arguments[each] for each in taken[name]})
+        return handler(**values)
+
+    parameters = dict(direct)
+    for more in taken.values():
+        parameters |= more
+    keywords = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+    complete.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    return complete
+
+
+def _dependency(parameter: Parameter) -> Callable[..., Any] | None:
+    """Return the function whose result a parameter is, unless it is none, or a coroutine's."""
+    details = getattr(parameter.annotation, "__metadata__", ())
+    found = next((detail.dependency for detail in details if isinstance(detail, Depends)), None)
+    return None if iscoroutinefunction(found) else found
 
 
 def _encoding(

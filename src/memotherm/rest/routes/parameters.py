@@ -43,32 +43,40 @@ _KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _SESSION_ID = r"^[A-Za-z0-9_.:@+-]{1,200}$"
 
 
-# Those that do too little for a thread are coroutines.
-async def outer_memory(
-    request: Request,
-    memotherm_scope: Annotated[  # noqa: ARG001 - in the document; `requested_scope` reads every line of it
-        str,
-        Header(
-            json_schema_extra={"pattern": PATTERN},
-            description="The scope, such as `project=web; agent=planner`, with the fields project, environment, user, "
-            "agent and session in any order; names are percent-encoded. The tenant is that of the API key.",
-        ),
-    ] = ABSENT,
-) -> Memotherm:
+_ScopeHeader = Annotated[
+    str,
+    Header(
+        json_schema_extra={"pattern": PATTERN},
+        description="The scope, such as `project=web; agent=planner`, with the fields project, environment, user, "
+        "agent and session in any order; names are percent-encoded. The tenant is that of the API key.",
+    ),
+]
+
+
+# The header is a parameter for the document only: `requested_scope` reads every line of it.
+def outer_memory(request: Request, memotherm_scope: _ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
     """Return the memory of the key's tenant, in the scope of the header without its session."""
-    mem: Memotherm = request.scope["memotherm"]
+    scope = _requested(request)
+    scope.pop("session", None)
+    return _narrowed(request, scope)
+
+
+def scoped_memory(request: Request, memotherm_scope: _ScopeHeader = ABSENT) -> Memotherm:  # noqa: ARG001
+    """Return the memory in the scope of the header, with its session."""
+    return _narrowed(request, _requested(request))
+
+
+def _requested(request: Request) -> dict[str, str]:
     misplaced = [name for name in SCOPE_FIELDS if name in request.query_params]
     if misplaced:
         # Ignored, it would give the caller another scope than intended.
         raise InvalidInput(f"{misplaced[0]} is not a query parameter: send the header {HEADER}")
-    scope = requested_scope(request.scope["headers"])
-    request.state.session = scope.pop("session", None)
+    return requested_scope(request.scope["headers"])
+
+
+def _narrowed(request: Request, scope: dict[str, str]) -> Memotherm:
+    mem: Memotherm = request.scope["memotherm"]
     return mem.scoped(**scope) if scope else mem
-
-
-async def scoped_memory(request: Request, outer: Annotated[Memotherm, Depends(outer_memory)]) -> Memotherm:
-    """Return the memory in the scope of the header, with its session."""
-    return outer if request.state.session is None else outer.scoped(session=request.state.session)
 
 
 def in_session(view: Memotherm, session: str | None) -> Memotherm:
@@ -84,7 +92,7 @@ _Type = Annotated[str | None, Query(alias="type", pattern=_KIND, include_in_sche
 _Category = Annotated[str | None, Query(alias="category", pattern=_KIND, include_in_schema=False)]
 
 
-async def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
+def kind_filter(kind: _Kind = None, type_: _Type = None, category: _Category = None) -> str | None:
     """Return the kind to list, which other programs call type or category."""
     given = [value for value in (kind, type_, category) if value is not None]
     if len(given) > 1:
@@ -103,6 +111,7 @@ MemoryIdOrNumber = Annotated[str, Path(pattern=r"^(mem_[0-9a-z]{26}|#[0-9]{1,18}
 SessionId = Annotated[str, Path(pattern=_SESSION_ID)]
 
 
+# A coroutine, which FastAPI calls before it validates the request: nobody else is told what is wrong with it.
 async def whole_store(request: Request) -> Memotherm:
     """Return the memory of the whole store, unless the request is restricted to a part of it."""
     mem: Memotherm = request.scope["memotherm"]
@@ -114,13 +123,18 @@ async def whole_store(request: Request) -> Memotherm:
 WholeStore = Annotated[Memotherm, Depends(whole_store)]
 
 
-def begun_session(outer: Annotated[Memotherm, Depends(outer_memory)], session_id: SessionId) -> Session[Memotherm]:
+def begun_session(
+    request: Request, session_id: SessionId, memotherm_scope: _ScopeHeader = ABSENT
+) -> Session[Memotherm]:
     """Return a session; a new one begins."""
-    return outer.session(session_id)
+    return outer_memory(request, memotherm_scope).session(session_id)
 
 
-def existing_session(outer: OuterMemory, session_id: SessionId) -> Session[Memotherm]:
+def existing_session(
+    request: Request, session_id: SessionId, memotherm_scope: _ScopeHeader = ABSENT
+) -> Session[Memotherm]:
     """Return a session that has begun; reading one must not begin it."""
+    outer = outer_memory(request, memotherm_scope)
     outer.session_status(session_id)
     return outer.session(session_id)
 
