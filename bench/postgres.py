@@ -29,7 +29,7 @@ from bench.synthetic import SyntheticEmbedder, queries, texts
 from memotherm import Memotherm, Settings
 from memotherm.model.clock import to_micros
 from memotherm.storage.open import open_store
-from memotherm.storage.postgres.text import lexemes
+from memotherm.storage.postgres.search import lexemes
 from memotherm.storage.transaction import indexed_words
 from memotherm.text.clean import digest
 

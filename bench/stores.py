@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.synthetic import SyntheticEmbedder, drafts
 from memotherm import Memotherm, Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
 
 __all__ = ["Lab", "Opened"]
 

@@ -12,8 +12,8 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
 from memotherm.testing import HashEmbedder
 from tests.helpers import contents, opened
 from tests.stores import located

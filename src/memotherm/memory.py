@@ -49,9 +49,8 @@ from memotherm.services import ANY_RETENTION, Services, View, require_limit, wan
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.spool import user_spool
-from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import SupportsCheckpoint, SupportsNodes
 from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.store import Store, SupportsCheckpoint, SupportsNodes
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_content
 from memotherm.text.redaction import redactor
@@ -338,16 +337,11 @@ class Memotherm:
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
 
-        def answer() -> Recall:
-            spaces = view.services.reader.spaces_within(self.scope) if inside else None
-            question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
-            if retentions != (Retention.ACTIVE,):
-                return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
-            return view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-
-        recall = view.services.reader.optimistically(answer)
+        spaces = view.services.reader.spaces_within(self.scope) if inside else None
+        question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
         if retentions != (Retention.ACTIVE,):
-            return recall
+            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
         return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
 
@@ -390,7 +384,7 @@ class Memotherm:
 
         if moment is not None:
             return self._context_past(requested())
-        return self._services.store.optimistically(lambda: self._services.assembler.context(requested()))
+        return self._services.assembler.context(requested())
 
     def _context_past(self, request: Request) -> Context:
         """Return the context of an earlier state."""

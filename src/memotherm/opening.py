@@ -24,7 +24,6 @@ from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.settings.encryption import Key, api_key, key_text, with_key
 from memotherm.settings.private_files import create_folder
-from memotherm.storage.contract.optional import Distribution
 from memotherm.storage.open import (
     distribute_store,
     migrate_store,
@@ -32,8 +31,9 @@ from memotherm.storage.open import (
     partition_store,
     recode_store,
     restore_store,
+    sqlite_path,
 )
-from memotherm.storage.registry import sqlite_path
+from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import Migration, Progress
 from memotherm.text.redaction import redactor
 

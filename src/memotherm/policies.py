@@ -13,7 +13,7 @@ from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
 from memotherm.policy import Finding, Policy, load
 from memotherm.services import View, require_limit
-from memotherm.storage.tallies import SHADOW_MISSED, SHADOW_SPARED
+from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
 from memotherm.storage.values import AdoptionRow, Cause, Tally
 from memotherm.tiers.adoption import (
     Adoption,

@@ -33,8 +33,8 @@ from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.read_only import read_only
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize

@@ -105,12 +105,9 @@ class Session(Generic[M]):
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        def answer() -> Recall:
-            question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
-            question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
-            return self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
-
-        recall = self._services.reader.optimistically(answer)
+        question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
+        question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
+        recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
 
     def status(self) -> SessionStatus:

@@ -13,7 +13,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.scheduler import Scheduler

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
 from memotherm.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 from tests.postgres import database
 

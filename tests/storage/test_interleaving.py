@@ -17,7 +17,11 @@ pytestmark = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indir
 
 Open = Callable[..., Memotherm]
 #: A recall on PostgreSQL reads the candidates and their memories with one statement.
-_ON_POSTGRES = {"candidates": "candidate_memories", "memories_of": "candidate_memories"}
+_ON_POSTGRES = {
+    "spaces_visible_in": "spaces_visible",
+    "candidates": "candidate_memories",
+    "memories_of": "candidate_memories",
+}
 
 
 @pytest.fixture
@@ -38,18 +42,18 @@ def last_event(mem: Memotherm, memory_id: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "statement", ["spaces_visible", "moment", "first_expiry", "candidates", "count_in"], indirect=True
+    "statement", ["spaces_visible_in", "moment", "expired", "candidates", "count_in"], indirect=True
 )
 def test_a_recall_that_is_overtaken_by_a_purge_returns_whole_memories(
     pair: tuple[Memotherm, Memotherm], statement: str, store_kind: str
 ) -> None:
     """Wherever the purge happens before the hits are read, a hit has its content or is not there."""
-    if store_kind == "postgres" and statement in {"moment", "first_expiry"}:
+    if store_kind == "postgres" and statement in {"moment", "expired"}:
         pytest.skip("PostgreSQL does not run this statement")
     first, second = pair
     secret = first.remember("the otter swims at night")
     first.remember("the otter sleeps by day")
-    if statement == "spaces_visible" and store_kind == "sqlite":
+    if statement == "spaces_visible_in" and store_kind == "sqlite":
         first = first.scoped(agent="another")
     with stopped_before(statement, lambda: first.recall("otter", track=False)) as recall:
         second.purge(secret.id)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from memotherm.storage.sqlite.matches import best_matches
+from memotherm.storage.sqlite.text_search import best_matches
 
 TOTAL = 2000
 #: The share of memories that has each word.

@@ -12,8 +12,8 @@ import pytest
 import memotherm
 from memotherm.errors import InvalidInput, PluginUnavailable
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
+from memotherm.storage.store import Store
 from memotherm.testing import CheckpointConformance, StoreConformance
 from tests.helpers import ROOT
 

@@ -17,11 +17,11 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Scope, Settings, Tier
 from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
-from memotherm.storage.contract import Store
 from memotherm.storage.open import open_store
-from memotherm.storage.postgres.errors import without_secrets
+from memotherm.storage.postgres.connections import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
-from memotherm.storage.postgres.text import lexemes
+from memotherm.storage.postgres.transaction import lexemes
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, TextMatches
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler

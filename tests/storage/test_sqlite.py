@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,12 @@ import pytest
 import memotherm
 from memotherm import Memory, Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
+from memotherm.storage import base
 from memotherm.storage.open import open_store
-from memotherm.storage.sqlite import filters
 from memotherm.storage.sqlite.band import Allowed, CodedBand, ExactBand
-from memotherm.storage.sqlite.keys import PART_BITS
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
-from memotherm.storage.sqlite.postings import Postings
-from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.sqlite.statements import PART_BITS, SQL
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.sqlstore import base
 from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
 
@@ -455,31 +451,6 @@ def test_an_index_made_by_other_rules_for_words_is_rebuilt(open_mem: Open, tmp_p
 # Caches
 
 
-def test_a_search_with_many_different_words_caches_a_limited_number_of_lists(tmp_path: Path) -> None:
-    """Lists of words that no memory has take space too, so the least recently used are dropped."""
-    settings = Settings()
-    with closing(SqliteStore(str(tmp_path / "memory.db"), settings)) as store:
-        store._postings = Postings(1000)
-        where = Filter(now=datetime(2026, 1, 5, tzinfo=UTC))
-        for number in range(500):
-            store.search_text((1,), (Tier.WARM,), [f"absent{number}"], 10, where)
-            store.search_text((number,), (Tier.WARM,), ["absent"], 10, where)
-
-        assert 0 < len(store._postings) <= 2 * 1000 // 64
-
-
-def test_the_lists_of_the_last_words_stay_in_memory_however_long_they_are(tmp_path: Path) -> None:
-    """A word that most of a large store has is not read again for every question; a store in memory keeps none."""
-    where = Filter(now=datetime(2026, 1, 5, tzinfo=UTC))
-    for path, lists in ((str(tmp_path / "memory.db"), 16), (":memory:", 0)):
-        with closing(SqliteStore(path, Settings())) as store:
-            store._postings = Postings(100 if lists else 0)
-            for number in range(40):
-                store.search_text((1,), (Tier.WARM,), [f"absent{number}"], 10, where)
-
-            assert len(store._postings._lists) == lists
-
-
 def test_a_word_is_found_where_it_is_after_every_change(open_mem: Open, tmp_path: Path) -> None:
     """The lists of words that a process keeps are corrected by what has changed, whoever has changed it."""
     path, tiers = tmp_path / "memory.db", ("hot", "warm", "cold")
@@ -559,9 +530,9 @@ def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_pa
     for user in users:
         user.remember_many([{"content": f"otter {number} swims"} for number in range(20)])
     found = [contents(user.recall("otter 7", track=False)) for user in users]
-    bands = mem._services.store._bands._bands  # type: ignore[attr-defined]
+    bands = mem._services.store._bands._loaded  # type: ignore[attr-defined]
 
-    assert 1 < len({key.space for key in bands}) < len(users)
+    assert 1 < len({key.space for key, _ in bands}) < len(users)
     assert sum(band.size for band in bands.values()) <= 60_000
     assert [contents(user.recall("otter 7", track=False)) for user in users] == found
 
@@ -573,14 +544,11 @@ def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp
     for number in range(40):
         mem.recall(f"word{number}", track=False)
         mem.recall("word7", track=False)
-    cached = mem._services.store._candidates  # type: ignore[attr-defined]
-    records = mem._services.store._records_read  # type: ignore[attr-defined]
+    cached = mem._services.store._columns  # type: ignore[attr-defined]
 
     assert 8 in cached
     assert 0 < len(cached) <= 800
-    assert 0 < cached.size <= 100_000
-    assert 0 < len(records) <= 200
-    assert 0 < records.size <= 100_000
+    assert 0 < cached.size <= 200_000
 
 
 def test_uses_that_another_process_has_counted_leave_the_memories_in_the_cache(open_mem: Open, tmp_path: Path) -> None:
@@ -588,8 +556,7 @@ def test_uses_that_another_process_has_counted_leave_the_memories_in_the_cache(o
     path = tmp_path / "memory.db"
     mem, other = open_mem(path, embedder="none"), open_mem(path, embedder="none")
     mem.remember_many([{"content": f"otter{number} word{number % 2}"} for number in range(20)])
-    cached = mem._services.store._candidates  # type: ignore[attr-defined]
-    records = mem._services.store._records_read  # type: ignore[attr-defined]
+    cached = mem._services.store._columns  # type: ignore[attr-defined]
     before = [contents(mem.recall(f"word{number}", track=False)) for number in range(2)]
     for _ in range(3):
         other.recall("otter4 word0", 1)
@@ -599,7 +566,7 @@ def test_uses_that_another_process_has_counted_leave_the_memories_in_the_cache(o
     assert found[0].memory.content == "otter4 word0" != before[0][0]
     assert found[0].memory.access_count == 3
     assert found[0].memory == mem.get(found[0].memory.id)
-    assert len(cached) == len(records) == 20
+    assert len(cached) == 20
     assert contents(mem.recall("word1", track=False)) == before[1]
 
 
@@ -639,22 +606,6 @@ def test_a_filter_that_is_used_often_lets_through_what_it_did_before(
     assert new.content in contents(mem.recall("otter", 31, kinds=["task"], track=False))
     mem.update(new.id, kind="fact")
     assert contents(mem.recall("otter", 30, kinds=["task"], track=False)) == first
-
-
-def test_a_search_with_many_different_filters_caches_a_limited_number_of_arrays(
-    open_mem: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The least recently used are dropped; one that is used again and again stays."""
-    monkeypatch.setattr(filters, "CACHE_SIZE", 1000)
-    mem = open_mem(tmp_path / "memory.db")
-    mem.remember("an otter swims", kind="kind0")
-    for number in range(100):
-        assert contents(mem.recall("otter", kinds=["kind0"])) == ["an otter swims"]
-        assert contents(mem.recall("otter", kinds=[f"kind{number + 1}"])) == []
-    cached = mem._services.store._filters._allowed  # type: ignore[attr-defined]
-
-    assert 0 < len(cached) <= 1000 // 64
-    assert any(where.kinds == ("kind0",) for _, where in cached)
 
 
 def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(

@@ -14,7 +14,7 @@ from memotherm import Memory, Memotherm
 from memotherm.cli.app import run
 from memotherm.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
 from memotherm.storage import transfer
-from memotherm.storage.tables import TABLES
+from memotherm.storage.transfer import TABLES
 from memotherm.testing import HashEmbedder
 from tests.postgres import empty_database
 

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from memotherm.context.focus import WordFocus
 from memotherm.context.keeping import first_without_space, kept_receipt
@@ -29,7 +28,7 @@ from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, State
 from memotherm.settings import Settings
-from memotherm.storage.contract import MemoryStore, SearchStore, UsageStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.marker import without_blocks
 from memotherm.text.tokens import counter
@@ -62,14 +61,10 @@ class Request:
     injected: Mapping[int, int] = field(default_factory=dict)
 
 
-class ContextStore(SearchStore, MemoryStore, UsageStore, Protocol):
-    """The parts of a store that contexts use."""
-
-
 class Assembler:
     """Assembles contexts: pinned memories, then hot ones, then the hits of a query."""
 
-    def __init__(self, store: ContextStore, pipeline: Pipeline, settings: Settings) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
         self._store = store
         self._pipeline = pipeline
         self._settings = settings

@@ -10,7 +10,7 @@ from dataclasses import replace
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
 from memotherm.model.clock import to_micros
-from memotherm.storage.contract import SessionStore
+from memotherm.storage.store import Store
 
 __all__ = ["Turns"]
 
@@ -18,7 +18,7 @@ __all__ = ["Turns"]
 class Turns:
     """Contexts for the turns of sessions."""
 
-    def __init__(self, store: SessionStore, assembler: Assembler) -> None:
+    def __init__(self, store: Store, assembler: Assembler) -> None:
         self._store = store
         self._assembler = assembler
 

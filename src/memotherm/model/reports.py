@@ -70,6 +70,8 @@ class Metrics(Value):
     #: The durations of recalls that did not search cold, and of those that did.
     live_recalls: Durations = field(default_factory=Durations)
     cold_recalls: Durations = field(default_factory=Durations)
+    #: Entries of the recall log that this process has lost because the store was busy.
+    dropped_log_entries: int = 0
     #: Returned memories that policies in the shadow would have had cold, by hash.
     shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 

@@ -20,7 +20,7 @@ from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
 from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
-from memotherm.storage.contract import Transaction
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
 from memotherm.text.clean import digest
 from memotherm.text.markdown import Chunk

@@ -15,7 +15,7 @@ from memotherm.model import Memory, Retention
 from memotherm.notes.appending import append, rewrite
 from memotherm.notes.files import read_file
 from memotherm.notes.values import Appended, Conflict
-from memotherm.storage.contract import NoteStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkRow
 from memotherm.text.clean import digest
 from memotherm.text.markdown import (
@@ -75,7 +75,7 @@ def write_item(file: Path, memory: Memory) -> None:
     rewrite(file, data, b"\n".join([*pieces[: item.start], *encoded, *pieces[item.end :]]))
 
 
-def conflicts(store: NoteStore, space: int, root: Path) -> list[Conflict]:
+def conflicts(store: Store, space: int, root: Path) -> list[Conflict]:
     """Return every linked item whose text differs from its memory."""
     items: dict[str, dict[str, ListItem]] = {}
     differing = []

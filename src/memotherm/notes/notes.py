@@ -28,8 +28,8 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
 from memotherm.rules.marks import in_file
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.read_only import is_read_only, require_writable
+from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import ChunkSize

@@ -10,7 +10,7 @@ from datetime import date
 
 from memotherm.notes.placement import note_date
 from memotherm.recall.values import Ranked, State
-from memotherm.storage.contract import NoteStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkLocation
 from memotherm.text.words import query_words, words
 
@@ -39,7 +39,7 @@ def age_factor(path: str, today: date, half_life_days: float) -> float:
 class NoteOrder:
     """A stage of a recall over notes: pinned chunks take part in the ranking, and older notes may count less."""
 
-    def __init__(self, store: NoteStore, today: date, half_life_days: float | None) -> None:
+    def __init__(self, store: Store, today: date, half_life_days: float | None) -> None:
         self._store = store
         self._today = today
         self._half_life_days = half_life_days

@@ -24,7 +24,7 @@ from memotherm.notes.placement import is_transcript, note_tier
 from memotherm.notes.transcript import transcript
 from memotherm.notes.values import Skipped, Sync
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store, Transaction
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
 from memotherm.text.markdown import Chunk, ChunkSize, chunks, decode
 from memotherm.text.redaction import redactor

@@ -26,9 +26,9 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.weights import RankingOptions
 from memotherm.settings import Settings
-from memotherm.storage.contract import LedgerStore, Store
 from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -80,7 +80,7 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memo
 
 
 def memories_at(
-    store: LedgerStore, spaces: tuple[int, ...], moment: datetime, retentions: Sequence[Retention] = _ACTIVE
+    store: Store, spaces: tuple[int, ...], moment: datetime, retentions: Sequence[Retention] = _ACTIVE
 ) -> Iterator[tuple[Record, Memory]]:
     """Yield every memory of some spaces that had one of some retentions at a moment, as it is now and as it was then.
 
@@ -103,7 +103,7 @@ def _unused(memory: Memory) -> Memory:
     return replace(memory, **_UNUSED)
 
 
-def _events_after(store: LedgerStore, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
+def _events_after(store: Store, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
     """Return the events after a moment by memory, oldest first."""
     events: dict[str, list[Event]] = defaultdict(list)
     for event in store.events_since(spaces, moment):
@@ -226,7 +226,7 @@ class PastStates:
         return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden, expiries)
 
 
-def _is_unchanged(store: LedgerStore, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:
+def _is_unchanged(store: Store, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:
     """Return whether what some spaces held at a moment is the same after the events from `known` to `seq`.
 
     It is not known of events that cannot be seen from these spaces: a memory may have left them.

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from memotherm.model import Tier
 from memotherm.recall.values import State
 from memotherm.settings import Settings
-from memotherm.storage.contract import SearchStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Search
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
@@ -21,7 +21,7 @@ _BLOCK = 100
 class FindCandidates:
     """Searches by words and by vector, and reads what ranking needs of the results."""
 
-    def __init__(self, store: SearchStore, vectorizer: Vectorizer, settings: Settings) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._settings = settings
@@ -69,8 +69,7 @@ class FindCandidates:
             state.vector_scores = self._store.search_vector(
                 question.spaces, question.tiers, query.vector, size, where, query.identity
             )
-        if lag := self._store.replica_lag():
-            state.degraded.append(lag)
+        state.degraded += self._store.recall_problems()
         if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
             state.degraded.append(missing_vectors(waiting))
 

@@ -17,7 +17,7 @@ from memotherm.model.clock import from_micros
 from memotherm.recall.values import Evidence, State, column_of
 from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
 from memotherm.storage.candidates import Candidates
-from memotherm.storage.contract import IndexStore
+from memotherm.storage.store import Store
 from memotherm.text.times import nearness, spans
 from memotherm.text.word_ids import word_id
 from memotherm.text.words import words
@@ -58,7 +58,7 @@ class TermMatrix:
 class GatherEvidence:
     """Collects what is known about each block of candidates."""
 
-    def __init__(self, store: IndexStore, weights: RankingWeights) -> None:
+    def __init__(self, store: Store, weights: RankingWeights) -> None:
         self._store = store
         self._weights = weights
 

@@ -12,7 +12,7 @@ from memotherm.model.ids import id_millis
 from memotherm.model.uses import Feedback, Strength
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, LogEntry, Record
 from memotherm.text.reflection import reflected
 

@@ -17,7 +17,7 @@ from memotherm.model.clock import to_micros
 from memotherm.recall.evidence import has_terms
 from memotherm.recall.values import Question
 from memotherm.storage.candidates import Candidates
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.transaction import author_of, indexed_words
 from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search, TextMatches
 
@@ -100,9 +100,9 @@ class WithHidden:
         """Return the number of visible memories without vectors."""
         return self._store.pending(spaces) if self._with_active else 0
 
-    def replica_lag(self) -> str | None:
-        """Return a sentence about how old the data is; None if it is that of the primary."""
-        return self._store.replica_lag()
+    def recall_problems(self) -> list[str]:
+        """Return a sentence about each thing that is wrong with what recalls read."""
+        return self._store.recall_problems()
 
     def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
         """Return those of some memories that scope, tiers, retention and filter let through."""

@@ -13,7 +13,7 @@ from memotherm.model.uses import Strength
 from memotherm.recall.values import Ranked, Ranking, best_relevance, scores_of
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
-from memotherm.storage.contract import UsageStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import RecallEntry, ReceiptRow, Use
 from memotherm.text.redaction import redactor
 
@@ -30,7 +30,7 @@ def _logged_query(query: str, settings: Settings) -> str | None:
 class RecallLog:
     """Logs queries and their results, and counts uses, as the settings say."""
 
-    def __init__(self, store: UsageStore, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from memotherm.model import Memory
 from memotherm.recall.values import Question
-from memotherm.storage.contract import SearchStore
+from memotherm.storage.store import Store
 from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["nearest"]
 
 
-def nearest(store: SearchStore, vectorizer: Vectorizer, question: Question, limit: int) -> list[tuple[Memory, float]]:
+def nearest(store: Store, vectorizer: Vectorizer, question: Question, limit: int) -> list[tuple[Memory, float]]:
     """Return memories and their cosines, nearest first; none if the query has no vector."""
     query = vectorizer.for_query(question.text)
     if query.vector is None or limit == 0:

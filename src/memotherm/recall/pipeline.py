@@ -29,7 +29,7 @@ from memotherm.recall.values import Question, Ranking, Stage, State, scores_of
 from memotherm.recall.versions import OrderVersions
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.settings import Settings
-from memotherm.storage.contract import SearchStore
+from memotherm.storage.store import Store
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -43,7 +43,7 @@ class Pipeline:
     """Hybrid search over one store."""
 
     def __init__(
-        self, store: SearchStore, vectorizer: Vectorizer, settings: Settings, options: RankingOptions = DEFAULT_RANKING
+        self, store: Store, vectorizer: Vectorizer, settings: Settings, options: RankingOptions = DEFAULT_RANKING
     ) -> None:
         weights, reranker = options.weights, options.reranker
         #: The weights and the reranker.

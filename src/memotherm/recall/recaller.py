@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from memotherm.model import Hit, Move, Recall
 from memotherm.model.value import constructor
@@ -11,7 +10,7 @@ from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
-from memotherm.storage.contract import LedgerStore, UsageStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Record
 
 __all__ = ["Recaller"]
@@ -39,14 +38,10 @@ def _numbers(promoted: Sequence[str], results: Sequence[tuple[Record, Ranked]]) 
     return [numbers[memory_id] for memory_id in promoted]
 
 
-class RecallStore(UsageStore, LedgerStore, Protocol):
-    """The parts of a store that recalls use beside the search."""
-
-
 class Recaller:
     """Answers queries, counts the use of the hits, and writes the log."""
 
-    def __init__(self, store: RecallStore, pipeline: Pipeline, settings: Settings) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
         self._store = store
         self._pipeline = pipeline
         self._log = RecallLog(store, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
@@ -13,14 +13,14 @@ from memotherm.remember.limits import Limits
 from memotherm.rules.marks import in_file
 from memotherm.rules.retention import changed_retention, require_active
 from memotherm.settings import Settings
-from memotherm.storage.contract import LedgerStore, PolicyStore, Transaction, TransactionalStore
 from memotherm.storage.rows import apply_changes, changes_between
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ChangeStore", "Changes", "duplicate_of", "require_visible", "with_content"]
+__all__ = ["Changes", "duplicate_of", "require_visible", "with_content"]
 
 
 def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
@@ -33,14 +33,10 @@ def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> R
     return record
 
 
-class ChangeStore(TransactionalStore, LedgerStore, PolicyStore, Protocol):
-    """The parts of a store that changes use."""
-
-
 class Changes:
     """Changes single memories, within the limits."""
 
-    def __init__(self, store: ChangeStore, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._limits = limits

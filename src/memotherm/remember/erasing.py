@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from memotherm.model import Retention, Scope
 from memotherm.model.reports import Erased
-from memotherm.storage.contract import LedgerStore, MemoryStore, NoteStore, TransactionalStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Record
 
-__all__ = ["EraseStore", "all_erased", "erase"]
+__all__ = ["all_erased", "erase"]
 
 #: Memories of one transaction; all of them are erased, or none.
 _BATCH = 200
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
-class EraseStore(TransactionalStore, MemoryStore, LedgerStore, NoteStore, Protocol):
-    """The parts of a store that an erasure uses."""
-
-
-def erase(store: EraseStore, scope: Scope, cause: Cause) -> Erased:
+def erase(store: Store, scope: Scope, cause: Cause) -> Erased:
     """Erase what a store holds inside a scope, a batch at a time; a second call continues where one was interrupted."""
     spaces = store.spaces_within(scope)
     # The logs first, because a purge deletes the recalls that have returned its memory.
@@ -61,7 +57,7 @@ def all_erased(parts: Sequence[Erased]) -> Erased:
     return replace(parts[0], **total)
 
 
-def _purge(store: EraseStore, spaces: Sequence[int], page: Sequence[Record], cause: Cause) -> list[Record]:
+def _purge(store: Store, spaces: Sequence[int], page: Sequence[Record], cause: Cause) -> list[Record]:
     """Purge those memories of a page that are still there, and return them as they were."""
     with store.write() as transaction:
         current = [transaction.get(record.memory.id) for record in page]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from memotherm.model import Scope
 from memotherm.model.reports import Everything
 from memotherm.model.results import LoggedRecall
-from memotherm.storage.contract import LedgerStore, MemoryStore, UsageStore
+from memotherm.storage.store import Store
 
-__all__ = ["ReadableStore", "everything"]
+__all__ = ["everything"]
 
 _PAGE = 1000
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -19,11 +19,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 Item = TypeVar("Item")
 
 
-class ReadableStore(MemoryStore, LedgerStore, UsageStore, Protocol):
-    """The parts of a store that are read."""
-
-
-def everything(store: ReadableStore, scope: Scope) -> Everything:
+def everything(store: Store, scope: Scope) -> Everything:
     """Return the memories, events, receipts and logged recalls of the spaces inside a scope."""
     spaces = store.spaces_within(scope)
     memories = _all(lambda after: store.written_before(spaces, _LATEST, after, _PAGE), lambda record: record.no)

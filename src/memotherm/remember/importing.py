@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from memotherm.model import Retention, Scope
 from memotherm.remember.draft import IMPORTED, Draft, draft_of
 from memotherm.remember.writer import MemoryWriter
-from memotherm.storage.contract import LedgerStore, MemoryStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Find
 from memotherm.text.clean import digest
 
-__all__ = ["ImportStore", "Importer"]
+__all__ = ["Importer"]
 
 _PAGE = 1000
-
-
-class ImportStore(MemoryStore, LedgerStore, Protocol):
-    """The parts of a store that imports read."""
 
 
 class Importer:
     """One import into a scope; entries that are archived there already are not stored again."""
 
-    def __init__(self, store: ImportStore, writer: MemoryWriter, scope: Scope, now: datetime, actor: str) -> None:
+    def __init__(self, store: Store, writer: MemoryWriter, scope: Scope, now: datetime, actor: str) -> None:
         self._store = store
         self._writer = writer
         self._scope = scope

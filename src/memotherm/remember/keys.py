@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memotherm.errors import InvalidInput
-from memotherm.storage.contract import MemoryStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import AFTER_PREFIX
 from memotherm.text.clean import require_text
 
@@ -30,7 +30,7 @@ def checked_key(key: object) -> str:
 
 
 def list_keys(
-    store: MemoryStore,
+    store: Store,
     spaces: Sequence[int],
     now: datetime,
     prefix: str,

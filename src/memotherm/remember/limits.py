@@ -15,7 +15,7 @@ from memotherm.model import Memory, Move, Priority, Tier
 from memotherm.rules import Situation
 from memotherm.rules.rule import RuleSet, RuleSource, Stay
 from memotherm.settings import Settings
-from memotherm.storage.contract import Transaction
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
 
 __all__ = ["Limits"]

@@ -14,7 +14,7 @@ from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.rules.retention import changed_retention
 from memotherm.settings import Settings
-from memotherm.storage.contract import Transaction, TransactionalStore
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -24,7 +24,7 @@ __all__ = ["MemoryWriter"]
 class MemoryWriter:
     """Stores drafts in a scope: all of them, or none."""
 
-    def __init__(self, store: TransactionalStore, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
+    def __init__(self, store: Store, vectorizer: Vectorizer, limits: Limits, settings: Settings) -> None:
         self._store = store
         self._vectorizer = vectorizer
         self._limits = limits

@@ -102,7 +102,7 @@ class _Request:
         if entry is not None:
             return self._repeated(entry)
         try:
-            with self._responses.deferring():
+            with self._responses.unit_of_work():
                 body = handler(**arguments)
                 self._store(self._entry(arguments, body))
                 return body

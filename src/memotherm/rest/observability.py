@@ -160,6 +160,7 @@ class _StoreMetrics(Collector):
             ("recalls", "Recalls.", metrics.recall_count),
             ("spills", "Operations that spilled memories of a session.", metrics.spill_count),
             ("promotions", "Memories moved to hot, by any rule or call.", metrics.promotion_count),
+            ("log_entries_dropped", "Entries of the recall log lost while busy.", metrics.dropped_log_entries),
         )
         for name, description, number in counters:
             yield CounterMetricFamily(f"memotherm_{name}", description, value=number)

@@ -63,9 +63,9 @@ class RankingSettings:
         "were not searched for long leave first.",
     )
     candidate_cache_bytes: int = setting(
-        12 << 20,
-        "How many bytes the memories take that SQLite keeps in memory: half of them for the fields that ranking "
-        "uses, half for whole memories; those that were not used for long leave first.",
+        24 << 20,
+        "Bytes of the fields of memories that SQLite keeps in memory for ranking; those that were not candidates for "
+        "long leave first.",
     )
     hit_threshold: float = setting(
         0.35, "The metrics count a recall as a hit if its best relevance is at least this.", high=1, project=True

@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.storage.rows import UnwrittenUses
 from memotherm.storage.values import CandidateRow
-from memotherm.storage.waiting import WaitingUses
 from memotherm.text.word_ids import WordIds
 
 __all__ = ["Candidates", "candidate_row"]
@@ -66,7 +66,7 @@ class Candidates:
         """Return some of these candidates."""
         return Candidates(*(_selected(column, passing) for column in _columns(self)))
 
-    def add_uses(self, uses: WaitingUses) -> None:
+    def add_uses(self, uses: UnwrittenUses) -> None:
         """Count uses that are not written yet."""
         if used := uses.totals(self.no.tolist()):
             rows, times, moments = map(list, zip(*used, strict=True))

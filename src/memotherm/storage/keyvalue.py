@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 
 __all__ = ["KeyValue"]
 
@@ -45,9 +45,9 @@ class KeyValue:
         existing = self._put(key, value, ttl, replace=False)
         return None if existing is None else json.loads(existing)
 
-    def deferring(self) -> AbstractContextManager[None]:
-        """Commit the last change that this thread makes inside the context together with the values stored after it."""
-        return self._store.deferring()
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        """Commit all changes that this thread makes inside the context, and values that it stores, together."""
+        return self._store.unit_of_work()
 
     def delete(self, key: str) -> bool:
         """Delete the value under a key and return whether it existed."""

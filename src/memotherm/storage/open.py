@@ -1,26 +1,177 @@
-"""Opening, copying, partitioning, distributing and restoring stores by their URLs."""
+"""Stores by URL: opening, copying, partitioning, distributing and restoring them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
-from memotherm.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
+from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreError, StoreUnavailable
+from memotherm.model import Memory, Retention, Scope, entry_points
+from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
-from memotherm.storage.contract.optional import Distribution, SupportsDistribution, SupportsPartition
-from memotherm.storage.purges import Purges, purges_of
-from memotherm.storage.registry import open_url, sqlite_path
+from memotherm.storage.statements import Row
+from memotherm.storage.store import Distribution, Store, SupportsDistribution, SupportsPartition
 from memotherm.storage.transfer import (
     PROGRESS_KEY,
+    SPACES,
+    TOMBSTONES,
     Migration,
     Progress,
     TransferSource,
     TransferTarget,
     transfer,
 )
+from memotherm.storage.values import DISCARDED, Cause, Find
 
-__all__ = ["distribute_store", "migrate_store", "open_store", "partition_store", "recode_store", "restore_store"]
+__all__ = [
+    "GROUP",
+    "Factory",
+    "Purges",
+    "distribute_store",
+    "migrate_store",
+    "open_store",
+    "open_url",
+    "partition_store",
+    "purges_of",
+    "recode_store",
+    "register_store",
+    "restore_store",
+    "sqlite_path",
+]
+
+#: The group of entry points: the name is the URL scheme, the object is a factory.
+GROUP = "memotherm.stores"
+#: Opens the store that a URL names, with these settings; creates it if it does not exist.
+Factory = Callable[[str, Settings], Store]
+
+_SQLITE = "sqlite:///"
+
+
+def register_store(scheme: str, factory: Factory) -> None:
+    """Open the URLs of a scheme with a factory, in this process; a package uses an entry point instead."""
+    _factories[scheme.lower()] = factory
+
+
+def open_url(url: str, settings: Settings) -> Store:
+    """Open the store that a path or URL names; a path is a SQLite file."""
+    scheme, separator, _ = url.partition("://")
+    scheme = scheme.lower() if separator else "sqlite"
+    factory = _factories.get(scheme)
+    if factory is None:
+        installed = entry_points.names(GROUP)
+        if scheme not in installed:
+            known = ", ".join(f"{name}://" for name in sorted({*_factories, *installed}))
+            raise InvalidInput(f"cannot open {scheme}://...: use a path, or a URL that begins with one of {known}")
+        factory = cast("Factory", entry_points.load(GROUP, scheme, kind="store"))
+    return factory(url, settings)
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file that a path or URL names; None if it names another kind of store."""
+    path = url.removeprefix(_SQLITE)
+    return None if "://" in path else Path(path).expanduser()
+
+
+def _open_sqlite(url: str, settings: Settings) -> Store:
+    from memotherm.storage.sqlite.store import SqliteStore
+
+    path = url.removeprefix(_SQLITE)
+    if "://" in path:
+        raise InvalidInput(f"cannot open {url}: write sqlite:/// and the path of the file")
+    if not path or "\x00" in path:
+        raise InvalidInput("the store's path is empty or not a path: name a file, such as agent.db")
+    return SqliteStore(path if path == ":memory:" else str(Path(path).expanduser()), settings)
+
+
+def _open_postgres(url: str, settings: Settings) -> Store:
+    try:
+        from memotherm.storage.postgres.store import PostgresStore
+    except ImportError as exc:
+        raise PluginUnavailable(
+            f"PostgreSQL needs packages that are not installed ({exc}): pip install 'memotherm[postgres]'"
+        ) from exc
+    return PostgresStore(url, settings)
+
+
+_factories: dict[str, Factory] = {
+    "sqlite": _open_sqlite,
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
+}
+
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Purges:
+    """What was purged in a store."""
+
+    #: The purged memories, without chunks whose lines in a file were edited or deleted.
+    memories: tuple[Memory, ...]
+    #: The key of the tombstones; copies of a store have the same one.
+    secret: str | None = None
+    #: (mark, time, scope) of each tombstone; a scope is a row of `spaces` without its number.
+    tombstones: tuple[tuple[str, int, Row], ...] = ()
+
+    def repeat(self, copy: Store) -> None:
+        """Purge the same memories in a copy, and add the tombstones that it lacks."""
+        for memory in self.memories:
+            cause = Cause(action="purge", at=memory.retention_since, rule="restore", why="purged after the checkpoint")
+            with copy.write() as transaction:
+                record = transaction.get(memory.id)
+                if record is not None and record.memory.retention is not Retention.PURGED:
+                    transaction.purge(record, cause)
+        if isinstance(copy, TransferTarget):
+            self._add_tombstones(copy)
+
+    def _add_tombstones(self, copy: TransferTarget) -> None:
+        with copy.read_tables() as reader:
+            if reader.meta("secret") != self.secret:
+                return
+            spaces = {_scope(row): row[1] for row in reader.rows(SPACES)}
+            known = {(row[1], row[2]) for row in reader.rows(TOMBSTONES)}
+        with copy.write_tables() as writer:
+            for mark, at, scope in self.tombstones:
+                if scope not in spaces:
+                    spaces[scope] = max(spaces.values(), default=0) + 1
+                    writer.put(SPACES, [(scope[0], spaces[scope], *scope[1:])])
+                if (mark, spaces[scope]) not in known:
+                    writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], at)])
+
+
+def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:
+    """Return what was purged in a store; None if it is not one with the given secret."""
+    with closing(open_url(url, settings)) as store:
+        if not isinstance(store, TransferSource):
+            return Purges(memories=tuple(_purged(store))) if secret is None else None
+        with store.read_tables() as reader:
+            own = reader.meta("secret")
+            scopes = {row[1]: _scope(row) for row in reader.rows(SPACES)}
+            tombstones = tuple((mark, at, scopes[space]) for _, mark, space, at in reader.rows(TOMBSTONES))
+        if secret is not None and own != secret:
+            return None
+        return Purges(memories=tuple(_purged(store)), secret=own, tombstones=tombstones)
+
+
+def _purged(store: Store) -> Iterator[Memory]:
+    """Yield the memories that were purged, as opposed to copies of lines that are no longer in their file."""
+    find: dict[str, Any] = {"now": system_clock(), "retention": Retention.PURGED, "limit": _PAGE}
+    spaces, before = store.spaces_within(Scope()), None
+    while page := store.find(spaces, Find(**find, before=before)):
+        for record in page:
+            last = next(event for event in reversed(store.events(record)) if event.action == "purge")
+            if last.rule != DISCARDED:
+                yield record.memory
+        before = page[-1].no
+
+
+def _scope(row: Row) -> Row:
+    """Return a row of `spaces` without its number."""
+    return (row[0], *row[2:])
 
 
 def open_store(url: str, settings: Settings) -> Store:
@@ -81,7 +232,7 @@ def restore_store(
 
     Return why they could not be repeated, or an empty text.
     """
-    from memotherm.storage.sqlite.backup import origin_of, restore
+    from memotherm.storage.sqlite.copies import origin_of, restore
 
     purges, why = None, ""
     if purged_in is not None:
@@ -102,7 +253,7 @@ def restore_store(
 
 def recode_store(url: str, key: str, new_key: str, settings: Settings) -> Path:
     """Encrypt, decrypt or change the key of a store in a file; an empty key means that it is not encrypted."""
-    from memotherm.storage.sqlite.encryption import recode
+    from memotherm.storage.sqlite.copies import recode
 
     _require_existing(url, "to encrypt or decrypt")
     path = sqlite_path(url)

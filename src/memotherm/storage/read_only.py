@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from memotherm.errors import ReadOnly
 from memotherm.model import Scope
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 
 __all__ = ["is_read_only", "read_only", "require_writable"]
 
@@ -18,7 +18,6 @@ _CHANGES = frozenset(
         "build_indexes",
         "claims",
         "clear_injected",
-        "deferring",
         "delete_value",
         "distribute",
         "lease",
@@ -29,7 +28,9 @@ _CHANGES = frozenset(
         "release",
         "set_use_window",
         "transact",
+        "trim_receipts",
         "trim_recalls",
+        "unit_of_work",
         "write",
         "write_tables",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -14,10 +14,13 @@ from typing import Any
 from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.value import constructor
-from memotherm.storage.values import Record
+from memotherm.storage.values import Record, Use
 
 __all__ = [
     "COLUMNS",
+    "NO_USES",
+    "TimedUse",
+    "UnwrittenUses",
     "apply_changes",
     "changes_between",
     "changes_of",
@@ -333,3 +336,62 @@ def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
         return None if value is None else datetime.fromisoformat(value)
     axis = {"tier": Tier, "priority": Priority, "retention": Retention}.get(name)
     return axis(value) if axis else value
+
+
+#: A use of a memory, and its moment in microseconds.
+TimedUse = tuple[Use, int]
+
+_ACCESSED, _COUNT, _RECENT, _WEIGHT, _USED = (
+    COLUMNS.index(name) for name in ("accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at")
+)
+
+
+class UnwrittenUses:
+    """Uses that the rows of a store lack, by memory and in order of time."""
+
+    def __init__(self, uses: Iterable[TimedUse] = ()) -> None:
+        self._of: dict[int, list[TimedUse]] = {}
+        #: How often each memory was used, and the moment of its last use.
+        self._totals: dict[int, tuple[int, int]] = {}
+        self.add(uses)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._of)
+
+    @property
+    def nos(self) -> Collection[int]:
+        """The memories that were used."""
+        return self._of.keys()
+
+    def add(self, uses: Iterable[TimedUse]) -> None:
+        """Add uses that are later than those before."""
+        for use, at in uses:
+            self._of.setdefault(use.no, []).append((use, at))
+            times, _ = self._totals.get(use.no, (0, at))
+            self._totals[use.no] = (times + use.times, at)
+
+    def counted_in(self, row: tuple[Any, ...], window_micros: int) -> tuple[Any, ...]:
+        """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
+        uses = self._of.get(row[0])
+        if uses is None:
+            return row
+        fields = list(row)
+        for (_, weight, times), at in uses:
+            fields[_COUNT] += times
+            fields[_ACCESSED] = at
+            if weight:
+                within = fields[_USED] is not None and fields[_USED] > at - window_micros
+                fields[_RECENT] = weight + (fields[_RECENT] if within else 0)
+                fields[_WEIGHT] += weight
+                fields[_USED] = at
+        return tuple(fields)
+
+    def totals(self, nos: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return the position of each used memory in `nos`, with the total of its uses."""
+        used = self._totals
+        return [(place, *used[no]) for place, no in enumerate(nos) if no in used] if used else []
+
+
+#: For rows that lack nothing.
+NO_USES = UnwrittenUses()

@@ -1,14 +1,16 @@
-"""The interface by which the shared code runs named statements on one connection."""
+"""Named SQL statements: how they are read from files, and how the shared code runs them on one connection."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from memotherm.storage.waiting import NOTHING_WAITS, TimedUse, WaitingUses
+from memotherm.storage.rows import COLUMNS, NO_USES, UnwrittenUses
 
-__all__ = ["Row", "Statements", "marked"]
+__all__ = ["Row", "Statements", "load_statements", "marked", "migrations"]
 
 Row = tuple[Any, ...]
 
@@ -20,11 +22,47 @@ def marked(statement: str, marks: Mapping[str, object]) -> str:
     return statement
 
 
+#: The folder of the statements.
+_FOLDER = Path(__file__).parent / "sql"
+_HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
+_REMARK = re.compile(r"^--.*\n", re.MULTILINE)
+_MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
+_COLUMNS = {
+    "columns": ", ".join(COLUMNS),
+    "chunk_columns": ", ".join(f"m.{column}" for column in COLUMNS),
+    "values": ", ".join(f":{column}" for column in COLUMNS),
+    "assignments": ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
+}
+
+
+def load_statements(dialect: str, marks: Mapping[str, Callable[..., str]], *extensions: str) -> dict[str, str]:
+    """Return the shared statements and those of a database; `marks` returns the text of each placeholder."""
+
+    def filled(mark: re.Match[str]) -> str:
+        name, arguments = mark[1], mark[2].split()
+        return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
+
+    statements: dict[str, str] = {}
+    for name in ("queries", dialect, *extensions):
+        statements |= _parse((_FOLDER / f"{name}.sql").read_text("utf-8"))
+    return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
+
+
+def migrations(dialect: str) -> list[str]:
+    """Return the schema's steps in order; step n leads to schema version n."""
+    return [file.read_text("utf-8") for file in sorted((_FOLDER / dialect).glob("*.sql"))]
+
+
+def _parse(text: str) -> dict[str, str]:
+    pieces = _HEADER.split(text)[1:]
+    return {name: _REMARK.sub("", body).strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
 class Statements(ABC):
     """Runs statements by name, inside one transaction; a list may be a parameter."""
 
     #: The uses that this transaction does not see, because they are not written yet.
-    waiting: WaitingUses = NOTHING_WAITS
+    unwritten: UnwrittenUses = NO_USES
 
     @abstractmethod
     def rows(self, name: str, /, **values: object) -> list[Row]:
@@ -50,8 +88,8 @@ class Statements(ABC):
     def run_many(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Run a statement once for every row of parameters."""
 
-    def note_uses(self, uses: Sequence[TimedUse]) -> None:  # noqa: B027
-        """Let the caches of all processes notice uses that were counted; there may be no such caches."""
+    def note_uses(self, uses: UnwrittenUses) -> None:  # noqa: B027
+        """Let the projections of all processes notice uses that were counted; there may be none."""
 
     def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""

@@ -7,10 +7,11 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage import notes
-from memotherm.storage.counters import CounterChanges
-from memotherm.storage.receipts import without_entries
+from memotherm.storage.recall_log import add_later_use, count_uses, without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
@@ -33,7 +33,6 @@ from memotherm.storage.rows import (
     with_version,
 )
 from memotherm.storage.statements import Statements
-from memotherm.storage.uses import add_later_use, count_uses
 from memotherm.storage.values import (
     AdoptionRow,
     Cause,
@@ -50,7 +49,7 @@ from memotherm.storage.values import (
 from memotherm.text.clean import digest
 from memotherm.text.words import WORDS_VERSION, words
 
-__all__ = ["SqlTransaction", "author_of", "indexed_words", "settle_words", "words_outdated"]
+__all__ = ["Transaction", "author_of", "counter_key", "indexed_words", "settle_words", "words_outdated"]
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -83,7 +82,7 @@ def settle_words(statements: Statements) -> None:
     statements.run("meta_set", key="words", value=str(WORDS_VERSION))
 
 
-class SqlTransaction(ABC):
+class Transaction(ABC):
     """The operations of one transaction; `scope_of` returns the scope of a space."""
 
     def __init__(
@@ -99,13 +98,13 @@ class SqlTransaction(ABC):
         purged, adopted, serving, *self._begun = self._sql.rows("transaction_begin")[0]
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
-        self._welcome = bool(self._serving) and made_by in (None, self._serving)
+        self._accepts_vectors = bool(self._serving) and made_by in (None, self._serving)
         self._tombstones = bool(purged)
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
         #: The numbers of the scopes and collections that were asked for.
         self._spaces: dict[tuple[Scope, str], int] = {}
-        self._counters = CounterChanges()
+        self._counters = _CounterChanges()
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
@@ -174,7 +173,7 @@ class SqlTransaction(ABC):
     def insert(self, space: int, memory: Memory, vectors: Vectors | None, cause: Cause) -> Record:
         """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
-        stored = vectors if self._welcome and memory.index else None
+        stored = vectors if self._accepts_vectors and memory.index else None
         record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
         self._counters.add(record)
@@ -459,7 +458,7 @@ class SqlTransaction(ABC):
 
     def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
         self._drop_vectors(record.no)
-        stored = vectors if self._welcome and record.memory.index else None
+        stored = vectors if self._accepts_vectors and record.memory.index else None
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
         return Record(record.no, record.space, record.memory, _parts(record.memory, stored))
@@ -526,3 +525,44 @@ def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
         tier_since=now if before.tier is not after.tier else before.tier_since,
         retention_since=now if before.retention is not after.retention else before.retention_since,
     )
+
+
+class _CounterKey(NamedTuple):
+    """The key of a counter."""
+
+    space: int
+    tier: int
+    retention: int
+
+
+class _CounterChanges:
+    """What a transaction adds to the counters; it is written once, at its end."""
+
+    def __init__(self) -> None:
+        #: Memories and tokens by counter.
+        self._changes: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
+
+    def add(self, record: Record) -> None:
+        """Count a new memory."""
+        self._add(record, 1)
+
+    def move(self, before: Record, after: Record) -> None:
+        """Count a memory as it is after a change."""
+        self._add(before, -1)
+        self._add(after, 1)
+
+    def write(self, statements: Statements) -> None:
+        """Update the counters, in the order of their keys, to prevent deadlocks."""
+        for key, (memories, tokens) in sorted(self._changes.items()):
+            if memories or tokens:
+                statements.run("counter_add", **key._asdict(), memories=memories, tokens=tokens)
+
+    def _add(self, record: Record, sign: int) -> None:
+        changed = self._changes[counter_key(record)]
+        changed[0] += sign
+        changed[1] += sign * record.memory.tokens
+
+
+def counter_key(record: Record) -> _CounterKey:
+    """Return the counter that counts a memory."""
+    return _CounterKey(record.space, record.memory.tier.rank, record.memory.retention.rank)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from memotherm.storage.contract import Store, Transaction
+from memotherm.storage.store import Store, Transaction
 
 __all__ = ["guarded"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
@@ -13,16 +13,16 @@ from memotherm.model.results import TierCount
 from memotherm.model.value import Value
 from memotherm.policy.document import Policy
 from memotherm.remember.changes import Changes
-from memotherm.storage.contract import PolicyStore, Store, Transaction, TransactionalStore
 from memotherm.storage.rows import apply_changes
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
 
 __all__ = [
     "Adoption",
-    "AdoptionStore",
     "Rollback",
     "ShadowReport",
     "Skipped",
+    "Store",
     "adopt",
     "adopted_policies",
     "adoption_events",
@@ -112,17 +112,13 @@ class ShadowReport(Value):
         return f"{self.name} ({self.hash}) in the shadow since {self.since:%Y-%m-%d %H:%M}: {counts}"
 
 
-class AdoptionStore(PolicyStore, TransactionalStore, Protocol):
-    """The parts of a store that an adoption uses."""
-
-
 def adoption_of(row: AdoptionRow) -> Adoption:
     """Return an adoption without the document."""
     names = ("number", "at", "actor", "action", "name", "hash")
     return Adoption(**{name: getattr(row, name) for name in names})
 
 
-def adoption_events(store: PolicyStore, past: int | None, *, oldest_first: bool) -> list[Event]:
+def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> list[Event]:
     """Return adoptions as events of the ledger, in any order: those after an event, or before it."""
     if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
         return []
@@ -150,17 +146,17 @@ def _events(adoptions: Iterable[AdoptionRow]) -> Iterator[Event]:
         before[place] = now
 
 
-def adopt(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+def adopt(store: Store, policy: Policy, cause: Cause) -> Adoption:
     """Put a policy in force that has no errors."""
     return _recorded(store, _row(policy, cause, "adopt"))
 
 
-def shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+def shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
     """Put a policy in the shadow, and forget what it would have done there before."""
     return _recorded(store, _row(policy, cause, "shadow"), forget=policy.digest)
 
 
-def end_shadow(store: AdoptionStore, policy: Policy, cause: Cause) -> Adoption:
+def end_shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
     """Take a policy out of the shadow."""
     return _recorded(store, replace(_row(policy, cause, "end_shadow"), document=""), forget=policy.digest)
 
@@ -176,7 +172,7 @@ def _row(policy: Policy, cause: Cause, action: str) -> AdoptionRow:
     )
 
 
-def adopted_policies(store: AdoptionStore) -> list[AdoptionRow]:
+def adopted_policies(store: Store) -> list[AdoptionRow]:
     """Return the policies that were put in force one after another and not rolled back, the present one last."""
     line = _line(store.adoptions())
     if not line:
@@ -184,13 +180,13 @@ def adopted_policies(store: AdoptionStore) -> list[AdoptionRow]:
     return line
 
 
-def put_back(store: AdoptionStore, line: Sequence[AdoptionRow], cause: Cause) -> Adoption:
+def put_back(store: Store, line: Sequence[AdoptionRow], cause: Cause) -> Adoption:
     """Put the policy in force that was before the present one."""
     before = line[-2] if len(line) > 1 else replace(line[-1], name=_BUILTIN, hash="", document="")
     return _recorded(store, replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback"))
 
 
-def _recorded(store: AdoptionStore, row: AdoptionRow, forget: str = "") -> Adoption:
+def _recorded(store: Store, row: AdoptionRow, forget: str = "") -> Adoption:
     with store.write() as transaction:
         if forget:
             transaction.drop_shadow_tiers(forget)

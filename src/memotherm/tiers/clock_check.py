@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.model.clock import from_micros, system_clock, to_micros
 from memotherm.settings import Settings
-from memotherm.storage.contract import KeyValueStore
+from memotherm.storage.store import Store
 
 __all__ = ["CLOCK_JUMPED", "ClockCheck", "ClockChecks"]
 
@@ -57,7 +57,7 @@ class ClockCheck:
 class ClockChecks:
     """The check of a store's clock, which all its tenants share."""
 
-    def __init__(self, store: KeyValueStore, settings: Settings, clock: object) -> None:
+    def __init__(self, store: Store, settings: Settings, clock: object) -> None:
         self._store = store
         #: Whether jumps of this clock have consequences; a clock that the caller gave is believed.
         self.enabled = settings.clock_check == "always" or (settings.clock_check == "system" and clock is system_clock)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
@@ -16,20 +15,12 @@ from memotherm.rules.deciding import ACTIVE_HOT, Decision, decide_all
 from memotherm.rules.retention import DeletedMemories
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
-from memotherm.storage.contract import (
-    LedgerStore,
-    MaintenanceStore,
-    MemoryStore,
-    SessionStore,
-    Transaction,
-    TransactionalStore,
-    UsageStore,
-)
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record
 from memotherm.tiers.clock_check import ClockChecks
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["RuleEngine", "RuleStore", "combined"]
+__all__ = ["RuleEngine", "combined"]
 
 _PAGE = 5000
 #: How many moves one transaction makes, so that other writers never wait long.
@@ -53,16 +44,12 @@ def combined(runs: Sequence[Maintenance]) -> Maintenance:
     )
 
 
-class RuleStore(TransactionalStore, MemoryStore, LedgerStore, SessionStore, UsageStore, MaintenanceStore, Protocol):
-    """The parts of a store that rules use."""
-
-
 class RuleEngine:
     """Runs the rules of one store."""
 
     def __init__(
         self,
-        store: RuleStore,
+        store: Store,
         changes: Changes,
         vectorizer: Vectorizer,
         rules: RuleSource,

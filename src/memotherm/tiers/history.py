@@ -17,8 +17,8 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question
 from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
 from memotherm.storage.rows import apply_changes
+from memotherm.storage.store import Store
 from memotherm.storage.values import Filter, LogEntry, Record, UseRow
 from memotherm.text.tokens import count_tokens
 

@@ -15,7 +15,7 @@ from memotherm.rules.installed import installed_rules
 from memotherm.rules.retention import RETENTION_RULES
 from memotherm.rules.rule import RuleSource
 from memotherm.settings import Settings
-from memotherm.storage.contract import PolicyStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import AdoptionRow
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Regime:
 class PolicyInForce:
     """Which rules and settings apply to a store now."""
 
-    def __init__(self, store: PolicyStore, rules: RuleSource | None, settings: Settings) -> None:
+    def __init__(self, store: Store, rules: RuleSource | None, settings: Settings) -> None:
         self._store = store
         #: The rules that were given to `open`, which take precedence over an adopted policy.
         self.given = rules

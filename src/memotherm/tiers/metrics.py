@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 
 from memotherm.model.reports import Durations, Metrics
-from memotherm.storage.contract import UsageStore
-from memotherm.storage.tallies import BUCKETS_MS, SHADOW_MISSED, recall_buckets
+from memotherm.storage.recall_log import BUCKETS_MS, SHADOW_MISSED, recall_buckets
+from memotherm.storage.store import Store
 from memotherm.storage.values import Tally
 
 __all__ = ["metrics"]
@@ -16,7 +16,7 @@ _RECENT = 1000
 _MOVE = "move:"
 
 
-def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
+def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
     """Return the metrics of some spaces."""
     tallies = store.tallies(spaces)
     recalls = tallies.get("recall", Tally()).times
@@ -38,6 +38,7 @@ def metrics(store: UsageStore, spaces: Sequence[int], hot_tokens: int, hot_limit
             for name, tally in tallies.items()
             if name.startswith(SHADOW_MISSED)
         },
+        dropped_log_entries=store.dropped_log_entries,
         live_recalls=live,
         cold_recalls=cold,
     )

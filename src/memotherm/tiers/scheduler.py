@@ -14,7 +14,7 @@ from typing import Self
 
 from memotherm.errors import LeaseLost, MemothermError
 from memotherm.model.process import OwnProcess
-from memotherm.storage.contract import Claim, Store
+from memotherm.storage.store import Claim, Store
 
 __all__ = ["Scheduler"]
 

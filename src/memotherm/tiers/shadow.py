@@ -13,7 +13,7 @@ from memotherm.rules import Select, Situation
 from memotherm.rules.deciding import ACTIVE_HOT, Selector, decide_all
 from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Record, ShadowTier
 from memotherm.tiers.clock_check import ClockChecks
 from memotherm.tiers.engine import RuleEngine

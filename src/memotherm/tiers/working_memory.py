@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Never, Protocol
+from typing import Never
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
@@ -17,20 +17,16 @@ from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
-from memotherm.storage.contract import MemoryStore, SessionStore, Transaction, TransactionalStore
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.tiers.engine import RuleEngine
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["WorkingMemory", "WorkingStore"]
+__all__ = ["WorkingMemory"]
 
 _ALL = 1 << 31
 _SUGGESTED = 5
 _MOSTLY_FREE = 0.5
-
-
-class WorkingStore(TransactionalStore, MemoryStore, SessionStore, Protocol):
-    """The parts of a store that sessions use."""
 
 
 class WorkingMemory:
@@ -38,7 +34,7 @@ class WorkingMemory:
 
     def __init__(
         self,
-        store: WorkingStore,
+        store: Store,
         writer: MemoryWriter,
         vectorizer: Vectorizer,
         limits: Limits,

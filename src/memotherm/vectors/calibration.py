@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from memotherm.embed.calibration import DEFAULT, Calibration, estimate
 from memotherm.errors import StoreError
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
 
 __all__ = ["stored_calibration"]

@@ -14,7 +14,7 @@ from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import DEFAULT, Calibration
 from memotherm.errors import DimensionMismatch, EmbedderRefused
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Identity
 from memotherm.vectors.calibration import stored_calibration
 

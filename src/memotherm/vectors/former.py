@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
 from memotherm.vectors.embedder_session import EmbedderSession
 

@@ -21,7 +21,7 @@ from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import Calibration
 from memotherm.errors import EmbedderError, EmbedderRefused
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
 from memotherm.text.clean import digest
 from memotherm.text.quantity import pluralize

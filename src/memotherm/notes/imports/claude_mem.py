@@ -10,7 +10,7 @@ from typing import Any
 
 from memotherm.errors import NotAStore
 from memotherm.notes.imports.reading import Draft, Import, json_value, moment, pieces, read_entries
-from memotherm.storage.sqlite.foreign import is_sqlite, read_tables
+from memotherm.storage.sqlite.files import is_sqlite, read_tables
 
 __all__ = ["read"]
 

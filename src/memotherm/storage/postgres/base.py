@@ -5,34 +5,32 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self, TypeVar, cast
 
 from memotherm.errors import StoreBusy
 from memotherm.model import Tier
 from memotherm.settings import Settings
-from memotherm.storage.postgres.assumptions import ASSUMED, Assumptions
-from memotherm.storage.postgres.connect import Connection, Connections, wait_for_begin
+from memotherm.storage.base import Job as WriteJob
+from memotherm.storage.postgres.connections import Connection, Connections, mapped, wait_for_begin
 from memotherm.storage.postgres.distribute import require_coordinator
-from memotherm.storage.postgres.errors import mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.replica import Replica
-from memotherm.storage.postgres.searching import RecallRows, expect
+from memotherm.storage.postgres.search import RecallRows, expect
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.postgres.textindex import rebuild
+from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.rows import record_of
-from memotherm.storage.sqlstore import Outdated, SqlStore
 from memotherm.storage.statements import Row
+from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, Record, Search
+from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 __all__ = ["PostgresBase"]
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: The cost of comparing a vector on the server, relative to one in this process.
 _READING = 4
-#: How often a read is repeated before it assumes nothing.
-_REPETITIONS = 3
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
@@ -44,7 +42,7 @@ class _Sharing:
     exists: bool | None = None
 
 
-class PostgresBase(SqlStore):
+class PostgresBase(Store):
     """The part of a store that reaches the server."""
 
     def __init__(self, url: str, settings: Settings) -> None:
@@ -59,11 +57,9 @@ class PostgresBase(SqlStore):
         self._snapshots = threading.local()
         #: Whether spaces had so few memories in some tiers, when that was last read, that all vectors are compared.
         self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
-        #: What recalls take as known before their snapshot begins.
-        self._assumptions = Assumptions()
         #: Uses that were recorded on a cluster, and may be of memories without a tenant.
         self._uncounted: deque[LaterUse] = deque()
-        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, {})
+        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, self._execute)
         with self._connections.alone() as connection:
             require_coordinator(connection, self._connections.name)
         migrate(self._connections)
@@ -102,7 +98,7 @@ class PostgresBase(SqlStore):
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
-            statements = self._joined or stack.enter_context(self._snapshot(search))
+            statements = self._current or stack.enter_context(self._snapshot(search))
             self._snapshots.current = (self.tenant, self._source, statements)
             try:
                 yield None
@@ -117,45 +113,21 @@ class PostgresBase(SqlStore):
         def start(connection: Connection, begin: Callable[[], None]) -> None:
             statements = self._statements(connection)
 
-            def begin_verified() -> None:
-                begin()
-                self._assumptions.expect(self._part, statements)
-
-            with self._log.beginning() as waiting:
+            with self._writer.snapshot() as unwritten:
                 if search is None:
-                    wait_for_begin(connection, begin_verified)
+                    wait_for_begin(connection, begin)
                 else:
-                    begin_verified()
+                    begin()
                     if self._source is not None:
                         statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
                     expect(statements, search, exact=self._compares_all(search))
             if self._source is None:
-                statements.waiting = waiting
+                statements.unwritten = unwritten
             begun[:] = [statements]
 
         with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
-            if self._assumptions.verify(self._part, begun[0]):
-                yield begun[0]
-                return
-        raise Outdated
-
-    def optimistically(self, read: Callable[[], Result]) -> Result:
-        """Return the result of a read that asks for spaces and the serving embedder, and then begins a snapshot.
-
-        It gets what these were last; if its snapshot shows that they have changed, it is repeated.
-        """
-        if self._assumptions.active:
-            return read()
-        for _ in range(_REPETITIONS):
-            with suppress(Outdated), self._assumptions.noted():
-                return read()
-        return read()
-
-    @property
-    def _part(self) -> tuple[str | None, bool]:
-        """What this view of the store reads: whose rows, and whether on a replica."""
-        return self.tenant, self._source is not None
+            yield begun[0]
 
     def _compares_all(self, search: Search) -> bool | None:
         """Return whether a search compares all vectors, as far as is known before it begins."""
@@ -169,26 +141,35 @@ class PostgresBase(SqlStore):
         return self._source or self._connections
 
     @property
-    def _joined(self) -> PostgresStatements | None:
-        """The statements of the snapshot that the current thread is in, if it is one of this view of the store."""
+    def _current(self) -> PostgresStatements | None:
+        """The statements of the snapshot or unit of work of the current thread, if it is one of this view."""
         tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
-        return statements if (tenant, source) == (self.tenant, self._source) else None
+        if statements is not None and (tenant, source) == (self.tenant, self._source):
+            return statements
+        unit = self._local.unit
+        begun = None if unit is None else unit.statements
+        return self._joined(begun, wide=False) if isinstance(begun, PostgresStatements) else None
+
+    def _joined(self, statements: Any, *, wide: bool) -> PostgresStatements:  # noqa: ANN401
+        if statements.tenant == self.tenant and not wide:
+            return cast("PostgresStatements", statements)
+        return self._statements(statements.widened())
 
     @property
     def _recall(self) -> RecallRows | None:
         """What the recall of the current thread has read."""
-        joined = self._joined
-        return None if joined is None else joined.recall
+        current = self._current
+        return None if current is None else current.recall
 
     @contextmanager
     def _reading(self, *, once: bool = False, logged: bool = True) -> Iterator[PostgresStatements]:
-        joined = self._joined
-        if joined is not None:
+        current = self._current
+        if current is not None:
             with mapped(self.name):
-                yield joined
+                yield current
             return
         if logged:
-            self._log.write()
+            self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
         with self._server.transaction(self.tenant, mode=mode) as connection:
             yield self._statements(connection)
@@ -199,7 +180,7 @@ class PostgresBase(SqlStore):
 
         They do not depend on the log or on uses, and each has its parameters.
         """
-        if self._joined is not None:
+        if self._current is not None:
             with self._reading() as statements:
                 yield statements
             return
@@ -221,24 +202,17 @@ class PostgresBase(SqlStore):
         return statements
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
-        if self._joined is None:
-            self._log.write()
+        if self._current is None:
+            self._writer.flush()
         return self._unlogged_rows(name, **values)
 
     def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
-        if self._joined is not None:
+        if self._current is not None:
             return super()._unlogged_rows(name, **values)
-        # On a cluster, the spaces tell which statements are used.
-        kept = name in ASSUMED and not self._connections.distributed
-        if kept and (assumed := self._assumptions.assumed(self._part, name, values)) is not None:
-            return assumed
-        rows = self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
-        if kept:
-            self._assumptions.keep(self._part, name, values, rows)
-        return rows
+        return self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
-        if self._joined is not None:
+        if self._current is not None:
             return super()._records(name, **values)
         rows = self._rows(name, **values)
         if {row[2] for row in rows} <= self._scopes.keys():
@@ -249,7 +223,7 @@ class PostgresBase(SqlStore):
     @contextmanager
     def _writing(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
         """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
-        self._log.write()
+        self._writer.flush()
         locked: list[PostgresStatements] = []
 
         def start(connection: Connection, begin: Callable[[], None]) -> None:
@@ -265,9 +239,36 @@ class PostgresBase(SqlStore):
             yield locked[0]
 
     @contextmanager
-    def _marking(self, *, join: bool = False) -> Iterator[PostgresStatements]:
-        with self._connections.transaction(self.tenant, patient=True, wide=True, join=join) as connection:
+    def _marking(self) -> Iterator[PostgresStatements]:
+        """Begin a transaction that does not exclude other writers."""
+        with self._connections.transaction(self.tenant, patient=True, wide=True) as connection:
             yield self._statements(connection)
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[PostgresStatements]:
+        with self._writing(transaction_begin={}) as statements, statements.batching():
+            yield statements
+
+    def _run(self, job: WriteJob[Result], *, exclusive: bool) -> Result:
+        """Run a job in the current thread: the server lets only one writer of a tenant in."""
+        with self._exclusive() if exclusive else self._marking() as statements:
+            return job(statements)
+
+    def _execute(self, jobs: Sequence[Job], entries: Sequence[UnwrittenEntry], committing: Committing) -> None:  # noqa: ARG002
+        """Write entries of the log, those of each tenant in one transaction."""
+        busy: StoreBusy | None = None
+        for tenant in dict.fromkeys(entry.tenant for entry in entries):
+            own = [entry for entry in entries if entry.tenant == tenant]
+            view = self.for_tenant(tenant)
+            try:
+                with ExitStack() as transaction:
+                    view._write_log(transaction.enter_context(view._logging()), own)
+                    with committing(own):
+                        transaction.close()
+            except StoreBusy as exc:
+                busy = exc
+        if busy is not None:
+            raise busy
 
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from memotherm.model import Tier
 from memotherm.model.results import Problem
-from memotherm.storage import checking
-from memotherm.storage.checking import Indexed
+from memotherm.storage import checks
+from memotherm.storage.checks import Indexed
 from memotherm.storage.postgres.routing import COPIED
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.values import Identity
@@ -20,14 +20,14 @@ _TIERS = tuple(Tier)
 def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
     """Return every disagreement; numbers of events may have gaps, where a transaction was taken back."""
     return [
-        *checking.contents(statements),
-        *checking.texts(statements, _indexed(statements)),
-        *checking.tags(statements),
-        *checking.vectors(statements, {"number": identity.number if identity else 0}),
+        *checks.contents(statements),
+        *checks.texts(statements, _indexed(statements)),
+        *checks.tags(statements),
+        *checks.vectors(statements, {"number": identity.number if identity else 0}),
         *_vector_tiers(statements),
-        *checking.counters(statements),
-        *checking.ledger(statements),
-        *checking.chunks(statements),
+        *checks.counters(statements),
+        *checks.ledger(statements),
+        *checks.chunks(statements),
         *(_copies(statements) if statements.distributed else ()),
     ]
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Tier
+from memotherm.storage.base import MOST_SCOPES
 from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.filters import passing_rows
+from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.base import PostgresBase
-from memotherm.storage.postgres.searching import CANDIDATE_FIELDS, bands, by_vector, by_words
+from memotherm.storage.postgres.search import CANDIDATE_FIELDS, bands, by_vector, by_words, strengths
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.postgres.text import queries
-from memotherm.storage.postgres.vectors import strengths
-from memotherm.storage.selecting import passing_rows
-from memotherm.storage.sqlstore import MOST_SCOPES, identity_of
+from memotherm.storage.postgres.transaction import queries
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter, Identity, Record, Scores, TextMatches
 
@@ -49,7 +49,7 @@ class PostgresIndex(PostgresBase):
             rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in spaces]
             passing = passing_rows(statements, rows, where)
             candidates = Candidates.of(candidate_row(row[:CANDIDATE_FIELDS]) for row in passing)
-            candidates.add_uses(statements.waiting)
+            candidates.add_uses(statements.unwritten)
             return candidates
 
     def records(self, nos: Sequence[int]) -> Mapping[int, Record]:

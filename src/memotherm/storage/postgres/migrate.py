@@ -5,16 +5,16 @@ from __future__ import annotations
 from psycopg import sql
 
 from memotherm.errors import NotAStore, SchemaTooNew, StoreUnavailable
-from memotherm.storage import queries
-from memotherm.storage.postgres.connect import Connection, Connections
+from memotherm.storage.postgres.connections import Connection, Connections
 from memotherm.storage.postgres.statements import SCHEMA, statement
+from memotherm.storage.statements import migrations
 
 __all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
 
 #: The number of the store's advisory lock ("mthm"); each tenant's is made of it and the tenant's name.
 LOCK = 0x6D74686D
 #: The schema this code reads and writes.
-SCHEMA_VERSION = len(queries.migrations("postgres"))
+SCHEMA_VERSION = len(migrations("postgres"))
 
 
 def migrate(connections: Connections) -> None:
@@ -50,7 +50,7 @@ def _step(connection: Connection, version: int, name: str) -> None:
     if version == 0:
         _require_vectors(connection, name)
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
-    connection.execute(queries.migrations("postgres")[version])
+    connection.execute(migrations("postgres")[version])
     remark = sql.SQL("COMMENT ON SCHEMA {} IS {}")
     comment = f"Memotherm, version {version + 1}"
     connection.execute(remark.format(sql.Identifier(SCHEMA), sql.Literal(comment)))

@@ -11,7 +11,7 @@ import psycopg
 
 from memotherm.errors import StoreBusy, StoreUnavailable
 from memotherm.settings import Settings
-from memotherm.storage.postgres.connect import Connection, Connections, Start, wait_for_begin
+from memotherm.storage.postgres.connections import Connection, Connections, Start, wait_for_begin
 from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
 from memotherm.storage.statements import Row
 

@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psycopg
 from psycopg import sql
 
-from memotherm.storage import queries
 from memotherm.storage.postgres import routing
-from memotherm.storage.postgres.inserts import ADDED, Inserts
 from memotherm.storage.postgres.routing import SCHEMA
-from memotherm.storage.statements import Row, Statements, marked
+from memotherm.storage.statements import Row, Statements, load_statements, marked
 
 if TYPE_CHECKING:
-    from memotherm.storage.postgres.searching import RecallRows
+    from memotherm.storage.postgres.search import RecallRows
 
-__all__ = ["SCHEMA", "PostgresStatements", "setting", "statement"]
+__all__ = ["ADDED", "SCHEMA", "Inserts", "PostgresStatements", "setting", "statement"]
+
+#: The statements whose rows wait; one that refers to another comes after it.
+ADDED = ("memory_add", "tag_add", "turn_add", "text_add", "vector_add", "event_add")
+#: How many rows of a statement wait at most.
+_MOST = 100
+_PARAMETER = re.compile(r"%\(([a-z_]+)\)s")
+
+
+class Inserts:
+    """Rows by the name of their statement.
+
+    Args:
+        connection: Where they are inserted.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._waiting: dict[str, tuple[str, list[Mapping[str, object]]]] = {}
+
+    def add(self, name: str, text: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Let rows wait; if there are many, insert all that wait."""
+        waiting = self._waiting.setdefault(name, (text, []))[1]
+        waiting += rows
+        if len(waiting) >= _MOST:
+            self.flush()
+
+    def flush(self) -> None:
+        """Insert what waits, before anything else is read or changed."""
+        waiting, self._waiting = self._waiting, {}
+        for name in ADDED:
+            if name in waiting:
+                text, rows = waiting[name]
+                statement, names = _of_rows(text, len(rows))
+                # The driver would look for its own placeholders in a long text each time.
+                with psycopg.RawCursor(self._connection) as cursor:
+                    cursor.execute(statement, [row[parameter] for row in rows for parameter in names])
+
+
+@lru_cache
+def _of_rows(text: str, count: int) -> tuple[bytes, list[str]]:
+    """Return a statement that inserts so many rows instead of one, and the parameters of each row in order."""
+    head, values, rest = text.partition("VALUES ")
+    row, conflict, action = rest.partition("\nON CONFLICT")
+    names, numbers = _PARAMETER.findall(row), itertools.count(1)
+    rows = ", ".join(_PARAMETER.sub(lambda _: f"${next(numbers)}", row) for _ in range(count))
+    return (head + values + rows + conflict + action).encode(), names
+
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 #: A parameter as the driver wants it; whose rows a statement wants is a parameter of every statement.
@@ -45,7 +91,7 @@ def _loaded(*extensions: str, of_tenant: bool) -> dict[str, str]:
     def own(table: str = "") -> str:
         return f"{table}.tenant = ANY(:tenants) AND ".removeprefix(".") if of_tenant else ""
 
-    statements = queries.load(
+    statements = load_statements(
         "postgres",
         {
             "in": lambda name: f"= ANY(:{name})",
@@ -136,6 +182,11 @@ class PostgresStatements(Statements):
         self._space_tenants: dict[object, str] = {0: "", None: ""}
         #: The rows that wait to be inserted; None if each is inserted at once.
         self._inserts: Inserts | None = None
+
+    def widened(self) -> psycopg.Connection[Any]:
+        """Turn row-level security off for the rest of the transaction, and return its connection."""
+        self._ready().execute(setting("memotherm.operator", "on"))
+        return self._connection
 
     @property
     def _sql(self) -> dict[str, str]:

@@ -2,36 +2,161 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Event, Scope
+from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
-from memotherm.storage.contract.optional import Distribution
+from memotherm.storage.memories import identity_of
+from memotherm.storage.postgres.base import PostgresBase
 from memotherm.storage.postgres.check import check
-from memotherm.storage.postgres.distribute import distribute
+from memotherm.storage.postgres.distribute import distribute, partition
 from memotherm.storage.postgres.index import PostgresIndex
 from memotherm.storage.postgres.migrate import LOCK
-from memotherm.storage.postgres.partition import partition
+from memotherm.storage.postgres.search import index_live, largest, of_memories, sampled, unindexed
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
-from memotherm.storage.postgres.tenants import PostgresTenants
 from memotherm.storage.postgres.transaction import PostgresTransaction
 from memotherm.storage.postgres.transfer import PostgresTables
-from memotherm.storage.postgres.usage import PostgresUsage
-from memotherm.storage.postgres.vectors import index_live, largest, of_memories, sampled, unindexed
+from memotherm.storage.recall_log import add_later_use, count_uses
 from memotherm.storage.rows import event_of
-from memotherm.storage.sqlite.backup import require_free
+from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.sqlstore import identity_of
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.store import Claim, Distribution, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Identity
+from memotherm.storage.values import Identity, LaterUse, RecallEntry, Use
+from memotherm.storage.writer import UnwrittenEntry
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresStore", "PostgresTenants", "PostgresUsage"]
+
+#: How many tenants are tried before a process finds nothing to do; others claim tenants at the same time.
+_DUE = 100
+
+
+class PostgresTenants(PostgresBase):
+    """The part of a store that knows its tenants."""
+
+    def _visible_spaces(self, scope: Scope) -> list[Row]:
+        """Return the visible spaces; on a cluster, find out whether there are memories without a tenant, too.
+
+        While there are none, a tenant's statements do not read the copies of them, and are planned in half of the time.
+        """
+        rows = super()._visible_spaces(scope)
+        if not self._connections.distributed or not self.tenant or self._sharing.exists:
+            return rows
+        self._sharing.exists = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
+        return super()._visible_spaces(scope) if self._sharing.exists else rows
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope, as far as they are this tenant's."""
+        return super().spaces_within(replace(scope, tenant=self.tenant) if self.tenant else scope)
+
+    def parts(self, scope: Scope) -> list[Self]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant."""
+        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._all_tenants()._rows("tenants")]
+        return [self.for_tenant(tenant) for tenant in tenants]
+
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Claim[Self], None, None]:
+        """Claim the tenants one by one, the one whose job was done the longest time ago first."""
+        self._register(name)
+        seen: list[str] = []
+        while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
+            seen.append(tenant)
+            outcome = "job_release"
+            try:
+                row = {"name": name, "holder": holder, "tenant": tenant}
+                yield Claim(self.for_tenant(tenant), "job_renew", row, now, term)
+                outcome = "job_done"
+            finally:
+                with self._all_tenants()._marking() as statements:
+                    statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
+
+    def _register(self, name: str) -> None:
+        """Create the row of a job for every tenant that has none."""
+        with self._all_tenants()._marking() as statements:
+            registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
+            new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
+            statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
+
+    def _claimed(
+        self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
+    ) -> str | None:
+        """Claim the tenant whose job was done the longest time ago; skip those that another process has claimed."""
+        due = {
+            "name": name,
+            "now": to_micros(now),
+            "late": to_micros(now + 2 * term),
+            "before": to_micros(before),
+        }
+        with self._all_tenants()._marking() as statements:
+            found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
+            for (tenant,) in found:
+                row = {**due, "tenant": tenant, "holder": holder, "until": to_micros(now + term)}
+                if statements.row("job_claim", **row) is not None:
+                    return str(tenant)
+        return None
+
+
+class PostgresUsage(PostgresBase):
+    """The part of a store that counts uses."""
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and log it; on a cluster, memories without a tenant are counted by themselves.
+
+        They are on other nodes than the tenant's memories, and a tenant's transaction needs one node.
+        """
+        super().log_recall(entry, keep=keep)
+        if not self._connections.distributed or not self.tenant:
+            return
+        shared = self._shared_among({*(use.no for use in entry.uses), *(no for no, _ in entry.relevance)})
+        if shared:
+            uses = tuple(use for use in entry.uses if use.no in shared)
+            relevance = tuple(pair for pair in entry.relevance if pair[0] in shared)
+            self.for_tenant("").log_recall(replace(entry, uses=uses, relevance=relevance, receipt=None), keep=False)
+
+    def log_later_use(self, later: LaterUse) -> None:
+        """Record and count a use that followed a recall; never wait for other writers of the tenant."""
+        super().log_later_use(later)
+        self._count_shared([self._uncounted.popleft() for _ in range(len(self._uncounted))])
+
+    @property
+    def _log_tenant(self) -> str | None:
+        return self.tenant
+
+    def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
+        if self._connections.distributed:
+            window = self._shared.window_micros
+            later = [entry.entry for entry in entries if isinstance(entry.entry, LaterUse)]
+            self._uncounted.extend(use for use in later if add_later_use(statements, use, window))
+            entries = [entry for entry in entries if isinstance(entry.entry, RecallEntry)]
+        super()._write_log(statements, entries)
+
+    def _shared_among(self, nos: Collection[int]) -> set[int]:
+        """Return those of some memories that have no tenant."""
+        return {no for (no,) in self._unlogged_rows("shared_numbers", nos=list(nos))} if nos else set()
+
+    def _count_shared(self, later: Sequence[LaterUse]) -> None:
+        """Count the uses of memories without a tenant, which a transaction of the tenant cannot change."""
+        shared = self._shared_among({use.no for use in later}) if self.tenant else set()
+        if not shared:
+            return
+        with self.for_tenant("")._writing() as statements:
+            for use in later:
+                if use.no in shared:
+                    counted = Use(use.no, use.weight, times=0), to_micros(use.at)
+                    count_uses(statements, [counted], self._shared.window_micros)
+
 
 Vectors = NDArray[np.float32]
 
@@ -43,13 +168,15 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
     (`for_tenant(None)`) excludes every other writer.
     """
 
-    def replica_lag(self) -> str | None:
-        """Return a sentence about the age of the replica, or why it is not used; None without one."""
-        if self._source is None:
-            return None
-        with self._reading() as statements:
-            ((copying, seconds),) = statements.rows("replica_lag")
-        return self._source.lag(seconds, copying=copying)
+    def recall_problems(self) -> list[str]:
+        """Return a sentence about the age of the replica, or why it is not used, beside those of every store."""
+        problems = super().recall_problems()
+        if self._source is not None:
+            with self._reading() as statements:
+                ((copying, seconds),) = statements.rows("replica_lag")
+            if lag := self._source.lag(seconds, copying=copying):
+                problems.append(lag)
+        return problems
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
@@ -72,37 +199,24 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
             rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
         return [event_of(row) for row in rows]
 
-    @contextmanager
-    def write(self, *, made_by: int | None = None) -> Iterator[PostgresTransaction]:
-        """Begin a transaction."""
-        with self._writing(transaction_begin={}) as statements, statements.batching():
-            if self.claim is not None:
-                self.claim.require(statements)
-            # A cache of its own: after a rollback, the new spaces do not exist.
-            scopes: dict[int, Scope] = {}
-            transaction = PostgresTransaction(
-                statements, lambda space: self._scope(statements, space, scopes), self._shared.window_micros, made_by
-            )
-            self._shared.saw(transaction.adopted)
-            yield transaction
-            transaction.finish()
-            self._log.forget(transaction.erased_spaces)
-        self._shared.saw(transaction.adopted)
-        self._count_shared(transaction.later_uses)
+    def _begun(
+        self, statements: PostgresStatements, scope_of: Callable[[int], Scope], made_by: int | None
+    ) -> PostgresTransaction:
+        return PostgresTransaction(statements, scope_of, self._shared.window_micros, made_by)
 
-    def deferring(self) -> AbstractContextManager[None]:
-        """Commit the last transaction of this thread when the context is left, with the values stored after it."""
-        return self._connections.deferral.active()
+    def _committed(self, transaction: Transaction) -> None:
+        super()._committed(transaction)
+        if isinstance(transaction, PostgresTransaction):
+            self._count_shared(transaction.later_uses)
 
     def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
         """Register an embedder and return its number; the first one with `serve` serves searches at once."""
         with self._all_tenants()._writing() as statements:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
-            identity = Identity(number=number, name=name, dimensions=dimensions)
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
         self.build_indexes()
-        return identity
+        return Identity(number=number, name=name, dimensions=dimensions)
 
     def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
         """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
@@ -191,7 +305,7 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         """Close all connections; calling it twice, or in a forked process, is harmless."""
         if not self._process.current:
             return
-        self._log.close()
+        self._writer.close()
         self._connections.close()
         if self._replica is not None:
             self._replica.close()

@@ -1,21 +1,69 @@
-"""One transaction on a PostgreSQL store."""
+"""One transaction on a PostgreSQL store, and the text index that it keeps.
+
+Words are stored as they are, without a dictionary or stemming by the database. One more lexeme names the space of a
+memory, so that a search is restricted to its scope inside the index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope
-from memotherm.storage.counters import counter_key
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.postgres.textindex import add_text
-from memotherm.storage.transaction import SqlTransaction
+from memotherm.storage.transaction import Transaction, counter_key, indexed_words
 from memotherm.storage.values import LaterUse, Record
+from memotherm.text.words import is_fragment
 
-__all__ = ["HIDDEN", "PostgresTransaction"]
+__all__ = ["HIDDEN", "PostgresTransaction", "add_text", "lexemes", "queries", "rebuild"]
+
+#: Less than the largest tsvector that PostgreSQL stores (1 MB).
+_ROW_BYTES = 1_000_000
+#: The bytes of a lexeme beside its letters.
+_LEXEME_BYTES = 8
+
+
+def lexemes(words: Sequence[str], space: int) -> Iterator[str]:
+    """Yield a memory's words as lexemes, as many as fit one row at a time."""
+    row, free = [_space(space)], _ROW_BYTES
+    for word in dict.fromkeys(words):
+        needed = len(word.encode()) + _LEXEME_BYTES
+        if needed > free:
+            yield " ".join(row)
+            row, free = [_space(space)], _ROW_BYTES
+        free -= needed
+        row.append(f"'{word}'")
+    yield " ".join(row)
+
+
+def queries(words: Sequence[str], spaces: Sequence[int]) -> list[str]:
+    """Return one query for each word, limited to some spaces."""
+    where = " | ".join(_space(space) for space in spaces)
+    return [f"'{word}'{':*' if is_fragment(word) else ''} & ({where})" for word in words]
+
+
+def _space(space: int) -> str:
+    return f"'#{space}'"
+
+
+def add_text(statements: PostgresStatements, no: int, space: int, tier: int, content: str, tags: Iterable[str]) -> None:
+    """Add a memory to the text index."""
+    text = indexed_words(content, tags)
+    for part, row in enumerate(lexemes(text.split(), space)):
+        words = "" if part else text
+        statements.run("text_add", no=no, part=part, space=space, tier=tier, words=words, lexemes=row)
+
+
+def rebuild(statements: PostgresStatements) -> None:
+    """Rebuild the text index; the statements must be those for all tenants."""
+    statements.run("texts_clear")
+    for no, space, tier, content, tags in statements.each("indexed"):
+        add_text(statements, no, space, tier, content, json.loads(tags) if tags else ())
+
 
 #: The tier of the vectors of a memory that is not active.
 HIDDEN = 3
@@ -55,7 +103,7 @@ class _Reserve:
         return self._left.pop()
 
 
-class PostgresTransaction(SqlTransaction):
+class PostgresTransaction(Transaction):
     """A write transaction; numbers come from sequences."""
 
     def __init__(

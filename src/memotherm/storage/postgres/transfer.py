@@ -9,10 +9,9 @@ import numpy as np
 
 from memotherm.storage.postgres.routing import COPIED, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.postgres.textindex import rebuild
+from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.statements import Row
-from memotherm.storage.tables import VECTORS, Table
-from memotherm.storage.transfer import MetaTable
+from memotherm.storage.transfer import VECTORS, MetaTable, Table
 
 __all__ = ["PostgresTables"]
 

@@ -56,9 +56,6 @@ WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention < 3
 GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention
 ORDER BY 1, 2, 3, 4, 5, 6
 
--- space_last: The highest number of a space, and that of an adoption.
-SELECT (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(seq), 0) FROM adoptions)
-
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
 
@@ -184,9 +181,6 @@ SELECT no FROM memories WHERE {own}no {in nos} AND $conditions
 SELECT {columns} FROM memories
 WHERE {own}no < :before AND $space {in spaces} AND $conditions
 ORDER BY no DESC LIMIT :limit
-
--- find_numbers: The numbers of the memories of a page, newest first.
-SELECT no FROM memories WHERE {own}no < :before AND space {in spaces} AND $conditions ORDER BY no DESC LIMIT :limit
 
 -- find_sorted: A page of memories in another order, or from a place in the middle. Its conditions are those of `select`.
 SELECT {columns} FROM memories WHERE {own}no IN (

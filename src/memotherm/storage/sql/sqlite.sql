@@ -1,5 +1,12 @@
 -- Statements that only SQLite understands: full text, keys made of bits, JSON lists as parameters.
 
+-- spaces_visible_in: `spaces_visible`, with conditions for the fields that the scope sets.
+SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions) FROM spaces WHERE $conditions
+ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END
+  + CASE environment WHEN '' THEN 0 ELSE 1 END + CASE user_ WHEN '' THEN 0 ELSE 1 END
+  + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
+  CASE collection WHEN '' THEN 1 ELSE 0 END, space
+
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 
@@ -23,15 +30,6 @@ UPDATE meta SET value = :value WHERE key = :key AND value = :before
 -- meta_drop_value: Delete a metadata value, unless it has changed since it was read.
 DELETE FROM meta WHERE key = :key AND value = :value
 
--- first_expiry: When the first memory expires that maintenance has not processed yet.
-SELECT expires_at FROM memories INDEXED BY memories_by_expiry
-WHERE retention = 0 AND expires_at IS NOT NULL AND priority > 0
-ORDER BY expires_at LIMIT 1
-
--- pinned_count: How many memories of some spaces are pinned.
-SELECT count(*) FROM memories INDEXED BY memories_by_urgency
-WHERE space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
-
 -- check_seqs: Whether the ledger has gaps.
 SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0)
 FROM (SELECT seq FROM events UNION ALL SELECT seq FROM adoptions)
@@ -39,6 +37,9 @@ FROM (SELECT seq FROM events UNION ALL SELECT seq FROM adoptions)
 -- events_identity: The last events up to a sequence number, as far as no later change or purge rewrites them.
 SELECT e.seq, e.at, e.action, m.id FROM events e CROSS JOIN memories m ON m.no = e.no
 WHERE e.seq <= :seq ORDER BY e.seq DESC LIMIT :limit
+
+-- places_in: The memories, of those given, that are active in a space and tier.
+SELECT no FROM memories WHERE no {in nos} AND space = :space AND tier = :tier AND retention = 0
 
 -- matching: The memories of a space and tier that a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE space = :space AND tier = :tier AND retention = 0 AND $conditions
@@ -232,25 +233,17 @@ CROSS JOIN memories m ON m.no = j.value
 LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
 LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
 
--- moment: The newest event, how often uses were counted, whether any memory waits for its vectors, the last space
--- and adoption, and the serving embedder.
-SELECT max((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions)),
+-- moment: The newest event, how many transactions have counted uses, whether any memory waits for its vectors, and
+-- the last adoption.
+SELECT max((SELECT coalesce(max(seq), 0) FROM events), a.seq),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),
     EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention < 3),
-    (SELECT coalesce(max(space), 0) FROM spaces), (SELECT coalesce(max(seq), 0) FROM adoptions),
-    serving.number, serving.dimensions
-FROM (SELECT 1) LEFT JOIN embedders serving
-    ON number = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'embedder')
+    a.seq
+FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 
 -- uses_counted: Note that a transaction counts uses, and return the number of such transactions.
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
 RETURNING CAST(value AS INTEGER)
-
--- text_live_words: The words of a hot or warm memory.
-SELECT words FROM text_live WHERE rowid = :rowid
-
--- text_cold_words: The words of a cold memory.
-SELECT words FROM text_cold WHERE rowid = :rowid
 
 -- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
 SELECT group_concat(rowid & 68719476735) FROM text_live

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.storage.sqlite.keys import PART_BITS
+from memotherm.storage.sqlite.statements import PART_BITS
 
 __all__ = [
     "CODED_MULTIPLE",
@@ -44,8 +44,6 @@ LEAST_RESCORED = 128
 #: How many changes a coded band collects before it repacks its codes (which costs a full pass).
 _MOST_FRESH = 4096
 _MOST_DEAD = 1024
-#: What an entry of a cache takes beside its arrays (key, array headers, dictionary slot), in numbers of 8 bytes.
-_ENTRY_SIZE = 64
 #: What a band takes beside its vectors: for each of them its key in arrays and in a dictionary, and once for itself.
 _KEY_BYTES = 112
 _BAND_BYTES = 1024
@@ -95,33 +93,25 @@ class Slots:
 
 
 class Allowed:
-    """The memories that a filter lets through, and where their codes are in the index that was searched last."""
+    """The memories that pass a filter, in order of number."""
 
-    __slots__ = ("_count", "_mask", "_slots", "nos", "size")
+    __slots__ = ("nos",)
 
     def __init__(self, nos: Numbers) -> None:
-        #: The memories, in order of number.
         self.nos = nos
-        #: What it takes in a cache, in numbers of 8 bytes; the codes of all memories between them take one byte each.
-        self.size = len(nos) + (int(nos[-1] - nos[0]) // 8 if len(nos) else 0) + _ENTRY_SIZE
-        self._slots: Slots | None = None
-        self._mask: NDArray[np.bool_] = np.empty(0, np.bool_)
-        self._count = 0
 
     def among(self, slots: Slots) -> tuple[NDArray[np.bool_], int]:
-        """Return which of the codes belong to the memories, and how many."""
-        if self._slots is not slots:
-            places = slots.of(self.nos)
-            self._mask = np.zeros(len(slots), np.bool_)
-            self._mask[places] = True
-            self._count, self._slots = len(places), slots
-        return self._mask, self._count
+        """Return which codes belong to the memories, and how many."""
+        places = slots.of(self.nos)
+        mask = np.zeros(len(slots), np.bool_)
+        mask[places] = True
+        return mask, len(places)
 
 
 class Band(Protocol):
     """A set of (key, vector) that can be searched. Keys are memory << 20 | part."""
 
-    #: Whether the strengths it returns are exact.
+    #: Whether the similarities it returns are exact.
     exact: bool
 
     def __len__(self) -> int: ...
@@ -138,7 +128,7 @@ class Band(Protocol):
         """Remove every vector of a memory, if there are any."""
 
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
-        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
 
 
 class ExactBand:
@@ -201,7 +191,7 @@ class ExactBand:
             key += 1
 
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
-        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
+        """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
         keys, vectors = self.keys, self.vectors
         if allowed is not None:
             rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed.nos))
@@ -210,16 +200,18 @@ class ExactBand:
         near = _strongest(np.einsum("ij,j->i", vectors, query), limit, _NOISE)
         return best(keys[near], products(vectors[near], query), limit)
 
-    def strengths(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
-        """Return the strength of those memories that are here; the nearest part counts."""
+    def similarities(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
+        """Return the similarity of those memories that are here; the nearest part counts."""
         here = [no for no in nos if no << PART_BITS in self._row]
         keys = [no << PART_BITS for no in here]
         if self._parts:
             keys = list(chain.from_iterable(map(self._keys_from, keys)))
         if not keys:
             return {}
-        strengths = products(self._matrix[list(map(self._row.__getitem__, keys))], query)
-        return strongest_parts(keys, strengths) if self._parts else dict(zip(here, strengths.tolist(), strict=True))
+        similarities = products(self._matrix[list(map(self._row.__getitem__, keys))], query)
+        return (
+            strongest_parts(keys, similarities) if self._parts else dict(zip(here, similarities.tolist(), strict=True))
+        )
 
     def _keys_from(self, key: int) -> Iterator[int]:
         """Yield the keys of a memory, from that of its first part."""
@@ -329,23 +321,23 @@ class CodedBand:
         return np.concatenate([keys, fresh[np.isin(fresh >> PART_BITS, nos)]])
 
     def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
-        """Return up to `limit` (keys, strengths), best first, of the memories allowed (None = all)."""
-        keys, strengths = self._search_codes(query, limit + self._dead_codes, allowed)
+        """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
+        keys, similarities = self._search_codes(query, limit + self._dead_codes, allowed)
         if self._dead:
             alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
-            keys, strengths = keys[alive], strengths[alive]
+            keys, similarities = keys[alive], similarities[alive]
         if not len(self._fresh):
-            return best(keys, strengths, limit)
-        fresh_keys, fresh_strengths = self._fresh.search(query, limit, allowed)
-        return best(np.concatenate([keys, fresh_keys]), np.concatenate([strengths, fresh_strengths]), limit)
+            return best(keys, similarities, limit)
+        fresh_keys, fresh_similarities = self._fresh.search(query, limit, allowed)
+        return best(np.concatenate([keys, fresh_keys]), np.concatenate([similarities, fresh_similarities]), limit)
 
     def _search_codes(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
         mask, count = (None, len(self._slots)) if allowed is None else allowed.among(self._slots)
         limit = min(limit, count)
         if not limit:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        strengths, slots = self._index.search(query[np.newaxis, :], limit, mask=mask)
-        return self._slots.keys[slots[0]], strengths[0].astype(np.float32)
+        similarities, slots = self._index.search(query[np.newaxis, :], limit, mask=mask)
+        return self._slots.keys[slots[0]], similarities[0].astype(np.float32)
 
 
 def _coded(vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
@@ -365,10 +357,10 @@ def products(vectors: Vectors, query: Vectors) -> Vectors:
     return np.asarray(_products_by_row(vectors.astype(np.float64), query.astype(np.float64)), np.float32)
 
 
-def strongest_parts(keys: Sequence[int], strengths: Vectors) -> dict[int, float]:
-    """Return the strength of each memory, which is that of its nearest part."""
-    order = strengths.argsort().tolist()  # the strongest comes last
-    return {keys[place] >> PART_BITS: float(strengths[place]) for place in order}
+def strongest_parts(keys: Sequence[int], similarities: Vectors) -> dict[int, float]:
+    """Return the similarity of each memory, which is that of its nearest part."""
+    order = similarities.argsort().tolist()  # the strongest comes last
+    return {keys[place] >> PART_BITS: float(similarities[place]) for place in order}
 
 
 def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Real]:
@@ -376,18 +368,18 @@ def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Re
     return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
 
 
-def _strongest(strengths: NDArray[Real], limit: int, noise: float = 0.0) -> Numbers:
+def _strongest(similarities: NDArray[Real], limit: int, noise: float = 0.0) -> Numbers:
     """Return the rows of the strongest, with all that are as strong as the last that fits."""
-    if limit >= len(strengths):
-        return np.arange(len(strengths))
-    threshold = np.partition(strengths, -limit)[-limit] if limit else np.inf
-    return np.flatnonzero(strengths >= threshold - noise)
+    if limit >= len(similarities):
+        return np.arange(len(similarities))
+    threshold = np.partition(similarities, -limit)[-limit] if limit else np.inf
+    return np.flatnonzero(similarities >= threshold - noise)
 
 
-def best(keys: Numbers, strengths: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
+def best(keys: Numbers, similarities: NDArray[Real], limit: int) -> tuple[Numbers, NDArray[Real]]:
     """Return the strongest, newest first among equals."""
-    if limit < len(strengths) // 2:  # to sort a few too many is cheaper than to part them
-        rows = _strongest(strengths, limit)
-        keys, strengths = keys[rows], strengths[rows]
-    order = np.lexsort((-keys, -strengths))[:limit]
-    return keys[order], strengths[order]
+    if limit < len(similarities) // 2:  # to sort a few too many is cheaper than to part them
+        rows = _strongest(similarities, limit)
+        keys, similarities = keys[rows], similarities[rows]
+    order = np.lexsort((-keys, -similarities))[:limit]
+    return keys[order], similarities[order]

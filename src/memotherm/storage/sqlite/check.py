@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from memotherm.model import Tier
 from memotherm.model.results import Problem
-from memotherm.storage import checking
-from memotherm.storage.checking import Indexed
+from memotherm.storage import checks
+from memotherm.storage.checks import Indexed
 from memotherm.storage.sqlite import driver
-from memotherm.storage.sqlite.connect import mapped
-from memotherm.storage.sqlite.keys import MEMORY_MASK, text_band, vector_base
-from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.sqlite.connections import mapped
+from memotherm.storage.sqlite.statements import MEMORY_MASK, SqliteStatements, text_band, vector_base
 from memotherm.storage.values import Identity
 
 __all__ = ["check", "check_text_structure"]
@@ -26,14 +25,14 @@ def check(statements: SqliteStatements, identity: Identity | None) -> list[Probl
         return faults
     return [
         *_structure(statements.connection),
-        *checking.contents(statements),
-        *checking.texts(statements, _indexed(statements)),
-        *checking.tags(statements),
-        *checking.vectors(statements, {"base": vector_base(identity.number if identity else 0)}),
-        *checking.counters(statements),
+        *checks.contents(statements),
+        *checks.texts(statements, _indexed(statements)),
+        *checks.tags(statements),
+        *checks.vectors(statements, {"base": vector_base(identity.number if identity else 0)}),
+        *checks.counters(statements),
         *_gaps(statements),
-        *checking.ledger(statements),
-        *checking.chunks(statements),
+        *checks.ledger(statements),
+        *checks.chunks(statements),
     ]
 
 

@@ -6,18 +6,20 @@ import functools
 import os
 import sqlite3
 import sys
+import threading
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakSet
 
 from memotherm.errors import PluginUnavailable
 from memotherm.settings.encryption import KEY_BYTES, SALT_BYTES, derived
-from memotherm.storage.sqlite.headers import beginning_of
 
 __all__ = [
     "HEADER",
     "PAGE_SIZE",
     "UNKEYED",
+    "User",
     "cipher_of",
     "configure",
     "connect",
@@ -25,7 +27,67 @@ __all__ = [
     "header_of",
     "is_cipher_error",
     "is_misuse",
+    "read_header",
+    "register",
 ]
+
+Identity = tuple[int, int]
+
+
+class User(Protocol):
+    """What has a store open."""
+
+    @property
+    def used_file(self) -> Identity:
+        """The device and inode of the file, if any connection may be open; (0, 0) otherwise."""
+        ...
+
+
+_users: WeakSet[User] = WeakSet()
+#: The descriptors that were not closed, by the device and inode of their files.
+_kept: dict[Identity, int] = {}
+_lock = threading.Lock()
+
+
+def register(user: User) -> None:
+    """Note that a store is going to be opened."""
+    with _lock:
+        _users.add(user)
+
+
+def read_header(path: str | Path, count: int) -> bytes:
+    """Return up to `count` bytes at the beginning of a file; raise OSError if it cannot be read."""
+    with _lock:
+        used = {user.used_file for user in list(_users)}
+        for unused in _kept.keys() - used:
+            os.close(_kept.pop(unused))
+        kept = _kept.get(_identity(Path(path).stat()))
+        if kept is not None:
+            return os.pread(kept, count, 0)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            return os.read(descriptor, count)
+        finally:
+            identity = _identity(os.fstat(descriptor))
+            if identity in used and os.name == "posix":
+                _kept[identity] = descriptor
+            else:
+                os.close(descriptor)
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
+
+
+def _renew_lock() -> None:
+    """Replace the lock in a forked process, where the thread that held it does not exist."""
+    global _lock  # noqa: PLW0603 - a fork copies it
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
 
 #: How a file begins that is not encrypted. An encrypted file begins with a random salt.
 HEADER = b"SQLite format 3\x00"
@@ -72,7 +134,7 @@ def cipher_of(key: str, path: str | Path) -> str:
     """Return the key and the salt of a file, as hexadecimal digits; a new file gets a random salt."""
     _sqlcipher()  # so that nothing is created if it is missing
     try:
-        salt = beginning_of(path, SALT_BYTES)
+        salt = read_header(path, SALT_BYTES)
     except OSError:
         salt = b""
     if len(salt) < SALT_BYTES or salt == HEADER:
@@ -86,7 +148,7 @@ def header_of(path: str | Path, cipher: str) -> bytes:
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-    page = beginning_of(path, PAGE_SIZE)
+    page = read_header(path, PAGE_SIZE)
     key = bytes.fromhex(cipher)[:KEY_BYTES]
     initial = page[-_RESERVED:][:SALT_BYTES]
     return HEADER + Cipher(AES(key), CBC(initial)).decryptor().update(page[SALT_BYTES : 2 * SALT_BYTES])

@@ -11,8 +11,9 @@ import logging
 
 from memotherm.errors import StoreBusy, StoreFull, StoreUnavailable
 from memotherm.storage.sqlite.bands import Bands
-from memotherm.storage.sqlite.connect import Connections
+from memotherm.storage.sqlite.connections import Connections
 from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.writer import Writer
 
 __all__ = ["Erasure"]
 
@@ -28,9 +29,10 @@ _WAIT_MS = 50
 class Erasure:
     """The pending erasure of one store."""
 
-    def __init__(self, connections: Connections, bands: Bands) -> None:
+    def __init__(self, connections: Connections, bands: Bands, writer: Writer) -> None:
         self._connections = connections
         self._bands = bands
+        self._writer = writer
 
     @staticmethod
     def record(statements: SqliteStatements, seq: int) -> None:
@@ -44,8 +46,8 @@ class Erasure:
 
     def finish(self, *, wait: bool = True) -> None:
         """Do what is pending, as far as other connections permit; what cannot be done yet stays pending."""
-        with self._connections.reading(once=True) as connection:
-            state: str | None = SqliteStatements(connection).value("meta_get", key=_KEY)
+        with self._connections.reading(once=True) as statements:
+            state: str | None = statements.value("meta_get", key=_KEY)
         if state is None:
             return
         try:
@@ -63,14 +65,15 @@ class Erasure:
         """Delete the cache files, rewrite the text indexes, and return the next state."""
         self._bands.forget_files()
         following = state.replace(_INDEXES, _LOG, 1)
-        with self._connections.transaction() as connection:
-            statements = SqliteStatements(connection)
+
+        def rewrite(statements: SqliteStatements) -> None:
             statements.run("text_live_optimize")
             statements.run("text_cold_optimize")
             statements.run("meta_replace", key=_KEY, before=state, value=following)
+
+        self._writer.run(rewrite)
         return following
 
     def _clear(self, state: str) -> None:
         """Record that nothing is pending, unless another purge came in between."""
-        with self._connections.transaction() as connection:
-            SqliteStatements(connection).run("meta_drop_value", key=_KEY, value=state)
+        self._writer.run(lambda statements: statements.run("meta_drop_value", key=_KEY, value=state))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
 from memotherm.storage.sqlite import driver
-from memotherm.storage.sqlite.headers import beginning_of
+from memotherm.storage.sqlite.driver import read_header
 
-__all__ = ["MEMORY", "NO_FILE", "identity_of", "is_read_only", "read_only_uri", "require_openable"]
+__all__ = [
+    "MEMORY",
+    "NO_FILE",
+    "identity_of",
+    "is_read_only",
+    "is_sqlite",
+    "read_only_uri",
+    "read_tables",
+    "require_openable",
+]
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
@@ -41,7 +54,7 @@ def require_openable(path: str, key: str = "") -> None:
         if not file.parent.is_dir():
             raise StoreUnavailable(f"the folder {file.parent} does not exist: create it first")
         if file.exists() and file.stat().st_size:
-            _require_kind(path, beginning_of(file, _HEADER_SIZE), key)
+            _require_kind(path, read_header(file, _HEADER_SIZE), key)
     except OSError as exc:
         raise StoreUnavailable(f"cannot open {path}: {exc.strerror or exc}") from exc
 
@@ -87,3 +100,27 @@ def read_only_uri(file: Path) -> str:
 def is_read_only(file: Path) -> bool:
     """Return whether an existing file, or the folder that its log is created in, cannot be written."""
     return file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+
+
+# Files of other programs
+
+
+def is_sqlite(file: Path) -> bool:
+    """Return whether a file is a SQLite database."""
+    try:
+        return read_header(file, len(driver.HEADER)) == driver.HEADER
+    except OSError:
+        return False
+
+
+def read_tables(file: Path, tables: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of some tables, in the order in which they were inserted."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    try:
+        with closing(sqlite3.connect(read_only_uri(file), uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            for table in tables:
+                rows[table] = [dict(row) for row in connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')]  # noqa: S608
+    except sqlite3.Error as exc:
+        raise NotAStore(f"{file.name} does not have the tables {', '.join(tables)}: {exc}") from exc
+    return rows

@@ -10,11 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 from memotherm.errors import NotAStore, SchemaTooNew
-from memotherm.storage import queries
 from memotherm.storage.sqlite import driver
-from memotherm.storage.sqlite.connect import Connections, mapped
+from memotherm.storage.sqlite.connections import Connections, mapped
+from memotherm.storage.sqlite.driver import read_header
 from memotherm.storage.sqlite.files import MEMORY, read_only_uri
-from memotherm.storage.sqlite.headers import beginning_of
+from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.statements import migrations
+from memotherm.storage.writer import Writer
 
 __all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
 
@@ -24,7 +26,7 @@ _APPLICATION_ID = 0x6D74686D
 _LOOKS = 6
 _BETWEEN_LOOKS = 0.05
 #: The schema this code reads and writes.
-SCHEMA_VERSION = len(queries.migrations("sqlite"))
+SCHEMA_VERSION = len(migrations("sqlite"))
 
 
 def require_ours(path: str, key: str = "") -> None:
@@ -62,19 +64,22 @@ def _look(path: str, key: str) -> None:
 
 def _marked(path: str) -> bool:
     """Tell whether a file may be ours; reading any other one must not even leave a log beside it."""
-    header = beginning_of(path, 100)
+    header = read_header(path, 100)
     log = Path(f"{path}-wal")
     return header[68:72] == _APPLICATION_ID.to_bytes(4, "big") or (log.exists() and log.stat().st_size > 0)
 
 
-def migrate(connections: Connections) -> None:
+def migrate(connections: Connections, writer: Writer) -> None:
     """Bring the store to the current schema; several processes may try at once."""
-    with connections.reading() as connection:
-        if _version(connection, connections.name) == SCHEMA_VERSION:
-            return
-    with connections.transaction() as connection:
-        for version in range(_version(connection, connections.name), SCHEMA_VERSION):
-            _step(connection, version)
+
+    def upgrade(statements: SqliteStatements) -> None:
+        for version in range(_version(statements.connection, connections.name), SCHEMA_VERSION):
+            _step(statements.connection, version)
+
+    with connections.reading() as statements:
+        current = _version(statements.connection, connections.name) == SCHEMA_VERSION
+    if not current:
+        writer.run(upgrade)
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:
@@ -93,7 +98,7 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _step(connection: sqlite3.Connection, version: int) -> None:
-    for statement in _statements(queries.migrations("sqlite")[version]):
+    for statement in _statements(migrations("sqlite")[version]):
         connection.execute(statement)
     if version == 0:
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")

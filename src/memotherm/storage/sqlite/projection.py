@@ -1,72 +1,73 @@
-"""What a process keeps in memory of memories: a projection of the ledger.
-
-The events since the last read remove the memories that they changed. Uses are counted without an event, but each
-transaction that counts some has a number.
-"""
+"""A projection of the ledger: something kept in memory that follows the events of the store."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from memotherm.storage.sqlite.statements import CountedUses, Moment, SqliteStatements
+from memotherm.storage.sqlite.statements import SqliteStatements
 
 __all__ = ["Projection"]
 
-#: With more changes than this, reading the memories again is cheaper than removing those that were changed.
-_MOST_CHANGES = 20_000
+#: How many steps a projection can take back for an older snapshot before it is read again.
+_MOST_STEPS = 64
+
+
+class _Step(NamedTuple):
+    """The memories that events after `seq` have changed."""
+
+    seq: int
+    nos: Sequence[int]
 
 
 class Projection(ABC):
-    """Memories in the state of one moment, used by one thread at a time.
+    """The state of one event, used by one thread at a time: whoever uses it holds its lock."""
 
-    Args:
-        capacity: How many bytes they may take.
-    """
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        #: The newest event whose change it contains; -1 before it is read.
+        self.seq = -1
+        self._steps: deque[_Step] = deque(maxlen=_MOST_STEPS)
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._lock = threading.Lock()
-        self._moment = Moment(0, 0)
+    def follow(self, statements: SqliteStatements) -> None:
+        """Take the state that a snapshot sees."""
+        seq = statements.moment().seq
+        if seq == self.seq:
+            return
+        changed: Sequence[int] | None = None
+        if seq > self.seq >= 0 and seq - self.seq <= self.most_changes:
+            changed = statements.changed_since(self.seq)
+            self._steps.append(_Step(self.seq, changed))
+        elif seq < self.seq:
+            changed = self._changed_after(seq)
+        if changed is None:
+            self._steps.clear()
+            self.load(statements)
+        elif changed:
+            self.apply(statements, changed)
+        self.seq = seq
+
+    def _changed_after(self, seq: int) -> list[int] | None:
+        """Return the memories whose changes after an event it contains; None if that is not known."""
+        changed: list[int] = []
+        for step in reversed(self._steps):
+            changed += step.nos
+            if step.seq <= seq:
+                return changed
+        return None
+
+    @property
+    @abstractmethod
+    def most_changes(self) -> int:
+        """The number of events above which loading is cheaper than applying them."""
 
     @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of memories in it."""
-
-    def _catch_up(self, statements: SqliteStatements) -> bool:
-        """Remove what was changed since the last read; return False if another thread has seen more than a snapshot."""
-        moment = statements.moment()
-        if moment > self._moment:
-            changed = statements.changed_since(self._moment.seq) if len(self) else []
-            if len(changed) > _MOST_CHANGES:
-                self._clear()
-            else:
-                self._remove(changed)
-            if moment.counted != self._moment.counted:
-                self._forget_uses()
-            self._moment = moment
-        return moment == self._moment
-
-    def _is_at(self, statements: SqliteStatements) -> bool:
-        """Return whether it has the state that a snapshot sees."""
-        return statements.moment() == self._moment
-
-    def _follows(self, counted: CountedUses) -> bool:
-        """Return whether the uses are the first that were counted since its moment, which then becomes theirs."""
-        if counted.number != self._moment.counted + 1:
-            return False
-        self._moment = self._moment._replace(counted=counted.number)
-        return True
+    def load(self, statements: SqliteStatements) -> None:
+        """Read everything as a snapshot sees it."""
 
     @abstractmethod
-    def _clear(self) -> None:
-        """Remove all memories."""
-
-    @abstractmethod
-    def _remove(self, nos: Iterable[int]) -> None:
-        """Remove some memories, if they are here."""
-
-    @abstractmethod
-    def _forget_uses(self) -> None:
-        """Let the uses of all memories be read again."""
+    def apply(self, statements: SqliteStatements, changed: Sequence[int]) -> None:
+        """Replace what was changed by what a snapshot sees."""

@@ -1,4 +1,10 @@
-"""The named statements of SQLite, and how they are run."""
+"""The named statements of SQLite, how they are run, and keys made of bits.
+
+With bits as keys, a scope, a tier or an embedder is one range of an index:
+
+text index:  space (25 bits) | tier (2) | memory (36)
+vectors:     embedder (7)    | memory (36) | part (20)
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,33 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
-from memotherm.storage import queries
-from memotherm.storage.sqlite.assumptions import Basis
-from memotherm.storage.statements import Row, Statements, marked
-from memotherm.storage.waiting import TimedUse, WaitingUses
+from memotherm.model import Tier
+from memotherm.storage.rows import UnwrittenUses
+from memotherm.storage.statements import Row, Statements, load_statements, marked
 
-__all__ = ["SQL", "CountedUses", "Lending", "Moment", "SqliteStatements"]
+__all__ = [
+    "MEMORY_MASK",
+    "PART_BITS",
+    "SQL",
+    "CountedUses",
+    "Moment",
+    "Range",
+    "SqliteStatements",
+    "TextChange",
+    "text_band",
+    "text_key",
+    "text_ranges",
+    "vector_base",
+    "vector_range",
+]
 
 #: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
-SQL = queries.load(
+SQL = load_statements(
     "sqlite",
     {
         "in": lambda name: f"IN (SELECT value FROM json_each(:{name}))",  # noqa: S608 - a name of ours
@@ -32,56 +52,45 @@ SQL = queries.load(
 
 _LISTS = frozenset({list, tuple})
 _PARAMETER = re.compile(r":([a-z_]+)")
+_MEMORY_BITS = 36
+_TIER_BITS = 2
+PART_BITS = 20
+MEMORY_MASK = (1 << _MEMORY_BITS) - 1
 
-
-class CountedUses(NamedTuple):
-    """The uses that a transaction has counted."""
-
-    #: How many transactions of all processes have counted uses, with this one.
-    number: int
-    #: In order of time for each memory.
-    uses: WaitingUses
+#: A statement that changes a text index, and its parameters.
+TextChange = tuple[str, dict[str, object]]
 
 
 class Moment(NamedTuple):
-    """A state of the store: the newest event, and how often uses were counted. Neither ever decreases."""
+    """A state of the store: the newest event, and how many transactions have counted uses. Neither ever decreases."""
 
     seq: int
     counted: int
 
 
-class Lending:
-    """The statements on a connection of the pool, as a context manager."""
+class CountedUses(NamedTuple):
+    """The uses that a transaction has counted, and its number among those of all processes that did."""
 
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: AbstractContextManager[sqlite3.Connection]) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> SqliteStatements:
-        return SqliteStatements(self._connection.__enter__())
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.__exit__(kind, exc, trace)
+    number: int
+    uses: UnwrittenUses
 
 
 class SqliteStatements(Statements):
-    """The statements on one SQLite connection."""
+    """The statements on one connection, in one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        #: What was counted on this connection.
+        #: What a write transaction has counted, and what it changes in the text indexes before the commit.
         self.counted: list[CountedUses] = []
-        #: The memories whose running relevance was written on it.
-        self.averaged: set[int] = set()
+        self.text_changes: list[TextChange] = []
         self._moment: Moment | None = None
-        #: The memories that were changed since some events, up to that moment.
+        #: The memories that were changed since an event, up to that moment.
         self._changed: dict[int, list[int]] = {}
-        #: Whether any memory waits for its vectors at that moment.
+        #: At that moment: whether any memory waits for its vectors, and the last adoption of a policy.
         self.any_pending = False
-        self.basis: Basis
+        #: Whether memories of some spaces have expired at a time.
+        self.expired: dict[tuple[tuple[int, ...], datetime], bool] = {}
+        self.adopted = 0
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of a statement."""
@@ -109,10 +118,10 @@ class SqliteStatements(Statements):
             self.connection.executemany(SQL[name], rows)
 
     def moment(self) -> Moment:
-        """Return what a read transaction sees; it is read once."""
+        """Return the state that a read transaction sees; it is read once."""
         if self._moment is None:
-            ((seq, counted, pending, *basis),) = self.rows("moment")
-            self._moment, self.any_pending, self.basis = Moment(seq, counted), bool(pending), Basis(*basis)
+            ((seq, counted, pending, self.adopted),) = self.rows("moment")
+            self._moment, self.any_pending = Moment(seq, counted), bool(pending)
         return self._moment
 
     def changed_since(self, seq: int) -> list[int]:
@@ -122,9 +131,15 @@ class SqliteStatements(Statements):
             changed = self._changed[seq] = [no for (no,) in self.rows("events_changed_since", seq=seq)]
         return changed
 
-    def note_uses(self, uses: Sequence[TimedUse]) -> None:
-        """Number the uses that were counted, so that the caches of all processes notice them."""
-        self.counted.append(CountedUses(self.value("uses_counted"), WaitingUses(uses)))
+    def note_uses(self, uses: UnwrittenUses) -> None:
+        """Number the uses that were counted, so that the projections of all processes notice them."""
+        self.counted.append(CountedUses(self.value("uses_counted"), uses))
+
+    def change_text(self) -> None:
+        """Change the text indexes in order: at the end, because SQLite writes a part of them at every savepoint."""
+        for name, same in groupby(self.text_changes, key=itemgetter(0)):
+            self.connection.executemany(SQL[name], [values for _, values in same])
+        self.text_changes.clear()
 
 
 def _adapted(values: dict[str, object]) -> dict[str, object]:
@@ -132,3 +147,42 @@ def _adapted(values: dict[str, object]) -> dict[str, object]:
     if not _LISTS.isdisjoint(map(type, values.values())):
         values |= {name: json.dumps(value) for name, value in values.items() if type(value) in _LISTS}
     return values
+
+
+class Range(NamedTuple):
+    """An inclusive range of keys."""
+
+    low: int
+    high: int
+
+
+def text_key(space: int, tier: Tier, no: int) -> int:
+    """Return the row of a memory in its text index."""
+    return (space << _TIER_BITS | tier.rank) << _MEMORY_BITS | no
+
+
+def text_band(key: int) -> tuple[int, int]:
+    """Return the space and the rank of the tier of a row in a text index."""
+    band = key >> _MEMORY_BITS
+    return band >> _TIER_BITS, band & (1 << _TIER_BITS) - 1
+
+
+def text_ranges(spaces: Sequence[int], tiers: Sequence[Tier]) -> Iterator[tuple[str, Range]]:
+    """Yield (table, range) for every space and tier; hot and warm of a space are one range."""
+    live = sorted((tier for tier in tiers if tier is not Tier.COLD), key=lambda tier: tier.rank)
+    for space in spaces:
+        if live:
+            yield "text_live", Range(text_key(space, live[0], 0), text_key(space, live[-1], MEMORY_MASK))
+        if Tier.COLD in tiers:
+            yield "text_cold", Range(text_key(space, Tier.COLD, 0), text_key(space, Tier.COLD, MEMORY_MASK))
+
+
+def vector_base(embedder: int) -> int:
+    """Return the first key of an embedder's vectors."""
+    return embedder << (_MEMORY_BITS + PART_BITS)
+
+
+def vector_range(embedder: int, no: int) -> Range:
+    """Return the keys of one memory's vectors."""
+    low = vector_base(embedder) | no << PART_BITS
+    return Range(low, low | (1 << PART_BITS) - 1)

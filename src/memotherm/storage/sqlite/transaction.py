@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
@@ -10,21 +11,16 @@ from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope, Tier
 from memotherm.storage.sqlite.erasure import Erasure
-from memotherm.storage.sqlite.keys import text_key, vector_base, vector_range
-from memotherm.storage.sqlite.statements import SqliteStatements
-from memotherm.storage.sqlite.textindex import TextChange, change_text
-from memotherm.storage.transaction import SqlTransaction, indexed_words
+from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_base, vector_range
+from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
-__all__ = ["SqliteTransaction"]
+__all__ = ["SqliteTransaction", "rebuild"]
 
 Vectors = NDArray[np.float32]
 
-#: How many changes of the text indexes wait for each other in a transaction that need not wait for others.
-_MOST_TEXT_CHANGES = 10_000
 
-
-class SqliteTransaction(SqlTransaction):
+class SqliteTransaction(Transaction):
     """A write transaction; there is only one writer, so the next numbers follow from the highest ones."""
 
     def __init__(
@@ -33,17 +29,7 @@ class SqliteTransaction(SqlTransaction):
         scope_of: Callable[[int], Scope],
         window_micros: int,
         made_by: int | None = None,
-        text_changes: list[TextChange] | None = None,
     ) -> None:
-        """Begin.
-
-        Args:
-            statements: The statements on the connection of the transaction.
-            scope_of: Returns the scope of a space.
-            window_micros: The time in which uses count as recent.
-            made_by: The number of the embedder that has made the vectors of the caller.
-            text_changes: Where changes of the text indexes wait for the commit; None to make them at the end.
-        """
         super().__init__(statements, scope_of, window_micros, made_by)
         self._sql: SqliteStatements = statements
         self._seq: int
@@ -51,16 +37,6 @@ class SqliteTransaction(SqlTransaction):
         self._seq, self._last_no, erasure = self._begun
         #: Whether the log of an earlier purge is left to be truncated.
         self.log_pending = Erasure.is_log(erasure)
-        self._waiting_changes = text_changes
-        self._text_changes: list[TextChange] = []
-
-    def finish(self) -> None:
-        """Change the text indexes, or let that wait, and erase what the logs say about purged memories."""
-        if self._waiting_changes is None:
-            self._change_text()
-        else:
-            self._waiting_changes += self._text_changes
-        super().finish()
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
@@ -103,14 +79,14 @@ class SqliteTransaction(SqlTransaction):
         if row is not None:
             table, rowid = row
             text = indexed_words(record.memory.content, record.memory.tags)
-            self._queue_text(f"{table}_add", rowid=rowid, words=text)
+            self._sql.text_changes.append((f"{table}_add", {"rowid": rowid, "words": text}))
 
     def _reindex(self, record: Record, changed: Record, *, words: bool) -> None:
         before, after = _text_row(record), _text_row(changed)
         if before == after and not words:
             return
         if before is not None and after is not None and not words:
-            self._queue_text(f"{before[0]}_to_{after[0]}", old=before[1], rowid=after[1])
+            self._sql.text_changes.append((f"{before[0]}_to_{after[0]}", {"old": before[1], "rowid": after[1]}))
             self._unindex(record)
         else:
             self._unindex(record)
@@ -120,18 +96,7 @@ class SqliteTransaction(SqlTransaction):
         row = _text_row(record)
         if row is not None:
             table, rowid = row
-            self._queue_text(f"{table}_drop", rowid=rowid)
-
-    def _queue_text(self, name: str, **values: object) -> None:
-        """Run a statement on a text index at the end, together with those that are the same."""
-        self._text_changes.append((name, values))
-        # Not before changes of other transactions, which may concern the same memories.
-        if len(self._text_changes) >= _MOST_TEXT_CHANGES and not self._waiting_changes:
-            self._change_text()
-
-    def _change_text(self) -> None:
-        change_text(self._sql.connection, self._text_changes)
-        self._text_changes.clear()
+            self._sql.text_changes.append((f"{table}_drop", {"rowid": rowid}))
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
@@ -155,3 +120,14 @@ def _text_row(record: Record) -> tuple[str, int] | None:
         return None
     table = "text_cold" if memory.tier is Tier.COLD else "text_live"
     return table, text_key(record.space, memory.tier, record.no)
+
+
+def rebuild(statements: SqliteStatements) -> None:
+    """Rebuild the text indexes."""
+    statements.run("text_live_clear")
+    statements.run("text_cold_clear")
+    for no, space, rank, content, tags in statements.each("indexed"):
+        tier = tuple(Tier)[rank]
+        table = "text_cold" if tier is Tier.COLD else "text_live"
+        text = indexed_words(content, json.loads(tags) if tags else ())
+        statements.run(f"{table}_add", rowid=text_key(space, tier, no), words=text)

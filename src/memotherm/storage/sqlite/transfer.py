@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memotherm.storage.sqlite.keys import MEMORY_MASK, PART_BITS, vector_range
-from memotherm.storage.sqlite.statements import SQL, SqliteStatements
-from memotherm.storage.sqlite.textindex import rebuild
+from memotherm.storage.sqlite.statements import MEMORY_MASK, PART_BITS, SQL, SqliteStatements, vector_range
+from memotherm.storage.sqlite.transaction import rebuild
 from memotherm.storage.statements import Row, marked
-from memotherm.storage.tables import VECTORS, Table
-from memotherm.storage.transfer import MetaTable
+from memotherm.storage.transfer import VECTORS, MetaTable, Table
 
 __all__ = ["SqliteTables"]
 

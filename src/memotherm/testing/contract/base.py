@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memotherm.model import Memory, Scope, Tier
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
-from memotherm.storage.contract import Store
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.testing.clock import FakeClock
 from memotherm.testing.embedder import HashEmbedder

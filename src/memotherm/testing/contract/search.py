@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,10 @@ from memotherm.text.word_ids import word_id
 __all__ = ["SearchContract"]
 
 _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
+
+
+class _TakenBack(Exception):
+    """Ends a unit of work."""
 
 
 class SearchContract(Contract):
@@ -51,19 +56,14 @@ class SearchContract(Contract):
         assert self.matches(scope=_ANN) == {wide.no, ann.no}
         assert self.matches(scope=_BOB) == {wide.no, bob.no}
 
-    def test_an_optimistic_read_sees_the_current_spaces(self) -> None:
-        """Among them are those that were added since they were last asked for."""
-        scope = Scope(project="river")
-        self.stored("an otter")
-        before = self.seen(scope)
-        record = self.stored("an otter of the river", scope)
-
-        def read() -> tuple[int, ...]:
-            spaces = self.store.spaces(scope)
-            with self.store.snapshot():
-                return spaces
-
-        assert {*self.store.optimistically(read)} == {*before, record.space}
+    def test_a_search_in_a_unit_of_work_that_fails_leaves_no_trace(self) -> None:
+        """What was taken back is not found afterwards, and what follows is."""
+        with suppress(_TakenBack), self.store.unit_of_work():
+            self.otter(1)
+            self.by_vector("otter", EVERYONE)
+            raise _TakenBack
+        record = self.otter(2)
+        assert self.matches() == {record.no}
 
     def test_a_search_stays_in_its_tiers(self) -> None:
         """Every set of tiers finds exactly the memories in them."""

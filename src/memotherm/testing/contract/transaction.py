@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.contract import Transaction
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record, Use
 from memotherm.testing.contract.base import LIVE, Contract
 from memotherm.text.clean import digest

@@ -12,8 +12,7 @@ from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.model.ids import new_id
 from memotherm.model.uses import Strength
-from memotherm.storage.contract import Claim
-from memotherm.storage.contract.optional import SupportsCheckpoint
+from memotherm.storage.store import Claim, SupportsCheckpoint
 from memotherm.storage.values import LaterUse, RecallEntry, ReceiptRow, Record
 from memotherm.testing.contract.base import Contract, numbers
 
@@ -92,27 +91,25 @@ class UpkeepContract(Contract):
         assert not self.store.delete_value("keys", "a")
         assert self.store.get_values("keys", now, "a") == {}
 
-    def test_a_value_is_committed_with_the_last_transaction(self) -> None:
-        """Both, or neither; another use of the store in between commits the transaction first."""
+    def test_a_unit_of_work_is_committed_as_a_whole(self) -> None:
+        """All changes and values, or none; reads in between see them."""
         now = self.clock()
-        with self.store.deferring():
+        with self.store.unit_of_work():
             self.stored("a fact")
+            self.stored("another fact")
+            assert self.store.seq() == 2
             self.store.put_value("replies", "a", "1", now, None, replace=False)
-        assert self.store.seq() == 1
+        assert self.store.seq() == 2
         assert self.store.get_values("replies", now) == {"a": "1"}
 
-        with suppress(_Interrupted), self.store.deferring():
-            self.stored("another fact")
+        with suppress(_Interrupted), self.store.unit_of_work():
+            self.stored("a third fact")
+            assert self.store.seq() > 2
+            self.stored("a fourth fact")
             self.store.put_value("replies", "b", "2", now, None, replace=False)
             raise _Interrupted
-        assert self.store.seq() == 1
+        assert self.store.seq() == 2
         assert self.store.get_values("replies", now) == {"a": "1"}
-
-        with suppress(_Interrupted), self.store.deferring():
-            self.stored("a third fact")
-            assert self.store.seq() > 1
-            raise _Interrupted
-        assert self.store.seq() > 1
 
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""

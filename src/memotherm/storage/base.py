@@ -1,0 +1,290 @@
+"""What every part of a store on an SQL database is made of: transactions, rows and scopes."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import datetime, timedelta
+from typing import Any, Generic, Self, TypeVar
+
+from memotherm.errors import LeaseLost
+from memotherm.model import Scope
+from memotherm.model.clock import to_micros
+from memotherm.model.process import OwnProcess
+from memotherm.storage.recall_log import without_purged, write_entries
+from memotherm.storage.rows import record_of, scope_of
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.transaction import Transaction, settle_words, words_outdated
+from memotherm.storage.values import Record
+from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
+
+__all__ = ["MOST_SCOPES", "Claim", "StoreBase"]
+
+PartStore = TypeVar("PartStore", bound="StoreBase")
+Result = TypeVar("Result")
+#: A function of the statements of a write transaction.
+Job = Callable[[Any], Result]
+
+_MICROS_PER_DAY = 86_400_000_000
+#: How many scopes are cached, and how many spaces whose scope is.
+MOST_SCOPES = 10_000
+
+
+class _Shared:
+    """What all views of a store know together."""
+
+    def __init__(self, window_days: float) -> None:
+        self.set_window(window_days)
+        #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
+        self.adopted = 0
+        #: The hash of the policy in the shadow; empty without one.
+        self.shadow = ""
+
+    def set_window(self, days: float) -> None:
+        """Set the days in which uses count as recent."""
+        self.window_micros = int(days * _MICROS_PER_DAY)
+
+    def saw(self, adopted: int) -> None:
+        """Note the number of an adoption that was read."""
+        self.adopted = max(self.adopted, adopted)
+
+
+class _Unit:
+    """A unit of work: its transaction, once something was changed, and what is called after the commit."""
+
+    def __init__(self) -> None:
+        self.transaction = ExitStack()
+        self.statements: Statements | None = None
+        self.after_commit: list[Callable[[], None]] = []
+
+
+class _Local(threading.local):
+    """What the current thread has begun."""
+
+    unit: _Unit | None = None
+
+
+class Claim(Generic[PartStore]):
+    """The right of one holder to do a job on a part of a store, for a limited time: a row of a table."""
+
+    def __init__(
+        self, store: PartStore, statement: str, row: Mapping[str, object], now: Callable[[], datetime], term: timedelta
+    ) -> None:
+        #: The part; each of its write transactions renews the claim, or raises `LeaseLost`.
+        self.store = store
+        self._statement = statement
+        self._row = row
+        self._now = now
+        self._term = term
+        store.claim = self
+
+    def renew(self) -> bool:
+        """Extend the claim by its term; return False if another holder has it."""
+        return self.store._write(self._renewed, exclusive=False)
+
+    def require(self, statements: Statements) -> None:
+        """Renew the claim inside a transaction, or raise `LeaseLost`."""
+        if not self._renewed(statements):
+            raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
+
+    def _renewed(self, statements: Statements) -> bool:
+        until = to_micros(self._now() + self._term)
+        return statements.row(self._statement, **self._row, until=until) is not None
+
+
+class StoreBase(ABC):
+    """The transactions of a store, and how rows become values."""
+
+    #: The tenant that this view of the store is for; None for all tenants.
+    tenant: str | None = None
+    #: The claim that restricts the writes of this view of the store.
+    claim: Claim[Any] | None = None
+
+    def __init__(self, name: str, schema: int, use_window_days: float, execute: Execute) -> None:
+        #: The store's name in messages: a path, or a URL without secrets.
+        self.name = name
+        #: The version of its schema.
+        self.schema = schema
+        self._process = OwnProcess(name)
+        self._shared = _Shared(use_window_days)
+        self._scopes: dict[int, Scope] = {}
+        self._local = _Local()
+        self._writer = Writer(name, self._process, execute)
+
+    def _view(self) -> Self:
+        """Return another object for the same store, which shares its connections and caches."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        return view
+
+    # Writing
+
+    def transact(self, change: Callable[[Transaction], Result], *, made_by: int | None = None) -> Result:
+        """Call a function with a transaction, commit it, and return what the function has returned.
+
+        The function may run in another thread, so it changes nothing but the transaction.
+
+        Args:
+            change: The function.
+            made_by: The embedder of the vectors that will be stored. If another embedder serves searches by now, the
+                vectors are not stored and the memories count as pending.
+        """
+        begun: list[Transaction] = []
+
+        def job(statements: Statements) -> Result:
+            begun[:] = [self._transaction(statements, made_by)]
+            result = change(begun[0])
+            self._finish(begun[0])
+            return result
+
+        result = self._write(job)
+        self._after_commit(begun[0])
+        return result
+
+    @contextmanager
+    def write(self, *, made_by: int | None = None) -> Iterator[Transaction]:
+        """Begin a transaction in the current thread, which other writers wait for; prefer `transact`."""
+        with nullcontext(self._unit_statements()) if self._local.unit else self._exclusive() as statements:
+            transaction = self._transaction(statements, made_by)
+            yield transaction
+            self._finish(transaction)
+        self._after_commit(transaction)
+
+    @contextmanager
+    def unit_of_work(self) -> Iterator[None]:
+        """Commit all changes that this thread makes inside the context together, when it is left.
+
+        The transaction begins with the first change; from then on, reads of this thread see it, searches do not.
+        """
+        if self._local.unit is not None:
+            yield
+            return
+        unit = self._local.unit = _Unit()
+        try:
+            with unit.transaction:
+                yield
+        finally:
+            self._local.unit = None
+        for call in unit.after_commit:
+            call()
+
+    def _write(self, job: Job[Result], *, exclusive: bool = True) -> Result:
+        """Run a job in a transaction, or in that of the unit of work; return its result after the commit."""
+        self._process.require()
+        if self._local.unit is None:
+            return self._run(job, exclusive=exclusive)
+        return job(self._unit_statements(wide=not exclusive))
+
+    def _unit_statements(self, *, wide: bool = False) -> Statements:
+        """Return the statements of the unit of work, whose transaction begins now if it has not yet."""
+        unit = self._local.unit or _Unit()
+        if unit.statements is None:
+            unit.statements = unit.transaction.enter_context(self._exclusive())
+        return self._joined(unit.statements, wide=wide)
+
+    def _transaction(self, statements: Statements, made_by: int | None) -> Transaction:
+        if self.claim is not None:
+            self.claim.require(statements)
+        # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
+        scopes: dict[int, Scope] = {}
+        transaction = self._begun(statements, lambda space: self._scope(statements, space, scopes), made_by)
+        self._shared.saw(transaction.adopted)
+        return transaction
+
+    def _finish(self, transaction: Transaction) -> None:
+        transaction.finish()
+        if transaction.erased_spaces:
+            self._writer.forget(transaction.erased_spaces)
+
+    def _after_commit(self, transaction: Transaction) -> None:
+        """Do what follows a commit: now, or when the unit of work is committed."""
+        unit = self._local.unit
+        if unit is None:
+            self._committed(transaction)
+        else:
+            unit.after_commit.append(lambda: self._committed(transaction))
+
+    def _committed(self, transaction: Transaction) -> None:
+        self._shared.saw(transaction.adopted)
+
+    @abstractmethod
+    def _begun(self, statements: Any, scope_of: Callable[[int], Scope], made_by: int | None) -> Transaction:  # noqa: ANN401
+        """Return a transaction on statements that were begun."""
+
+    @abstractmethod
+    def _run(self, job: Job[Result], *, exclusive: bool) -> Result:
+        """Run a job in a transaction of its own; `exclusive` keeps other writers out."""
+
+    @abstractmethod
+    def _exclusive(self) -> AbstractContextManager[Statements]:
+        """Return statements in a transaction of the current thread that keeps other writers out."""
+
+    def _joined(self, statements: Statements, *, wide: bool) -> Statements:  # noqa: ARG002
+        """Return the statements of a unit of work for this view of the store, or for all tenants (`wide`)."""
+        return statements
+
+    # The recall log
+
+    @property
+    def dropped_log_entries(self) -> int:
+        """How many entries of the recall log this process has dropped because the store could not be written."""
+        return self._writer.dropped
+
+    def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
+        """Write entries of the recall log, without what was purged in between."""
+        remaining = without_purged(statements, entries)
+        write_entries(statements, remaining, self._shared.window_micros, self._shared.shadow)
+
+    # Reading
+
+    @abstractmethod
+    def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[Statements]:
+        """Return statements that all see one state of the store; `once` for a single statement.
+
+        With `logged`, and outside a snapshot, they see the log and the uses of all recalls before.
+        """
+
+    def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
+        """Rebuild the text index if it was built with another version of the tokenizer."""
+
+        def rebuilt(statements: Statements) -> None:
+            if words_outdated(statements):
+                rebuild(statements)
+                settle_words(statements)
+
+        with self._reading(once=True) as statements:
+            outdated = words_outdated(statements)
+        if outdated:
+            self._write(rebuilt)
+
+    def _rows(self, name: str, /, **values: object) -> list[Row]:
+        with self._reading(once=True) as statements:
+            return statements.rows(name, **values)
+
+    def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return rows that depend neither on the log nor on uses, so that nothing is written before."""
+        with self._reading(once=True, logged=False) as statements:
+            return statements.rows(name, **values)
+
+    def _records(self, name: str, /, **values: object) -> list[Record]:
+        with self._reading(once=True) as statements:
+            return self._converted(statements, statements.rows(name, **values))
+
+    def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
+        """Return the records of rows of memories, with the uses that a snapshot does not see."""
+        unwritten = statements.unwritten
+        if unwritten:
+            rows = [unwritten.counted_in(row, self._shared.window_micros) for row in rows]
+        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+
+    def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
+        """Return the scope of a space; it never changes, so it is cached."""
+        scope = self._scopes.get(space) or cache.get(space)
+        if scope is None:
+            if len(cache) >= MOST_SCOPES:
+                cache.clear()
+            ((*fields,),) = statements.rows("space_scope", space=space)
+            scope = cache[space] = scope_of(fields)
+        return scope

@@ -1,0 +1,271 @@
+"""Memories, the ledger and vectors of a store: reading and listing them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from memotherm.model import Event, Retention, Scope, Tier
+from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.results import ScopeCount, TierCount
+from memotherm.rules.select import Select
+from memotherm.storage.base import StoreBase
+from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
+from memotherm.storage.rows import changes_of, event_of, scope_of, scope_row
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.values import Counts, Filter, Find, Identity, Record, TierChange
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = ["MemoryStore", "any_expired", "identity_of", "visible_rows"]
+
+_TIERS = tuple(Tier)
+_RETENTIONS = tuple(Retention)
+#: Larger than any number of a memory or an event.
+_EVERY = 1 << 62
+#: At this time, nothing has expired.
+_FIRST_MOMENT = 0
+
+
+class MemoryStore(StoreBase):
+    """The part of a store that reads memories. `spaces` are the numbers of the visible scopes."""
+
+    # Memories
+
+    def spaces(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces whose memories a scope can see."""
+        rows = self._visible_spaces(scope)
+        if rows:
+            self._shared.saw(rows[0][1])
+        return tuple(row[0] for row in rows)
+
+    def _visible_spaces(self, scope: Scope) -> list[Row]:
+        return self._unlogged_rows("spaces_visible", **scope_row(scope))
+
+    def spaces_within(self, scope: Scope) -> tuple[int, ...]:
+        """Return the spaces that lie inside a scope: equal to it or narrower."""
+        return tuple(space for (space,) in self._unlogged_rows("spaces_within", **scope_row(scope)))
+
+    def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
+        """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""
+        found = []
+        for fields, rows in groupby(self._rows("scopes_within", spaces=list(spaces)), lambda row: row[:6]):
+            tiers, hidden = {tier: TierCount() for tier in Tier}, 0
+            for tier, retention, memories, tokens in (row[6:] for row in rows):
+                if _RETENTIONS[retention] is Retention.ACTIVE:
+                    tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+                else:
+                    hidden += memories
+            found.append(ScopeCount(scope=scope_of(fields), tiers=tiers, hidden=hidden))
+        return found
+
+    def get(self, spaces: Sequence[int], memory_id: str) -> Record | None:
+        """Return a memory that lies in one of the spaces."""
+        records = self._records("memory_by_id", id=memory_id)
+        return next((record for record in records if record.space in spaces), None)
+
+    def with_key(self, spaces: Sequence[int], key: str, now: datetime) -> list[Record]:
+        """Return the visible memories of some spaces with a key, one for each scope that has it."""
+        return self._records("memories_with_key", spaces=list(spaces), key=key, now=to_micros(now))
+
+    def keys(self, spaces: Sequence[int], first: str, last: str, now: datetime, limit: int) -> list[str]:
+        """Return the distinct keys of visible memories from `first` to before `last`, in the order of their UTF-8."""
+        values = {"spaces": list(spaces), "first": first, "last": last, "now": to_micros(now), "limit": limit}
+        return [key for (key,) in self._rows("keys", **values)]
+
+    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
+        """Return the ids that begin with a prefix, in order."""
+        # No id has a character above the tilde.
+        rows = self._rows("ids_from", low=prefix, high=f"{prefix}~", spaces=list(spaces), limit=limit)
+        return [memory_id for (memory_id,) in rows]
+
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of memories in the order of the listing."""
+        with self._reading(once=True) as statements:
+            in_order = self._reads_in_order(statements, spaces, find)
+            return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+
+    def count(self, spaces: Sequence[int], find: Find) -> int:
+        """Return how many memories a listing has, on all its pages."""
+        with self._reading(once=True) as statements:
+            in_order = self._reads_in_order(statements, spaces, find)
+            return found_count(statements, spaces, find, in_order=in_order)
+
+    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
+        """Return whether a page is found sooner by reading the table in its own order than by an index."""
+        return False
+
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return memories by number, as they are now."""
+        with self._reading(once=True) as statements:
+            rows = statements.rows("memories_of", nos=list(nos))
+            return {record.no: record for record in self._converted(statements, rows)}
+
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        return self._records("pinned", spaces=list(spaces), now=to_micros(now))
+
+    def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
+        """Return the memories that a rule looks at, in order of number, a page at a time."""
+        with self._reading(once=True) as statements:
+            return self._converted(statements, selected_rows(statements, spaces, selects, now, after, limit))
+
+    def list_tier(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
+        """Return the visible memories of one space in one tier, newest first."""
+        return self._records("tier_list", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
+
+    def count_tier(self, space: int, tier: Tier, now: datetime) -> TierCount:
+        """Return how many visible memories one space has in one tier, and their tokens."""
+        ((memories, tokens),) = self._rows("tier_tokens", space=space, tier=tier.rank, now=to_micros(now))
+        return TierCount(memories=memories, tokens=tokens)
+
+    def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
+        """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
+        tiers = {tier: TierCount() for tier in Tier}
+        retention = dict.fromkeys(Retention, 0)
+        with self._reading() as statements:
+            counted = statements.rows("counts", spaces=list(spaces))
+            expired_counts = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
+        for tier, rank, memories, tokens in counted:
+            retention[_RETENTIONS[rank]] += memories
+            if _RETENTIONS[rank] is Retention.ACTIVE:
+                tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+        for tier, memories, tokens in expired_counts:
+            count = tiers[_TIERS[tier]]
+            tiers[_TIERS[tier]] = TierCount(memories=count.memories - memories, tokens=count.tokens - tokens)
+            retention[Retention.ACTIVE] -= memories
+            retention[Retention.DELETED] += memories
+        return Counts(tiers=tiers, retention=retention)
+
+    # Search
+
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
+        with self._reading(once=not where.selective) as statements:
+            rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
+            candidates = Candidates.of(map(candidate_row, rows))
+            candidates.add_uses(statements.unwritten)
+            return candidates
+
+    def active(self, nos: Sequence[int]) -> Candidates:
+        """Return those of some memories that are active, in any space and tier: the turns before a message."""
+        return Candidates.of(map(candidate_row, self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT)))
+
+    # The ledger
+
+    def written_before(self, spaces: Sequence[int], moment: datetime, after: int, limit: int) -> list[Record]:
+        """Return memories that existed at a moment and still have their content, in order of number."""
+        values = {"spaces": list(spaces), "moment": to_micros(moment)}
+        return self._records("written_before", after=after, limit=limit, **values)
+
+    def events(self, record: Record) -> list[Event]:
+        """Return the history of one memory, oldest first."""
+        return [event_of(row) for row in self._rows("events_of", no=record.no)]
+
+    def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
+        """Return one event of a memory in one of the spaces, and that memory as it is now."""
+        rows = self._rows("event_get", seq=seq)
+        if not rows or rows[0][10] not in spaces:
+            return None
+        (record,) = self._records("memory_by_no", no=rows[0][9])
+        return event_of(rows[0]), record
+
+    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+        """Return events of memories in some spaces, including purged ones, in ascending or descending order."""
+        name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
+        rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
+        return [event_of(row) for row in rows]
+
+    def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
+        """Return the events of memories in some spaces from the first event after a moment on, oldest first."""
+        return [event_of(row) for row in self._rows("events_since", spaces=list(spaces), moment=to_micros(moment))]
+
+    def changed_between(self, spaces: Sequence[int], after: datetime, until: datetime) -> bool:
+        """Return whether memories of some spaces were created or changed after a moment and up to another."""
+        values = {"spaces": list(spaces), "after": to_micros(after), "until": to_micros(until)}
+        return bool(self._rows("changed_between", **values)[0][0])
+
+    def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
+        """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
+        rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))
+        return [
+            TierChange(no, from_micros(at), changes_of(changes), _TIERS[tier], _RETENTIONS[retention])
+            for no, at, changes, tier, retention in rows
+        ]
+
+    def seq(self) -> int:
+        """Return the sequence number of the newest event."""
+        return int(self._unlogged_rows("event_last")[0][0])
+
+    # Embedders and vectors
+
+    def identity(self, name: str | None = None) -> Identity | None:
+        """Return the embedder that serves searches, or the one with a name; None if there is none."""
+        if name is None:
+            return _identity(self._unlogged_rows("embedder_serving"))
+        rows = self._unlogged_rows("embedder_by_name", name=name)
+        return Identity(number=rows[0][0], name=name, dimensions=rows[0][1]) if rows else None
+
+    def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return (number, content) of memories without vectors of an embedder."""
+        rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
+        return [(no, content) for no, content in rows]
+
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
+        identity = self.identity()
+        cached = {} if identity is None else {digest: self.cached_vectors(digest) for digest in digests}
+        return identity, {digest: vectors for digest, vectors in cached.items() if vectors is not None}
+
+    @abstractmethod
+    def cached_vectors(self, digest: str) -> Vectors | None:
+        """Return the stored vectors of the same content, made by the serving embedder."""
+
+    def count_without_vectors(self, number: int) -> int:
+        """Return the number of memories without vectors of an embedder."""
+        return int(self._rows("vectors_missing_count", **self._made_by(number))[0][0])
+
+    def pending(self, spaces: Sequence[int]) -> int:
+        """Return the number of visible memories without vectors."""
+        return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
+
+    @abstractmethod
+    def _made_by(self, number: int) -> dict[str, object]:
+        """Return the statement parameter that selects an embedder's vectors."""
+
+
+def visible_rows(
+    statements: Statements,
+    name: str,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    nos: Sequence[int],
+    where: Filter,
+) -> list[Row]:
+    """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
+    ranks = {tier.rank for tier in tiers}
+    rows = statements.rows(name, nos=list(nos), now=to_micros(where.now))
+    return passing_rows(statements, [row for row in rows if row[2] in ranks and row[1] in spaces], where)
+
+
+def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:
+    """Return whether there are expired memories that maintenance has not processed yet."""
+    return bool(statements.value("expired", now=to_micros(now), spaces=list(spaces)))
+
+
+def identity_of(statements: Statements) -> Identity | None:
+    """Return the embedder that serves searches, if there is one."""
+    return _identity(statements.rows("embedder_serving"))
+
+
+def _identity(rows: Sequence[Row]) -> Identity | None:
+    """Return the embedder of a row of the statement `embedder_serving`."""
+    return Identity(number=rows[0][0], name=rows[0][1], dimensions=rows[0][2]) if rows else None

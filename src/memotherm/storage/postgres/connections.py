@@ -1,0 +1,524 @@
+"""Connections to one PostgreSQL database: a pool, transactions, and the translation of errors."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakSet
+
+import psycopg
+from pgvector.psycopg.vector import register_vector_info
+from psycopg import errors as pg
+from psycopg.abc import Buffer
+from psycopg.adapt import PyFormat
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import PipelineStatus
+from psycopg.types import TypeInfo
+from psycopg.types.array import ListDumper
+from psycopg.types.numeric import Int8Dumper
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from memotherm.errors import (
+    InvalidInput,
+    MemothermError,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
+from memotherm.model.process import OwnProcess
+from memotherm.settings import Settings
+from memotherm.storage.postgres.routing import SCHEMA
+from memotherm.storage.postgres.statements import setting, statement
+from memotherm.storage.statements import Row
+
+__all__ = [
+    "Connection",
+    "Connections",
+    "FastListDumper",
+    "Lent",
+    "Pool",
+    "Start",
+    "mapped",
+    "wait_for_begin",
+    "without_secrets",
+]
+
+_FULL = (pg.DiskFull, pg.OutOfMemory)
+_BUSY = (pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure, pg.QueryCanceled)
+_DAMAGED = (pg.DataCorrupted, pg.IndexCorrupted)
+_REFUSED = (pg.InvalidAuthorizationSpecification, pg.InvalidCatalogName, pg.InsufficientPrivilege)
+_UNSTORABLE = (pg.DataError, pg.ProgramLimitExceeded)
+
+
+@contextmanager
+def mapped(name: str) -> Iterator[None]:
+    """Translate the database's errors into Memotherm's."""
+    try:
+        yield
+    except PoolClosed as exc:
+        raise StoreClosed(f"{name} is closed: open it again") from exc
+    except PoolTimeout as exc:
+        raise StoreBusy(
+            f"all connections to {name} are in use: try again, or raise the setting postgres_pool_size"
+        ) from exc
+    except psycopg.Error as exc:
+        raise _translated(exc, name) from exc
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+
+
+def _translated(exc: psycopg.Error, name: str) -> MemothermError:
+    message = _first_line(exc)
+    if isinstance(exc, _FULL):
+        return StoreFull(f"no space left for {name}: free some; the change was rolled back")
+    if isinstance(exc, _BUSY):
+        return StoreBusy(
+            f"{name} is locked by another writer ({message}): try again, or raise the setting busy_timeout_ms"
+        )
+    if isinstance(exc, _DAMAGED):
+        return StoreDamaged(f"{name} is damaged ({message}): restore a backup of the server")
+    if isinstance(exc, _REFUSED):
+        return StoreUnavailable(f"{name} refuses access ({message}): check the role, its rights and the database")
+    if isinstance(exc, _UNSTORABLE):
+        return InvalidInput(f"an argument cannot be stored: {message}")
+    if isinstance(exc, pg.ReadOnlySqlTransaction):
+        return StoreUnavailable(f"{name} only reads ({message}): it is a replica; write to the primary")
+    if isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreUnavailable(f"cannot reach {name} ({message}): check that the server runs and accepts connections")
+    return StoreError(f"PostgreSQL could not use {name}: {message}")
+
+
+def without_secrets(url: str) -> str:
+    """Return the URL of a database without its password and without options, which may hold one."""
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    name = user.split(":", maxsplit=1)[0]
+    return urlunsplit(("postgresql", f"{name}@{host}" if name else host, parts.path, "", ""))
+
+
+def _first_line(exc: psycopg.Error) -> str:
+    text = exc.diag.message_primary or str(exc)
+    return text.splitlines()[0] if text else type(exc).__name__
+
+
+_BIGINT_ARRAY = 1016
+
+
+class FastListDumper(ListDumper):
+    """Converts lists of whole numbers and of texts; others as the driver does."""
+
+    def get_key(self, obj: list[Any], format: PyFormat) -> Any:  # noqa: A002, ANN401
+        """Return what the conversion depends on: the type of the elements."""
+        kind = type(obj[0]) if obj else None
+        return (list, kind) if kind in _DUMPERS else super().get_key(obj, format)
+
+    def upgrade(self, obj: list[Any], format: PyFormat) -> ListDumper:  # noqa: A002
+        """Return the conversion for the type of the elements."""
+        dumper = _DUMPERS.get(type(obj[0])) if obj else None
+        return super().upgrade(obj, format) if dumper is None else dumper(list, self._tx)  # type: ignore[return-value]
+
+
+class _NumbersDumper(ListDumper):
+    oid = _BIGINT_ARRAY
+
+    def dump(self, obj: list[Any]) -> Buffer:
+        return f"{{{','.join(map(str, obj))}}}".encode()
+
+
+class _TextsDumper(ListDumper):
+    def get_key(self, obj: list[Any], format: PyFormat) -> Any:  # noqa: A002, ANN401, ARG002
+        return list, str
+
+    def dump(self, obj: list[Any]) -> Buffer | None:
+        text = '","'.join(each.replace("\\", "\\\\").replace('"', '\\"') for each in obj)
+        return super().dump(obj) if "\0" in text else f'{{"{text}"}}'.encode()
+
+
+_DUMPERS: dict[type | None, type[ListDumper]] = {int: _NumbersDumper, str: _TextsDumper}
+
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+#: How long a connection whose commit was sent waits for its next use before it is idle.
+_PATIENCE = 60.0
+
+
+class Lent:
+    """A connection that is used in pipeline mode."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        #: When its last transaction ended.
+        self.ended = 0.0
+        self._mode = ExitStack()
+        self._pipeline: psycopg.Pipeline | None = None
+
+    def start(self) -> None:
+        """Enter pipeline mode, unless the connection is in it since its last transaction."""
+        if self._pipeline is None:
+            self._pipeline = self._mode.enter_context(self.connection.pipeline())
+
+    def finish(self) -> None:
+        """Wait for all results, and leave pipeline mode."""
+        self._mode.close()
+
+    def commit(self) -> None:
+        """Commit, wait for all results, and leave pipeline mode."""
+        self.connection.execute("COMMIT")
+        self.finish()
+
+    def roll_back(self) -> None:
+        """Leave pipeline mode and roll back, whatever state the connection is in."""
+        with suppress(psycopg.Error):
+            self.finish()
+        with suppress(psycopg.Error):
+            self.connection.execute("ROLLBACK")
+
+    @property
+    def settled(self) -> bool:
+        """Whether all results were read, and none was an error."""
+        pipeline = self._pipeline
+        return pipeline is not None and not pipeline.result_queue and pipeline.status == PipelineStatus.ON
+
+    def send_commit(self) -> None:
+        """Send COMMIT; its result is read before the results of the next transaction."""
+        self.connection.execute("COMMIT", prepare=False)
+        # The driver's own method waits for the result.
+        self.connection.pgconn.pipeline_sync()
+        if self._pipeline is not None:
+            self._pipeline.result_queue.append(None)
+        self.ended = time.monotonic()
+
+    def abandon(self) -> None:
+        """Let nothing more reach the server from this forked process: the connection is its parent's."""
+        with Path(os.devnull).open("r+b") as nowhere:
+            os.dup2(nowhere.fileno(), self.connection.fileno())
+
+
+class Pool:
+    """Up to a number of connections; those whose last transaction is still being committed are lent first.
+
+    The driver's pool takes back connections that are idle. The others stay lent there and wait here, so at most
+    as many threads as there are connections may ask for one.
+    """
+
+    def __init__(self, arguments: dict[str, Any], size: int, configure: Callable[[Connection], None]) -> None:
+        self._idle: ConnectionPool[Connection] = ConnectionPool(
+            kwargs=arguments,
+            min_size=0,
+            max_size=size,
+            configure=configure,
+            open=False,
+            name="memotherm",
+            num_workers=1,
+        )
+        self._permits = threading.Semaphore(size)
+        #: The connections whose commit was sent.
+        self._ending: deque[Lent] = deque()
+        _pools.add(self)
+
+    def open(self) -> None:
+        """Let connections be lent."""
+        self._idle.open()
+
+    def lend(self, timeout: float) -> Lent:
+        """Return a connection; raise `PoolTimeout` if all are in use."""
+        if not self._permits.acquire(timeout=timeout):
+            raise PoolTimeout(f"no connection was free for {timeout} s")
+        try:
+            with suppress(IndexError):
+                return self._ending.pop()
+            return Lent(self._idle.getconn(timeout=timeout))
+        except BaseException:
+            self._permits.release()
+            raise
+
+    def take_back(self, lent: Lent) -> None:
+        """Take back a connection that has left pipeline mode."""
+        self._idle.putconn(lent.connection)
+        self._permits.release()
+
+    def take_back_ending(self, lent: Lent) -> None:
+        """Take back a connection whose commit was sent."""
+        self._ending.append(lent)
+        self._permits.release()
+        self._settle(time.monotonic() if self._idle.closed else lent.ended - _PATIENCE)
+
+    def _settle(self, until: float) -> None:
+        """Let the driver's pool have the connections that have ended their last transaction until a moment.
+
+        The connection that ended last is lent first, so the others are not needed, and that pool closes them.
+        """
+        while self._ending and self._ending[0].ended <= until:
+            with suppress(IndexError):
+                lent = self._ending.popleft()
+                with suppress(psycopg.Error):
+                    lent.finish()
+                self._idle.putconn(lent.connection)
+
+    def close(self) -> None:
+        """Close all connections; calling it twice is harmless."""
+        self._idle.close()
+        self._settle(time.monotonic())
+
+    def abandon(self) -> None:
+        """Let nothing reach the server from a fork of the process that the connections belong to."""
+        for lent in self._ending:
+            lent.abandon()
+
+
+_pools: WeakSet[Pool] = WeakSet()
+
+
+def _abandon_all() -> None:
+    for pool in _pools:
+        pool.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+#: Called with a connection and what sends BEGIN; sends the first statements as well, and waits for their results.
+Start = Callable[[Connection, Callable[[], None]], object]
+
+#: The search path: Memotherm's schema first; the extension may be in either of the others.
+_PATH = f"{SCHEMA}, public, extensions"
+#: How long to wait for the pool before asking whether the server is there at all.
+_PATIENCE = 1.0
+#: Connection parameters unless the URL sets them; the timeouts detect a network that is down.
+_DEFAULTS = {
+    "application_name": "memotherm",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "tcp_user_timeout": "30000",
+}
+
+#: How a tenant's statements are planned. They want few rows of large tables, and the server guesses far too many
+#: where a tenant's memories are mostly cold: it would read whole tables, in parallel, with code compiled for it.
+_NARROW = {
+    "enable_seqscan": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "plan_cache_mode": "force_custom_plan",
+}
+#: Lets the scan of an index of vectors continue until enough rows pass the filter.
+_CONTINUED = {"hnsw.iterative_scan": "strict_order"}
+#: Lets Citus repeat the settings of a transaction on the workers, where row-level security uses them as well.
+_PROPAGATED = {"citus.propagate_set_commands": "local"}
+#: Lets a statement for several shards be followed by one that changes copies on all nodes.
+_IN_ORDER = {"citus.multi_shard_modify_mode": "sequential"}
+
+
+def wait_for_begin(connection: Connection, begin: Callable[[], None]) -> None:
+    """Begin a transaction and wait for it."""
+    begin()
+    connection.execute("SELECT 1").fetchall()
+
+
+class Connections:
+    """The connection pool of one store. A connection is used for one transaction."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self.name = without_secrets(url)
+        self._process = OwnProcess(self.name)
+        self._settings = settings
+        try:
+            self._arguments: dict[str, Any] = {**_DEFAULTS, **conninfo_to_dict(url), "autocommit": True}
+        except psycopg.ProgrammingError as exc:
+            raise InvalidInput(f"{self.name} is not the URL of a database: {exc}".rstrip()) from exc
+        self._vector: TypeInfo | None = None
+        #: Whether the tables are distributed over the nodes of a Citus cluster.
+        self.distributed = False
+        #: Whether they are being distributed, or were until something interrupted it.
+        self.unfinished = False
+        self._size = settings.postgres_pool_size
+        self._pool = Pool(self._arguments, self._size, self._configure)
+
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """Open a connection outside the pool, with the search path set."""
+        self._process.require()
+        with mapped(self.name), psycopg.connect(**self._arguments) as connection:
+            connection.execute("SELECT set_config('search_path', %s, false)", (_PATH,))
+            if self._vector is not None:
+                self._configure(connection)
+            yield connection
+
+    def open(self) -> None:
+        """Open the pool; the schema and its types must exist."""
+        with self.alone() as connection:
+            self._vector = TypeInfo.fetch(connection, "vector")
+            self._configure(connection)
+        self._pool.open()
+
+    def _configure(self, connection: Connection) -> None:
+        # `distribute` ends the other connections, so that every later one finds out what it has done.
+        self._find_out(connection)
+        register_vector_info(connection, self._vector)
+        # One width for all numbers, so that a statement is prepared once and not for each width of its parameters.
+        connection.adapters.register_dumper(int, Int8Dumper)
+        connection.adapters.register_dumper(list, FastListDumper)
+
+    @contextmanager
+    def transaction(
+        self,
+        tenant: str | None,
+        *,
+        mode: str = "",
+        patient: bool = False,
+        durable: bool = True,
+        wide: bool = False,
+        start: Start = wait_for_begin,
+    ) -> Iterator[Connection]:
+        """Run one transaction on a pooled connection, in pipeline mode; an exception rolls it back.
+
+        Args:
+            tenant: The tenant; None = all tenants.
+            mode: The transaction mode, as in BEGIN.
+            patient: Whether to wait for locks, up to busy_timeout_ms.
+            durable: Whether the commit waits for the disk.
+            wide: Whether row-level security is off for this transaction.
+            start: Begins the transaction and waits for the first answer; called again if the connection was cut.
+        """
+        self._process.require()
+
+        def begin(lent: Lent) -> None:
+            connection = lent.connection
+            local = self._local(tenant, patient=patient, durable=durable, wide=wide)
+            start(connection, lambda: self._send_begin(connection, mode, local))
+
+        with self._transaction(begin, reads="READ ONLY" in mode) as connection:
+            yield connection
+
+    def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[tuple[Any, ...]]]) -> list[Row]:
+        """Run one statement in a read-only transaction of its own, in one round trip; return its rows."""
+        self._process.require()
+        rows: list[Row] = []
+
+        def begin(lent: Lent) -> None:
+            self._send_begin(lent.connection, "READ ONLY", self._local(tenant))
+            cursor = send(lent.connection)
+            lent.send_commit()
+            rows[:] = cursor.fetchall()
+
+        with mapped(self.name):
+            self._pool.take_back_ending(self._begun(begin))
+        return rows
+
+    def _local(
+        self, tenant: str | None, *, patient: bool = False, durable: bool = True, wide: bool = False
+    ) -> dict[str, str]:
+        """Return the settings of a transaction."""
+        return {
+            **(_PROPAGATED if self.distributed else {}),
+            **(_IN_ORDER if self.distributed and not tenant else {}),
+            "search_path": _PATH,
+            "memotherm.tenant": tenant or "",
+            "memotherm.operator": "on" if tenant is None or wide else "off",
+            **({"lock_timeout": f"{self._settings.busy_timeout_ms}ms"} if patient else {}),
+            **({} if durable else {"synchronous_commit": "off"}),
+            **({} if tenant is None else _NARROW),
+            **_CONTINUED,
+        }
+
+    def _send_begin(self, connection: Connection, mode: str, local: Mapping[str, str]) -> None:
+        """Send the statements that begin a transaction.
+
+        The first query determines which state a transaction with REPEATABLE READ sees.
+        """
+        connection.execute(f"BEGIN {mode}")
+        if self.distributed:  # Citus repeats the statement SET on the workers, and not the function
+            for name, value in local.items():
+                connection.execute(setting(name, value), prepare=False)
+        else:
+            connection.execute(_settings(tuple(local)), list(local.values()))
+
+    @contextmanager
+    def _transaction(self, begin: Callable[[Lent], None], *, reads: bool) -> Iterator[Connection]:
+        """Run a transaction; the end of one that only `reads` is not waited for."""
+        with mapped(self.name):
+            lent = self._begun(begin)
+            try:
+                yield lent.connection
+                self._process.require()
+                if reads and lent.settled:
+                    lent.send_commit()
+                    take_back = self._pool.take_back_ending
+                else:
+                    lent.commit()
+                    take_back = self._pool.take_back
+            except BaseException:
+                if self._process.current:
+                    lent.roll_back()
+                    self._pool.take_back(lent)
+                else:
+                    lent.abandon()
+                raise
+            take_back(lent)
+
+    def _find_out(self, connection: Connection) -> None:
+        (self.distributed, self.unfinished), *_ = connection.execute(statement("distribution")).fetchall()
+
+    def _require_finished(self, connection: Connection) -> None:
+        if self.unfinished:
+            self._find_out(connection)
+        if self.unfinished:
+            raise StoreUnavailable(
+                f"the tables of {self.name} are not all distributed: wait for `memotherm distribute`, or, if it was "
+                "interrupted, run it again, which goes on with it"
+            )
+
+    def _begun(self, begin: Callable[[Lent], None]) -> Lent:
+        """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
+        left = self._size + 1
+        while True:
+            lent = self._lent()
+            try:
+                # A new connection knows how the tables are, so the settings are chosen after it was made.
+                self._require_finished(lent.connection)
+                lent.start()
+                begin(lent)
+            except BaseException as exc:
+                lent.roll_back()
+                broken = lent.connection.broken
+                self._pool.take_back(lent)
+                left -= 1
+                if not isinstance(exc, psycopg.Error) or not broken or not left:
+                    raise
+            else:
+                return lent
+
+    def _lent(self) -> Lent:
+        """Wait for a connection up to busy_timeout_ms; fail early if the server cannot be reached."""
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._pool.lend(timeout=max(0.001, min(_PATIENCE, left)))
+            except PoolTimeout:
+                psycopg.connect(**self._arguments).close()
+                if left <= 0:
+                    raise
+
+    def close(self) -> None:
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+        if self._process.current:
+            self._pool.close()
+
+
+@cache
+def _settings(names: tuple[str, ...]) -> str:
+    """Return the statement that sets parameters until the transaction ends."""
+    return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)

@@ -1,0 +1,332 @@
+"""Searches of a store on a PostgreSQL server: words, vectors, and what a recall reads with them in few round trips."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.model.clock import to_micros
+from memotherm.storage.filters import compiled_filter
+from memotherm.storage.postgres.statements import PostgresStatements, statement
+from memotherm.storage.postgres.transaction import queries
+from memotherm.storage.statements import Row
+from memotherm.storage.values import Filter, Identity, Record, Search
+
+__all__ = [
+    "CANDIDATE_FIELDS",
+    "RecallRows",
+    "TextSearch",
+    "VectorSearch",
+    "bands",
+    "by_vector",
+    "by_words",
+    "expect",
+    "index_live",
+    "largest",
+    "nearest",
+    "of_memories",
+    "sampled",
+    "strengths",
+    "unindexed",
+]
+
+Vectors = NDArray[np.float32]
+
+#: How many dimensions an index takes: of whole numbers, of half ones.
+_MOST_WHOLE = 2000
+_MOST_HALF = 4000
+#: How wide the index is searched: more finds more, and costs.
+_WIDTH = (200, 1000)
+#: A long memory has several vectors, so more vectors than memories are asked for.
+_VECTORS_PER_MEMORY = 2
+#: Of a store with more memories than this times the sample, only some pages are read.
+_WHOLE_SAMPLE = 10
+
+
+def largest(statements: PostgresStatements) -> int:
+    """Return how many live memories the tenant has that has most, of those that the statements are for."""
+    return int(statements.value("live_most"))
+
+
+def unindexed(statements: PostgresStatements) -> list[Identity]:
+    """Return the embedders that could have an index of their live vectors and have none."""
+    rows = statements.rows("embedders_unindexed", most=_MOST_HALF)
+    return [Identity(number=number, name=name, dimensions=dimensions) for number, name, dimensions in rows]
+
+
+def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
+    """Build the index of an embedder's live vectors while the store is in use.
+
+    An unfinished index of a killed server is built again; of several servers, one builds it.
+    """
+    marks = _marks(identity)
+    if marks is None:
+        return
+    if not connection.execute(statement("vector_index_claim"), {"number": identity.number}).fetchone()[0]:  # type: ignore[index]
+        return
+    ((partitioned,),) = connection.execute(statement("vectors_partitioned")).fetchall()
+    connection.execute(statement("vector_index_drop", marks))
+    connection.execute(statement("vector_index", {**marks, "beside": "" if partitioned else "CONCURRENTLY"}))
+
+
+class VectorSearch(NamedTuple):
+    """A statement that searches by a vector, and its parameters."""
+
+    name: str
+    marks: Mapping[str, object]
+    values: Mapping[str, Any]
+    #: How wide the index is searched; None without the index.
+    width: int | None = None
+
+    def expect(self, statements: PostgresStatements) -> None:
+        """Send the statement, whose rows are wanted later."""
+        self._set_width(statements)
+        statements.expect(self.name, self.marks, **self.values)
+
+    def rows(self, statements: PostgresStatements) -> list[Row]:
+        """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part."""
+        self._set_width(statements)
+        return statements.rows_of(self.name, self.marks, **self.values)
+
+    def _set_width(self, statements: PostgresStatements) -> None:
+        if self.width is not None:
+            statements.run_of("vector_care", {"width": self.width})
+
+
+def nearest(
+    identity: Identity,
+    vector: Vectors,
+    limit: int,
+    where: Mapping[str, Any],
+    conditions: Mapping[str, object],
+    *,
+    exact: bool,
+) -> VectorSearch:
+    """Return how the memories with the nearest vectors are found.
+
+    Args:
+        identity: The embedder of the vectors.
+        vector: The vector of the query.
+        limit: The most memories.
+        where: The parameters of the places and of the filter.
+        conditions: The marks of the filter; the search by the index takes no filter.
+        exact: Whether to compare all vectors instead of using the index.
+    """
+    marks = _marks(identity)
+    asked = np.asarray(vector, np.float32)
+    if exact or marks is None:
+        values = {"vector": asked, "number": identity.number, "limit": limit, **where}
+        return VectorSearch("vector_exact", conditions, values)
+    wanted = _VECTORS_PER_MEMORY * limit
+    least, most = _WIDTH
+    values = {"vector": asked, "wanted": wanted, "limit": limit, **where}
+    return VectorSearch("vector_near", marks, values, max(least, min(most, wanted)))
+
+
+def strengths(
+    statements: PostgresStatements, identity: Identity, vector: Vectors, nos: Sequence[int]
+) -> dict[int, float]:
+    """Return how near some memories are; those without vectors are left out."""
+    asked = np.asarray(vector, np.float32)
+    return dict(statements.rows("vector_strengths", vector=asked, number=identity.number, nos=list(nos)))
+
+
+def of_memories(statements: PostgresStatements, identity: Identity, nos: Sequence[int]) -> dict[int, Vectors]:
+    """Return what an embedder has made of some memories; those without vectors are left out."""
+    rows = statements.rows("vectors_of_memories", number=identity.number, nos=list(nos)) if nos else []
+    return {
+        no: np.stack([vector.to_numpy() for _, vector in parts]).astype(np.float32)
+        for no, parts in groupby(rows, itemgetter(0))
+    }
+
+
+def sampled(statements: PostgresStatements, identity: Identity, limit: int) -> Vectors | None:
+    """Return some of an embedder's vectors: of a large store, those on the same few pages every time."""
+    total = max(1, int(statements.value("count_all")))
+    share = 1.0 if total <= _WHOLE_SAMPLE * limit else _WHOLE_SAMPLE * limit / total
+    return _matrix(statements.rows("vectors_sample", number=identity.number, limit=limit, percent=100 * share))
+
+
+def _marks(identity: Identity) -> dict[str, object] | None:
+    """Return what names an embedder's index in a statement; None where it cannot have one."""
+    if not 0 < identity.dimensions <= _MOST_HALF:
+        return None
+    kind = "vector" if identity.dimensions <= _MOST_WHOLE else "halfvec"
+    return {"number": identity.number, "dimensions": identity.dimensions, "type": kind}
+
+
+def _matrix(rows: Sequence[Row]) -> Vectors | None:
+    return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None
+
+
+Vectors = NDArray[np.float32]
+
+#: How many fields of a row of `candidate_memories` are those of a candidate; a whole memory follows.
+CANDIDATE_FIELDS = 11
+
+_LIVE = (Tier.HOT, Tier.WARM)
+
+
+class TextSearch(NamedTuple):
+    """A statement that searches by words, and its parameters."""
+
+    name: str
+    marks: Mapping[str, object]
+    values: Mapping[str, Any]
+
+
+class RecallRows:
+    """What a recall has read in its snapshot and reads again, by the number of the memory."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        #: The pinned memories, which are candidates as well, by spaces and moment.
+        self.pinned_records: dict[tuple[tuple[int, ...], datetime], list[Record]] = {}
+        #: How near the memories are whose vectors were compared; NaN for those without vectors.
+        self.strengths: dict[int, float] = {}
+        self._candidates: dict[int, Row] = {}
+        self._asked: set[int] = set()
+
+    def candidates(self, statements: PostgresStatements, nos: Sequence[int]) -> list[Row]:
+        """Return the rows of those candidates that are active.
+
+        One message also asks for the pinned memories, and how near those are that the search by vector has not found.
+        """
+        pinned = (record.no for records in self.pinned_records.values() for record in records)
+        new = [no for no in dict.fromkeys((*nos, *pinned)) if no not in self._asked]
+        if new:
+            self._asked.update(new)
+            values = {"nos": new, "now": to_micros(self.search.where.now)}
+            statements.expect("candidate_memories", **values)
+            self._compare(statements, [no for no in new if no not in self.strengths])
+            self._candidates |= {row[0]: row for row in statements.rows("candidate_memories", **values)}
+        wanted = {*nos}
+        return [row for no, row in self._candidates.items() if no in wanted]
+
+    def _compare(self, statements: PostgresStatements, nos: list[int]) -> None:
+        search = self.search
+        if nos and search.vector is not None and search.by is not None:
+            self.strengths |= dict.fromkeys(nos, math.nan) | strengths(statements, search.by, search.vector, nos)
+
+    def memories(self, nos: Iterable[int]) -> dict[int, Row]:
+        """Return the rows of those whole memories that were candidates."""
+        return {no: self._candidates[no][CANDIDATE_FIELDS:] for no in nos if no in self._candidates}
+
+    def similarities(self, nos: Iterable[int]) -> dict[int, float] | None:
+        """Return how near some memories are, without those that have no vectors; None if not all were compared."""
+        found = {no: self.strengths.get(no) for no in nos}
+        if None in found.values():
+            return None
+        return {no: strength for no, strength in found.items() if strength is not None and not math.isnan(strength)}
+
+
+def bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the bands of some tiers, each with the ranks of its tiers."""
+    live = [tier.rank for tier in tiers if tier in _LIVE]
+    if live:
+        yield "live", live
+    if Tier.COLD in tiers:
+        yield "cold", [Tier.COLD.rank]
+
+
+def by_words(
+    statements: PostgresStatements,
+    band: str,
+    ranks: list[int],
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    words: Sequence[str],
+    limit: int,
+    where: Filter,
+    others: Mapping[int, int] | None = None,
+) -> TextSearch:
+    """Return how the memories of a band that have some of the words are found.
+
+    Args:
+        statements: The statements to be used.
+        band: The name of the band.
+        ranks: The ranks of its tiers that are searched.
+        spaces: The spaces that are searched.
+        tiers: All tiers that are searched.
+        words: The words.
+        limit: The most memories.
+        where: The filter.
+        others: How many memories of the other band have each word, by its position.
+    """
+    marks, filtered = _filtered(statements, where)
+    counts = others or {}
+    values = {
+        "spaces": list(spaces),
+        "tiers": ranks,
+        "all_tiers": [tier.rank for tier in tiers],
+        "scoped": queries(words, spaces),
+        "others": [counts.get(position, 0) for position in range(1, len(words) + 1)],
+        "limit": limit,
+        **filtered,
+    }
+    return TextSearch(f"text_search_{band}", marks, values)
+
+
+def by_vector(
+    statements: PostgresStatements,
+    identity: Identity,
+    vector: Vectors,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    limit: int,
+    where: Filter,
+    *,
+    exact: bool,
+) -> VectorSearch:
+    """Return how the memories with the nearest vectors are found."""
+    marks, filtered = _filtered(statements, where)
+    places = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
+    return nearest(identity, vector, limit, {**places, **filtered}, marks, exact=exact)
+
+
+def expect(statements: PostgresStatements, search: Search, *, exact: bool | None) -> None:
+    """Send the statements of a search, whose rows are wanted soon, and wait for them.
+
+    Args:
+        statements: The statements to be used.
+        search: What is searched for.
+        exact: Whether all vectors are compared; None if that is not known yet.
+    """
+    spaces, where = search.spaces, search.where
+    statements.expect("pinned", spaces=list(search.pinned_spaces), now=to_micros(where.now))
+    if search.pending:
+        statements.expect("pending_in", spaces=list(spaces))
+    if spaces and search.tiers:
+        statements.expect("count_in", spaces=list(spaces), tiers=[tier.rank for tier in search.tiers])
+        searched = list(bands(search.tiers)) if search.words else []
+        if len(searched) == 1:
+            ((band, ranks),) = searched
+            name, marks, values = by_words(
+                statements, band, ranks, spaces, search.tiers, search.words, search.limit, where
+            )
+            statements.expect(name, marks, **values)
+        if search.vector is not None and search.by is not None and exact is not None:
+            asked = by_vector(
+                statements, search.by, search.vector, spaces, search.tiers, search.limit, where, exact=exact
+            )
+            asked.expect(statements)
+    statements.wait()
+
+
+def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, object], dict[str, object]]:
+    """Return a filter as the marks and the parameters of a search."""
+    conditions, values = compiled_filter(statements, where)
+    marks: dict[str, object] = {"any": "false" if where.selective else "true", "conditions": conditions}
+    return marks, {"now": to_micros(where.now), **values}
+
+
+Vectors = NDArray[np.float32]

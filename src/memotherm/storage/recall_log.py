@@ -1,0 +1,288 @@
+"""Writing the recall log: its rows, receipts of contexts, and the counters that metrics read."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
+
+from memotherm.model import Scope, Tier
+from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.recall import TimedRecall
+from memotherm.model.receipts import KeptEntry, KeptReceipt
+from memotherm.storage.rows import TimedUse, UnwrittenUses
+from memotherm.storage.statements import Row, Statements
+from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, ReceiptRow, Tally, Use
+from memotherm.storage.writer import UnwrittenEntry
+
+__all__ = [
+    "BUCKETS_MS",
+    "SHADOW_MISSED",
+    "SHADOW_SPARED",
+    "add_later_use",
+    "count_uses",
+    "log_entry_of",
+    "recall_buckets",
+    "receipt_of",
+    "timed_recall_of",
+    "without_entries",
+    "without_purged",
+    "write_entries",
+]
+
+#: The beginnings of the counters of a policy in the shadow, before its hash.
+SHADOW_MISSED, SHADOW_SPARED = "shadow.missed:", "shadow.spared:"
+
+#: The upper bounds of the buckets of durations, in milliseconds; the last bucket has none.
+BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+#: What the log holds instead of a query if it stores no texts.
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], window_micros: int, shadow: str) -> None:
+    """Count the uses of recalls, keep their receipts, and log those that are to be kept.
+
+    Args:
+        statements: The transaction.
+        entries: The recalls and later uses, in order.
+        window_micros: The time in which uses count as recent.
+        shadow: The hash of the policy in the shadow; empty without one.
+    """
+    count_uses(statements, _uses(statements, entries), window_micros)
+    recalls = [(entry, keep) for entry, keep, _ in entries if isinstance(entry, RecallEntry)]
+    kept = [entry for entry, keep in recalls if keep]
+    relevance = {no: value for entry, _ in recalls for no, value in entry.relevance}
+    statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(relevance.items())])
+    receipts = [(entry, entry.receipt) for entry, _ in recalls if entry.receipt is not None]
+    rows = [receipt_row(receipt, to_micros(entry.at), entry.space) for entry, receipt in receipts]
+    statements.run_many("receipt_add", rows)
+    statements.run_many("recall_add", list(map(_recall_row, kept)))
+    tallies = [tally for entry in kept if entry.query for tally in recall_tallies(entry)]
+    if shadow:
+        tallies += _shadow_tallies(statements, kept, shadow)
+    statements.run_many("tally_add", sums(tallies))
+
+
+def _uses(statements: Statements, entries: Sequence[UnwrittenEntry]) -> Iterator[TimedUse]:
+    """Yield the uses of entries; a use that followed a recall is recorded, and counts if it was not before."""
+    for entry, _, _ in entries:
+        at = to_micros(entry.at)
+        if isinstance(entry, RecallEntry):
+            yield from ((use, at) for use in entry.uses)
+        elif later_use_is_new(statements, entry):
+            yield Use(entry.no, entry.weight, times=0), at
+
+
+def _shadow_tallies(statements: Statements, kept: Sequence[RecallEntry], policy: str) -> list[dict[str, object]]:
+    """Return what the policy in the shadow would have had cold: returned memories, and candidates."""
+    tallies: list[dict[str, object]] = []
+    for entry in kept:
+        if entry.query and Tier.COLD not in entry.tiers:
+            nos = {*entry.returned, *(no for no, _ in entry.candidates)}
+            cold = {no for (no,) in statements.rows("shadow_cold", policy=policy, nos=list(nos))}
+            tallies += shadow_tallies(entry, policy, cold)
+    return tallies
+
+
+def without_purged(statements: Statements, waiting: Sequence[UnwrittenEntry]) -> list[UnwrittenEntry]:
+    """Return entries, and whether each is logged, without what was purged between the recall and this transaction.
+
+    As a purge does with those that are logged already: a recall that returned the memory is not logged, a receipt
+    loses the query and the memory, and a later use of it is dropped.
+    """
+    rows = _purged(statements, [logged.entry for logged in waiting])
+    nos, ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
+    remaining = []
+    for entry, keep, _ in waiting:
+        if isinstance(entry, RecallEntry):
+            remaining.append(UnwrittenEntry(_receipt_without(entry, ids), keep and nos.isdisjoint(entry.returned)))
+        elif entry.no not in nos:
+            remaining.append(UnwrittenEntry(entry, keep))
+    return remaining
+
+
+def _purged(statements: Statements, entries: Sequence[RecallEntry | LaterUse]) -> list[Row]:
+    """Return number and id of the memories that were purged since entries were made, or of those in the entries."""
+    seen = [entry.seen if isinstance(entry, RecallEntry) else None for entry in entries]
+    known = [seq for seq in seen if seq is not None]
+    if len(known) == len(seen):
+        return statements.rows("purged_since", seq=min(known))
+    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
+    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
+    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
+    return statements.rows("purged_of", nos=list(nos), ids=list(ids)) if nos or ids else []
+
+
+def _receipt_without(entry: RecallEntry, purged: set[str]) -> RecallEntry:
+    receipt = entry.receipt
+    if not purged or receipt is None or purged.isdisjoint(parts[0] for parts in receipt.entries):
+        return entry
+    remaining = [parts for parts in receipt.entries if parts[0] not in purged]
+    return replace(entry, receipt=receipt._replace(query=None, entries=remaining))
+
+
+def _recall_row(entry: RecallEntry) -> dict[str, object]:
+    return {
+        "id": entry.id,
+        "at": to_micros(entry.at),
+        "space": entry.space,
+        "query": entry.query,
+        "tiers": " ".join(entry.tiers),
+        "micros": entry.micros,
+        "best": entry.best,
+        "candidates": f"[{','.join([f'[{no},{score:.4f}]' for no, score in entry.candidates])}]",
+        "returned": json.dumps(list(entry.returned)),
+        "promoted": json.dumps(list(entry.promoted)),
+        "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
+        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
+    }
+
+
+# Uses
+
+
+def count_uses(statements: Statements, uses: Iterable[TimedUse], window_micros: int) -> None:
+    """Count uses, those of a memory in the given order."""
+    # In order of number, so that two transactions cannot deadlock.
+    ordered = sorted(uses, key=lambda timed: timed[0].no)
+    rows = [
+        {"no": no, "times": times, "now": at, "weight": float(weight), "window": at - window_micros}
+        for (no, weight, times), at in ordered
+    ]
+    statements.run_many("memory_use", rows)
+    if ordered:
+        statements.note_uses(UnwrittenUses(ordered))
+
+
+def later_use_is_new(statements: Statements, later: LaterUse) -> bool:
+    """Record a use that followed a recall; tell whether it was not recorded before."""
+    key = {"recall": later.recall, "no": later.no, "strength": str(later.strength)}
+    return bool(statements.rows("use_add", **key, space=later.space, at=to_micros(later.at)))
+
+
+def add_later_use(statements: Statements, later: LaterUse, window_micros: int) -> bool:
+    """Record and count a use that followed a recall; tell whether it was not recorded before."""
+    new = later_use_is_new(statements, later)
+    if new:
+        use = Use(later.no, later.weight, times=0)
+        count_uses(statements, [(use, to_micros(later.at))], window_micros)
+    return new
+
+
+# Rows of the log
+
+
+def log_entry_of(row: Row) -> LogEntry:
+    """Return the entry of a row of the recall log."""
+    number, at, space, query, tiers, returned, options, recall_id = row
+    return LogEntry(
+        number=number,
+        at=from_micros(at),
+        space=space,
+        query=query,
+        tiers=tuple(Tier(tier) for tier in tiers.split()),
+        returned=tuple(json.loads(returned)),
+        options=json.loads(options) if options else {},
+        id=recall_id,
+    )
+
+
+def timed_recall_of(row: Sequence[Any], scope: Scope) -> TimedRecall:
+    """Return the query of a row of the recall log."""
+    number, at, _, query, tiers, micros, best, returned, degraded = row
+    return TimedRecall(
+        number=number,
+        at=from_micros(at),
+        scope=scope,
+        query=None if _HASH.fullmatch(query) else query,
+        tiers=tuple(Tier(tier) for tier in tiers.split()),
+        milliseconds=micros / 1000,
+        best=best,
+        returned=len(json.loads(returned)),
+        degraded=tuple(json.loads(degraded)) if degraded else (),
+    )
+
+
+def receipt_row(receipt: ReceiptRow, at: int, space: int | None) -> dict[str, Any]:
+    """Return a receipt as the parameters of a statement."""
+    entries = json.dumps(receipt.entries, ensure_ascii=False, separators=(",", ":"))
+    return {**receipt._asdict(), "entries": entries, "at": at, "space": space}
+
+
+def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
+    """Return the receipt of a row."""
+    number, at, _, query, budget, tokens, text_format, entries = row
+    considered = [
+        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score)
+        for memory_id, section, form, cost, reason, score in json.loads(entries)
+    ]
+    return KeptReceipt(
+        number=number,
+        at=from_micros(at),
+        scope=scope,
+        query=query,
+        budget=budget,
+        tokens=tokens,
+        format=text_format,
+        included=tuple(entry for entry in considered if entry.form is not None),
+        left_out=tuple(entry for entry in considered if entry.form is None),
+    )
+
+
+def without_entries(entries: str, memory_ids: Collection[str]) -> str:
+    """Return the entries of a receipt without those of some memories."""
+    remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
+    return json.dumps(remaining, ensure_ascii=False, separators=(",", ":"))
+
+
+# Counters
+
+
+def recall_tallies(entry: RecallEntry) -> list[dict[str, Any]]:
+    """Return the counters of a recall: all, with a hit, with promotions, and the bucket of its duration."""
+    counted = {"recall": entry.micros, _bucket(entry.micros, cold=Tier.COLD in entry.tiers): entry.micros}
+    if entry.found:
+        counted["recall.hit"] = 0
+    if entry.promoted:
+        counted["recall.promoted"] = len(entry.promoted)
+    space = entry.space or 0
+    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
+
+
+def shadow_tallies(entry: RecallEntry, policy: str, cold: Set[int]) -> list[dict[str, Any]]:
+    """Return the counters of a recall while a policy is in the shadow, which would have had some memories cold."""
+    missed = len(cold & set(entry.returned))
+    counted = {SHADOW_MISSED: missed, SHADOW_SPARED: len(cold) - missed}
+    space = entry.space or 0
+    return [{"space": space, "name": name + policy, "times": 1, "amount": amount} for name, amount in counted.items()]
+
+
+def sums(tallies: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one tally for each counter of a space, in the order of spaces and names."""
+    times: Counter[tuple[int, str]] = Counter()
+    amounts: Counter[tuple[int, str]] = Counter()
+    for tally in tallies:
+        key = tally["space"], tally["name"]
+        times[key] += tally["times"]
+        amounts[key] += tally["amount"]
+    return [
+        {"space": space, "name": name, "times": times[space, name], "amount": amounts[space, name]}
+        for space, name in sorted(times)
+    ]
+
+
+def recall_buckets(tallies: Mapping[str, Tally], *, cold: bool) -> list[Tally]:
+    """Return the counters of each bucket of durations, in order, of recalls that searched cold or did not."""
+    return [tallies.get(_name(number, cold=cold), Tally()) for number in range(len(BUCKETS_MS) + 1)]
+
+
+def _bucket(micros: int, *, cold: bool) -> str:
+    return _name(bisect_left(BUCKETS_MS, micros / 1000), cold=cold)
+
+
+def _name(number: int, *, cold: bool) -> str:
+    return f"recall.{'cold' if cold else 'live'}:{number}"

@@ -1,0 +1,362 @@
+"""The fields of memories that ranking uses, in columns that can grow, and their projection of the ledger.
+
+Uses are counted without an event, but each transaction that counts some has a number: those of this process are added
+here, and after one of another process the uses are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import compress
+from sys import intern
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Tier
+from memotherm.model.clock import to_micros
+from memotherm.storage.candidates import Candidates
+from memotherm.storage.filters import passing_rows
+from memotherm.storage.rows import UnwrittenUses
+from memotherm.storage.sqlite.projection import Projection
+from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
+from memotherm.storage.statements import Row
+from memotherm.storage.values import Filter
+from memotherm.text.word_ids import WordIds
+
+__all__ = ["CandidateColumns"]
+
+#: Returns the words of some active memories, as one text each.
+ReadTexts = Callable[[Sequence[int]], Sequence[str]]
+
+#: What a memory takes beside its words, in bytes: numbers, references, dictionary slots.
+_ENTRY_SIZE = 250
+#: What the fragments of a memory take beside their numbers, in bytes.
+_FRAGMENTS_SIZE = 200
+#: What the number of a word takes, in bytes.
+_ID_SIZE = 8
+#: The columns of a table's numbers that are computed from the words.
+_LENGTH, _BEGINNING = 7, 8
+#: The columns of its marks.
+_TAKEN, _OUTDATED = 0, 1
+#: The time of expiry of a memory that never expires.
+_NEVER = 1 << 62
+#: How many rows a table has at first.
+_FIRST_ROWS = 256
+#: The fragments of a memory that has none.
+_NO_WORDS: NDArray[np.int64] = np.empty(0, np.int64)
+
+
+class _TakenRows(NamedTuple):
+    """Rows of a table, and what decides about their visibility."""
+
+    candidates: Candidates
+    space: NDArray[np.int64]
+    expires_at: NDArray[np.int64]
+
+    def visible(
+        self, statements: SqliteStatements, spaces: Collection[int], tiers: Collection[Tier], where: Filter
+    ) -> Candidates:
+        """Return those that scope, tiers, expiry and the filter let through."""
+        found, ranks = self.candidates, [tier.rank for tier in tiers]
+        passing = (self.expires_at > to_micros(where.now)) & _among(found.tier, ranks) & _among(self.space, spaces)
+        if where.selective:
+            columns = (found.no, self.space, found.tier, found.priority)
+            rows = zip(*(column.tolist() for column in columns), found.kind, strict=True)
+            allowed = passing_rows(statements, list(compress(rows, passing)), where)
+            passing &= _among(found.no, [row[0] for row in allowed])
+        return found if passing.all() else found.where(passing)
+
+
+def _among(values: NDArray[np.int64], accepted: Collection[int]) -> NDArray[np.bool_]:
+    """Return which of some values are accepted; for a few of them, faster than `isin`."""
+    return np.asarray((values[:, np.newaxis] == np.array(accepted, np.int64)).any(axis=1))
+
+
+class _Table:
+    """Active memories by number: one row for each in every column."""
+
+    def __init__(self) -> None:
+        #: Number of a memory -> its row.
+        self.slots: dict[int, int] = {}
+        #: How many rows are filled; those of removed memories are.
+        self._filled = 0
+        #: no, space, tier, priority, created_at, previous, expires_at, length, where its words begin
+        self._numbers = np.empty((_FIRST_ROWS, 9), np.int64)
+        #: accessed_at, access_count
+        self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
+        #: Whether it was taken again since the last cut, and whether its uses are to be read again
+        self._marks = np.zeros((_FIRST_ROWS, 2), np.bool_)
+        #: kind, author
+        self._names = np.empty((_FIRST_ROWS, 2), np.object_)
+        #: The numbers of the words of all rows, and how many they are.
+        self._words = np.empty(0, np.int64)
+        self._word_count = 0
+        #: The numbers of the fragments of those rows that have any.
+        self._fragments: dict[int, NDArray[np.int64]] = {}
+        self._fragment_bytes = 0
+        #: Whether the uses of any memory may have to be read again.
+        self.any_outdated = False
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._filled * _ENTRY_SIZE + self._word_count * _ID_SIZE + self._fragment_bytes
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add rows of the statement `candidates`."""
+        if not rows:
+            return
+        columns: list[Any] = list(zip(*rows, strict=True))
+        *numbers, kind, created_at, accessed_at, access_count, texts, author, previous, expires_at = columns
+        words, fragments = WordIds.of(texts), WordIds.of_fragments(texts)
+        never = zip(expires_at, numbers[3], strict=True)
+        ends = [_NEVER if moment is None or priority == 0 else moment for moment, priority in never]
+        numbers += [created_at, [no or 0 for no in previous], ends, words.lengths, words.lengths]
+        self._extend(
+            np.array(numbers, np.int64).T,
+            np.array((accessed_at, access_count), np.float64).T,
+            np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T,
+            words.ids,
+            {row: fragments[row] for row in np.flatnonzero(fragments.lengths).tolist()},
+        )
+
+    def cut(self, most_bytes: int) -> _Table:
+        """Return a table of those that were taken again since the last cut, or of the newest of them."""
+        slots = np.fromiter(self.slots.values(), np.int64)
+        slots = slots[self._marks[slots, _TAKEN]]
+        sizes = _ENTRY_SIZE + self._numbers[slots, _LENGTH] * _ID_SIZE
+        slots = slots[len(slots) - int(np.searchsorted(np.cumsum(sizes[::-1]), most_bytes, "right")) :]
+        left, numbers = _Table(), self._numbers[slots]
+        fragments = {row: self._fragments[slot] for row, slot in enumerate(slots.tolist()) if slot in self._fragments}
+        left._extend(numbers, self._uses[slots], self._names[slots], self._words_of(numbers).ids, fragments)
+        left._marks[: len(slots), _OUTDATED] = self._marks[slots, _OUTDATED]
+        left.any_outdated = self.any_outdated
+        return left
+
+    def _extend(
+        self,
+        numbers: NDArray[np.int64],
+        uses: NDArray[np.float64],
+        names: NDArray[np.object_],
+        words: NDArray[np.int64],
+        fragments: Mapping[int, NDArray[np.int64]],
+    ) -> None:
+        """Add rows, in whose numbers the last column is yet to be filled."""
+        start, end = self._filled, self._filled + len(numbers)
+        if end > len(self._numbers):
+            spare = max(end, 2 * len(self._numbers)) - len(self._numbers)
+            self._numbers = np.concatenate([self._numbers, np.empty((spare, self._numbers.shape[1]), np.int64)])
+            self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
+            self._names = np.concatenate([self._names, np.empty((spare, 2), np.object_)])
+            self._marks = np.concatenate([self._marks, np.zeros((spare, 2), np.bool_)])
+        lengths = numbers[:, _LENGTH]
+        numbers[:, _BEGINNING] = self._word_count + np.cumsum(lengths) - lengths
+        self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
+        self._add_words(words)
+        self._filled = end
+        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
+        for row, ids in fragments.items():
+            self._fragments[start + row] = ids
+            self._fragment_bytes += _FRAGMENTS_SIZE + ids.nbytes
+
+    def _add_words(self, words: NDArray[np.int64]) -> None:
+        start, end = self._word_count, self._word_count + len(words)
+        if end > len(self._words):
+            spare = max(end, 2 * len(self._words)) - len(self._words)
+            self._words = np.concatenate([self._words, np.empty(spare, np.int64)])
+        self._words[start:end] = words
+        self._word_count = end
+
+    def _words_of(self, numbers: NDArray[np.int64]) -> WordIds:
+        return WordIds.of_parts(self._words, numbers[:, _BEGINNING], numbers[:, _LENGTH])
+
+    def _fragments_of(self, slots: Sequence[int]) -> WordIds:
+        lengths, ids = np.zeros(len(slots), np.int64), [_NO_WORDS]
+        for row, slot in enumerate(slots if self._fragments else ()):
+            if slot in self._fragments:
+                ids.append(self._fragments[slot])
+                lengths[row] = len(ids[-1])
+        return WordIds(np.concatenate(ids), lengths)
+
+    def known(self, nos: Sequence[int]) -> list[int] | None:
+        """Return the slots of some memories; None unless all are here, with uses that need not be read again."""
+        try:
+            slots = list(map(self.slots.__getitem__, nos))
+        except KeyError:
+            return None
+        return None if self.any_outdated and self._marks[slots, _OUTDATED].any() else slots
+
+    def here(self, nos: Iterable[int]) -> list[int]:
+        """Return the slots of those memories that are here, in their order."""
+        return list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
+
+    def mark_taken(self, slots: Sequence[int]) -> None:
+        """Note that memories are taken again."""
+        self._marks[slots, _TAKEN] = True
+
+    def mark_outdated(self) -> None:
+        """Note that the uses of all memories are to be read again."""
+        self._marks[: self._filled, _OUTDATED] = self.any_outdated = self._filled > 0
+
+    def outdated(self, nos: Sequence[int]) -> list[int]:
+        """Return those of some memories whose uses are to be read again."""
+        if not self.any_outdated:
+            return []
+        return [no for no in nos if no in self.slots and self._marks[self.slots[no], _OUTDATED]]
+
+    def set_uses(self, rows: Sequence[Row]) -> None:
+        """Set the uses of some memories, from rows of the statement `memory_uses`."""
+        if not rows:
+            return
+        nos, accessed_at, access_count, *_ = zip(*rows, strict=True)
+        slots = list(map(self.slots.__getitem__, nos))
+        self._uses[slots] = np.array((accessed_at, access_count), np.float64).T
+        self._marks[slots, _OUTDATED] = False
+
+    def use(self, uses: UnwrittenUses) -> None:
+        """Count uses of the memories that are here."""
+        nos = [no for no in uses.nos if no in self.slots]
+        if nos:
+            slots = [self.slots[no] for no in nos]
+            _, times, moments = np.array(uses.totals(nos), np.int64).T
+            self._uses[slots, 0] = moments
+            self._uses[slots, 1] += times
+
+    def taken(self, slots: Sequence[int], read_texts: ReadTexts) -> _TakenRows:
+        """Return the rows in some slots, in their order."""
+        rows = np.array(slots, np.int64)
+        numbers = self._numbers.take(rows, axis=0)
+        no, space, tier, priority, created_at, previous, expires_at, _, _ = numbers.T
+        accessed_at, access_count = self._uses.take(rows, axis=0).T
+        kind, author = self._names.take(rows, axis=0).T.tolist()
+        candidates = Candidates(
+            no=no,
+            tier=tier,
+            priority=priority,
+            kind=kind,
+            created_at=created_at,
+            accessed_at=accessed_at,
+            access_count=access_count,
+            texts=lambda: read_texts(no.tolist()),
+            words=self._words_of(numbers),
+            fragments=self._fragments_of(slots),
+            author=author,
+            previous=previous,
+        )
+        return _TakenRows(candidates, space, expires_at)
+
+
+class CandidateColumns(Projection):
+    """The fields of the memories that were candidates last.
+
+    Args:
+        capacity: How many bytes they may take; those that were used again stay longer.
+        read_texts: Returns the words of some active memories, as one text each; they are not kept.
+    """
+
+    most_changes = 20_000
+
+    def __init__(self, capacity: int, read_texts: ReadTexts) -> None:
+        super().__init__()
+        self._capacity = capacity
+        self._read_texts = read_texts
+        self._table = _Table()
+        #: The number of the last transaction whose uses it contains.
+        self._counted = 0
+
+    def __len__(self) -> int:
+        """Return the number of memories in it."""
+        return len(self._table.slots)
+
+    def __contains__(self, no: int) -> bool:
+        """Return whether a memory is in it."""
+        return no in self._table.slots
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they take."""
+        return self._table.size
+
+    def visible(
+        self,
+        statements: SqliteStatements,
+        spaces: Collection[int],
+        tiers: Collection[Tier],
+        nos: Sequence[int],
+        where: Filter,
+    ) -> Candidates:
+        """Return the memories that scope, tiers, retention, expiry and the filter let through, in their order."""
+        visible = self._taken(statements, nos).visible(statements, spaces, tiers, where)
+        visible.add_uses(statements.unwritten)
+        return visible
+
+    def active(self, statements: SqliteStatements, nos: Sequence[int]) -> Candidates:
+        """Return the memories that are active, in their order."""
+        return self._taken(statements, nos).candidates
+
+    def add_uses(self, counted: CountedUses) -> None:
+        """Add the uses that this process has counted; after those of another process, all uses are read again."""
+        with self.lock:
+            if counted.number == self._counted + 1:
+                self._counted = counted.number
+                self._table.use(counted.uses)
+
+    def clear(self) -> None:
+        """Read everything again."""
+        with self.lock:
+            self._table = _Table()
+            self.seq = -1
+
+    def load(self, statements: SqliteStatements) -> None:  # noqa: ARG002
+        """Forget all memories: each is read when it is needed."""
+        self._table = _Table()
+
+    def apply(self, statements: SqliteStatements, changed: Sequence[int]) -> None:  # noqa: ARG002
+        """Forget what was changed."""
+        for no in changed:
+            self._table.slots.pop(no, None)
+
+    def _follow(self, statements: SqliteStatements) -> bool:
+        """Take the state that a snapshot sees; return False if uses were counted since it began."""
+        counted = statements.moment().counted
+        if counted < self._counted:
+            return False
+        self.follow(statements)
+        if counted > self._counted:
+            self._table.mark_outdated()
+            self._counted = counted
+        return True
+
+    def _is_at(self, statements: SqliteStatements) -> bool:
+        return (self.seq, self._counted) == statements.moment()
+
+    def _taken(self, statements: SqliteStatements, nos: Sequence[int]) -> _TakenRows:
+        """Return the rows of the active ones of some memories."""
+        with self.lock:
+            current = self._follow(statements)
+            slots = self._table.known(nos) if current else None
+            if slots is not None:
+                self._table.mark_taken(slots)
+                return self._table.taken(slots, self._read_texts)
+            missing, outdated = self._unknown(nos) if current else (list(nos), [])
+        read = statements.rows("candidates", nos=missing) if missing else []
+        uses = statements.rows("memory_uses", nos=outdated) if outdated else []
+        with self.lock:
+            if current and self._is_at(statements) and (missing, outdated) == self._unknown(nos):
+                self._table.mark_taken(self._table.here(nos))
+                self._table.add(read)
+                self._table.set_uses(uses)
+                taken = self._table.taken(self._table.here(nos), self._read_texts)
+                if self._table.size > self._capacity:
+                    self._table = self._table.cut(self._capacity // 2)
+                return taken
+        # Another thread has followed a newer snapshot.
+        table = _Table()
+        table.add(statements.rows("candidates", nos=list(nos)) if current else read)
+        return table.taken(table.here(nos), self._read_texts)
+
+    def _unknown(self, nos: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the memories that are not here, and those whose uses are to be read again."""
+        return [no for no in nos if no not in self._table.slots], self._table.outdated(nos)

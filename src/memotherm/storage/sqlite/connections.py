@@ -1,0 +1,499 @@
+"""Connections to one SQLite file: one for writing, a pool for reading, and what happens to them at a fork.
+
+SQLite forbids a forked process to use, or even to close, a connection of its parent, and a connection that it opens
+itself would share the parent's record of locks. So all connections are closed before a fork; the parent opens new
+ones when it needs them, and the child has none.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from weakref import WeakSet
+
+from memotherm.errors import (
+    InvalidInput,
+    MemothermError,
+    NotAStore,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    WrongKey,
+)
+from memotherm.model.process import OwnProcess
+from memotherm.settings import Settings
+from memotherm.settings.private_files import create_file
+from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
+from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.writer import Writer
+
+__all__ = ["Connections", "mapped", "require_unused"]
+
+#: The write-ahead log is truncated to this size; twice what SQLite keeps in use.
+_LOG_BYTES = 16 << 20
+#: The page cache of the writer and of each reader.
+_WRITER_CACHE_KIB = 16_384
+_READER_CACHE_KIB = 4096
+#: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
+_abandoned: list[sqlite3.Connection] = []
+#: The files of those connections (device and inode), which this process cannot open safely.
+_inherited: set[tuple[int, int]] = set()
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+
+
+class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
+    """Translate SQLite's errors into Memotherm's."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
+        if isinstance(exc, driver.errors()):
+            raise _translated(exc, self._name) from exc
+        if isinstance(exc, UnicodeEncodeError):
+            raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+        if isinstance(exc, OverflowError):
+            raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
+
+
+class _PooledRead:
+    """The statements on a pooled connection, for one read."""
+
+    __slots__ = ("_connection", "_once", "_owner")
+
+    def __init__(self, owner: Connections, *, once: bool) -> None:
+        self._owner = owner
+        self._once = once
+        self._connection: sqlite3.Connection
+
+    def __enter__(self) -> SqliteStatements:
+        with mapped(self._owner.name):
+            self._connection = self._owner.borrow()
+            if not self._once:
+                try:
+                    self._connection.execute("BEGIN")
+                except BaseException:
+                    self._owner.give_back(self._connection)
+                    raise
+        return SqliteStatements(self._connection)
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        self._owner.give_back(self._connection)
+        mapped(self._owner.name).__exit__(kind, exc, trace)
+
+
+def _translated(exc: BaseException, name: str) -> MemothermError:
+    code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+    if code in _BUSY:
+        return StoreBusy(f"{name} is locked by another writer: try again, or raise the setting busy_timeout_ms")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no space left for {name}: free some; the change was rolled back")
+    if code == sqlite3.SQLITE_NOTADB and driver.is_cipher_error(exc):
+        return WrongKey(
+            f"the key does not open {name}: it is encrypted with another key, damaged, or not a Memotherm store; "
+            "it was left as it is"
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
+    if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
+        return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint")
+    if code in _UNAVAILABLE:
+        return StoreUnavailable(
+            f"cannot read or write {name} ({exc}): check that its folder exists, is writable and has space"
+        )
+    if "not supported" in str(exc) and driver.is_misuse(exc):
+        return InvalidInput(f"an argument has a type that cannot be stored: {exc}")
+    if "closed" in str(exc) and driver.is_misuse(exc):
+        return StoreClosed(f"{name} is closed: open it again")
+    return StoreError(f"SQLite could not use {name}: {exc}")
+
+
+class _Here(threading.local):
+    """How many pooled connections the current thread uses."""
+
+    lent = 0
+
+
+class Connections:
+    """Every connection to one file. Reads never wait for the writer."""
+
+    def __init__(self, path: str, settings: Settings, writer: Writer) -> None:
+        self.name = path
+        self._settings = settings
+        self._process = OwnProcess(path)
+        #: Holds the turn of the writing connection.
+        self._turn = writer
+        self._closed = False
+        #: Where the file is, even if the working directory changes.
+        self.path = path if path == MEMORY else str(Path(path).absolute())
+        #: What the driver needs to open an encrypted file.
+        self.cipher = self._read_cipher()
+        self._idle: list[sqlite3.Connection] = []
+        #: How many connections are out of the pool.
+        self._lent = 0
+        self._pool = threading.Lock()
+        self._here = _Here()
+        #: Whether a fork has the turn of the writing connection.
+        self._paused = False
+        #: The device and inode of the file, once it is open, and of its log.
+        self._file: tuple[int, int] | None = None
+        self._log = (0, 0)
+        #: Whether the file can only be read.
+        self.read_only = path != MEMORY and is_read_only(Path(path))
+        self._require_own_file()
+        if path != MEMORY:
+            # SQLite gives its log the mode of the file. An error is reported when the file is opened.
+            with suppress(OSError):
+                create_file(Path(path))
+            driver.register(self)
+        with mapped(path):
+            self._writer: sqlite3.Connection | None = self._connect_writer()
+        if path != MEMORY:
+            with _registering:
+                _registered.add(self)
+
+    @property
+    def used_file(self) -> tuple[int, int]:
+        """The device and inode of the file, if any connection may be open; (0, 0) otherwise."""
+        if self._closed and not self._lent:
+            return NO_FILE
+        return self._file or identity_of(self.path)
+
+    def cipher_for(self, copy: Path) -> str | None:
+        """Return what encrypts a copy of the store; the copy of a file has its key and its salt."""
+        return driver.cipher_of(self._settings.key, copy) if self.cipher == driver.UNKEYED else self.cipher
+
+    def _require_own_file(self) -> None:
+        """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
+        if _inherited and self.path != MEMORY and identity_of(self.path) in _inherited:
+            raise StoreUnavailable(
+                f"{self.name} was in use when this process was forked and cannot be opened in it: "
+                "fork while no other thread uses the store, or start the process with spawn"
+            )
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        before = identity_of(self.path)
+        writer = self._connect_first()
+        writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+        if self.path != MEMORY:
+            writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
+            self._file, self._log = identity_of(self.path), identity_of(f"{self.path}-wal")
+            if before not in (self._file, NO_FILE):
+                writer.close()
+                raise StoreUnavailable(f"{self.name} was replaced while it was being opened: open it again")
+        return writer
+
+    def _connect_first(self) -> sqlite3.Connection:
+        """Connect; if another process has just created the encrypted file, with its own salt, connect with that."""
+        try:
+            return self._connect(self._settings.synchronous)
+        except driver.errors():
+            before, self.cipher = self.cipher, self._read_cipher()
+            if self.cipher == before:
+                raise
+            return self._connect(self._settings.synchronous)
+
+    def _read_cipher(self) -> str | None:
+        if not self._settings.key:
+            return None
+        return driver.UNKEYED if self.path == MEMORY else driver.cipher_of(self._settings.key, self.path)
+
+    def _connect(self, synchronous: str) -> sqlite3.Connection:
+        self._require_in_place()
+        address = read_only_uri(Path(self.path)) if self.read_only else self.path
+        options = {"isolation_level": None, "check_same_thread": False, "cached_statements": 256}
+        connection = driver.connect(address, self.cipher, uri=self.read_only, **options)
+        try:
+            self._configure(connection, synchronous)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
+        connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+        if not self.read_only:
+            connection.execute(f"PRAGMA page_size = {driver.PAGE_SIZE}")
+            self._enter_wal(connection)
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _enter_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to write-ahead logging; SQLite does not wait by itself when others open at once."""
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except driver.errors() as exc:
+                if getattr(exc, "sqlite_errorcode", 0) & 0xFF not in _BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    def reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
+        """Return statements that all see one state of the store; a single one (`once`) needs no transaction."""
+        self._process.require()
+        return self._shared() if self.name == MEMORY else _PooledRead(self, once=once)
+
+    @contextmanager
+    def _shared(self) -> Iterator[SqliteStatements]:
+        """Return statements on the only connection of a store in memory."""
+        with self._turn.held(), mapped(self.name):
+            yield SqliteStatements(self._opened_writer())
+
+    @contextmanager
+    def fresh_reading(self) -> Iterator[SqliteStatements]:
+        """Return statements on a new connection, which has nothing of earlier states in memory."""
+        if self.name == MEMORY:
+            with self.reading() as statements:
+                yield statements
+            return
+        self._process.require()
+        with mapped(self.name):
+            connection = self.borrow(new=True)
+            try:
+                connection.execute("BEGIN")
+                yield SqliteStatements(connection)
+            finally:
+                self.give_back(connection, keep=False)
+
+    def borrow(self, *, new: bool = False) -> sqlite3.Connection:
+        """Take a connection out of the pool, or make a new one."""
+        with self._pool:
+            self._require_open()
+            self._lent += 1
+            self._here.lent += 1
+            if self._idle and not new:
+                return self._idle.pop()
+        try:
+            return self._connect("normal")
+        except BaseException:
+            with self._pool:
+                self._lent -= 1
+                self._here.lent -= 1
+            raise
+
+    def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
+        """End the read transaction of a connection and return it to the pool, or close it."""
+        if not self._process.current:
+            _abandoned.append(connection)
+            return
+        keep = keep and _ended(connection)
+        with self._pool:
+            self._lent -= 1
+            self._here.lent -= 1
+            if keep and not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextmanager
+    def transaction(
+        self,
+        committed: Callable[[SqliteStatements], None],
+        committing: AbstractContextManager[None] | None = None,
+        *,
+        log_only: bool = False,
+    ) -> Iterator[SqliteStatements]:
+        """Run one write transaction; an exception rolls it back. The turn of the writer is held.
+
+        Args:
+            committed: Called after the commit.
+            committing: The context of both.
+            log_only: Wait neither for the disk nor for other processes: raise StoreBusy at once.
+        """
+        self._process.require()
+        with mapped(self.name):
+            writer = self._opened_writer()
+            if log_only:
+                self._set_patience(writer, 0, "normal")
+            try:
+                with self._begun(writer, committed, committing or nullcontext()) as statements:
+                    yield statements
+            finally:
+                if log_only and self._process.current:
+                    self._set_patience(writer, self._settings.busy_timeout_ms, self._settings.synchronous)
+
+    def _set_patience(self, writer: sqlite3.Connection, milliseconds: int, synchronous: str) -> None:
+        if self.name != MEMORY:
+            writer.execute(f"PRAGMA busy_timeout = {milliseconds}")
+            writer.execute(f"PRAGMA synchronous = {synchronous}")
+
+    @contextmanager
+    def _begun(
+        self,
+        writer: sqlite3.Connection,
+        committed: Callable[[SqliteStatements], None],
+        committing: AbstractContextManager[None],
+    ) -> Iterator[SqliteStatements]:
+        statements = SqliteStatements(writer)
+        writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield statements
+            self._process.require()
+            self._require_in_place()
+            statements.change_text()
+            with committing:
+                writer.execute("COMMIT")
+                committed(statements)
+        except BaseException:
+            with suppress(*driver.errors()):
+                if self._process.current and writer.in_transaction:
+                    writer.execute("ROLLBACK")
+            raise
+
+    def truncate_log(self, wait_ms: int) -> bool:
+        """Move the write-ahead log into the file and empty it; return False if other connections prevent that.
+
+        Args:
+            wait_ms: How long to wait for other connections.
+        """
+        self._process.require()
+        with self._turn.held(), mapped(self.name):
+            writer = self._opened_writer()
+            writer.execute(f"PRAGMA busy_timeout = {min(wait_ms, self._settings.busy_timeout_ms)}")
+            try:
+                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+        return not busy
+
+    def close(self) -> None:
+        """Close every idle connection; those in use are closed when they are returned."""
+        if not self._process.current:
+            return
+        with self._turn.held(), self._pool:
+            if not self._closed:
+                self._closed = True
+                self._close_idle()
+
+    def before_fork(self) -> None:
+        """Close the connections and let nobody open new ones; those in use are waited for up to busy_timeout_ms."""
+        if not self._process.current:
+            return
+        self._turn.stop()
+        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
+        # What this thread uses itself will not be returned meanwhile.
+        in_use = self._turn.is_held or self._here.lent
+        self._paused = self._turn.pause(self._settings.busy_timeout_ms / 1000)
+        self._pool.acquire()
+        while self._lent and time.monotonic() < deadline and not in_use:
+            self._pool.release()
+            time.sleep(0.001)
+            self._pool.acquire()
+        if self._paused and not (self._writer and self._writer.in_transaction):
+            self._close_idle()
+
+    def after_fork(self) -> None:
+        """Let connections be opened again in the parent; the child opens the store anew."""
+        if not self._process.current and self._pool.locked() and (self._writer is not None or self._lent):
+            _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
+            _inherited.add(identity_of(self.path))
+        if self._pool.locked():
+            self._pool.release()
+        if self._paused:
+            self._paused = False
+            self._turn.resume()
+
+    def _close_idle(self) -> None:
+        for connection in (*self._idle, self._writer):
+            if connection is not None:
+                connection.close()
+        self._idle.clear()
+        self._writer = None
+
+    def _opened_writer(self) -> sqlite3.Connection:
+        """Return the writer, which a fork has closed; its lock is held."""
+        self._require_open()
+        if self._writer is None:
+            self._writer = self._connect_writer()
+        return self._writer
+
+    def uses(self, path: str) -> bool:
+        """Return whether a file is the one that is open."""
+        return not self._closed and self._file == identity_of(path)
+
+    def missing_files(self) -> list[str]:
+        """Return the names of the store's open files that were moved, deleted or replaced."""
+        if self.path == MEMORY:
+            return []
+        self._process.require()
+        with self._turn.held(), mapped(self.name):
+            self._opened_writer()
+            found = {self.name: (self.path, self._file), f"{self.name}-wal": (f"{self.path}-wal", self._log)}
+            return [name for name, (path, identity) in found.items() if identity_of(path) != identity]
+
+    def _require_in_place(self) -> None:
+        """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
+        if self._file is not None and identity_of(self.path) != self._file:
+            raise StoreUnavailable(
+                f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
+                "put the file back, or close the store and open it again"
+            )
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self.name} is closed: open it again")
+
+
+def require_unused(path: str) -> None:
+    """Refuse a store that this process has open: two SQLite libraries do not see each other's locks in one process."""
+    with _registering:
+        registered = list(_registered)
+    if any(connections.uses(path) for connections in registered):
+        raise StoreBusy(f"{path} is open in this process: close it and try again")
+
+
+def _ended(connection: sqlite3.Connection) -> bool:
+    """End the read transaction of a connection; return whether it can be used again."""
+    try:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+    except driver.errors():
+        return False
+    return True
+
+
+_registered: WeakSet[Connections] = WeakSet()
+#: Held during a fork, so that nothing is opened meanwhile.
+_registering = threading.Lock()
+#: What `before_fork` was called for.
+_prepared: list[Connections] = []
+
+
+def _before_fork() -> None:
+    _registering.acquire()
+    for connections in _registered:
+        connections.before_fork()
+        _prepared.append(connections)
+
+
+def _after_fork() -> None:
+    while _prepared:
+        _prepared.pop().after_fork()
+    _registering.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

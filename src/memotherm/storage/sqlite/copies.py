@@ -1,0 +1,234 @@
+"""Copies of a store in a file: checkpoints, and files with another encryption key."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sqlite3
+import stat
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
+from memotherm.settings.private_files import create_file
+from memotherm.storage.sqlite import driver
+from memotherm.storage.sqlite.connections import mapped, require_unused
+from memotherm.storage.sqlite.files import require_openable
+from memotherm.storage.sqlite.migrate import require_ours
+from memotherm.storage.sqlite.statements import SQL
+from memotherm.storage.statements import marked
+
+__all__ = ["ORIGIN_KEY", "copy", "export", "origin_of", "recode", "require_free", "restore"]
+
+#: The metadata key under which a checkpoint records the store that it was made of.
+ORIGIN_KEY = "origin"
+
+
+def copy(
+    source: sqlite3.Connection,
+    target: Path,
+    *,
+    meta: Mapping[str, str],
+    cipher: str | None = None,
+    finish: Callable[[Path], None] | None = None,
+) -> None:
+    """Copy a store to a new file, whole or not at all.
+
+    Args:
+        source: The store, which has the same cipher as the copy unless it is in memory.
+        target: The new file.
+        meta: Metadata that is set in the copy.
+        cipher: The key and salt of the copy; None does not encrypt it.
+        finish: Called with the copy before it gets its name.
+    """
+    require_free(target)
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with suppress(OSError):
+            create_file(partial)
+        with mapped(str(target)), closing(driver.connect(partial, cipher)) as connection:
+            if cipher and _in_memory(source):
+                export(source, partial, cipher)
+            else:
+                source.backup(connection)
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.executemany(SQL["meta_set"], [{"key": key, "value": value} for key, value in meta.items()])
+            connection.commit()
+        if finish is not None:
+            finish(partial)
+        _publish(partial, target)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def restore(checkpoint: Path, into: Path, key: str = "", finish: Callable[[Path], None] | None = None) -> None:
+    """Make a new store out of a checkpoint; it gets an identity of its own and keeps the key."""
+    with _opened(checkpoint, key) as source:
+        cipher = driver.cipher_of(key, checkpoint) if key else None
+        # Caches beside the store carry its identity; a copy must not find the original's.
+        copy(source, into, meta={"store": uuid.uuid4().hex}, cipher=cipher, finish=finish)
+
+
+def origin_of(checkpoint: Path, key: str = "") -> tuple[str | None, str | None]:
+    """Return the store that a checkpoint was made of, and the secret that both have."""
+    with _opened(checkpoint, key) as source:
+        rows = (source.execute(SQL["meta_get"], {"key": name}).fetchone() for name in (ORIGIN_KEY, "secret"))
+        origin, secret = (None if row is None else str(row[0]) for row in rows)
+    return origin, secret
+
+
+@contextmanager
+def _opened(checkpoint: Path, key: str) -> Iterator[sqlite3.Connection]:
+    """Open a checkpoint for reading."""
+    if not checkpoint.is_file():
+        raise NotFound(f"there is no checkpoint {checkpoint}")
+    if not checkpoint.stat().st_size:
+        raise NotAStore(f"{checkpoint} is empty and no checkpoint: choose another one")
+    require_openable(str(checkpoint), key)
+    require_ours(str(checkpoint), key)
+    cipher = driver.cipher_of(key, checkpoint) if key else None
+    uri = f"{checkpoint.absolute().as_uri()}?mode=ro"
+    with mapped(str(checkpoint)), closing(driver.connect(uri, cipher, uri=True)) as source:
+        yield source
+
+
+def require_free(target: Path) -> None:
+    """Refuse a file that exists already, or that cannot be made."""
+    if target.exists():
+        raise InvalidInput(f"{target} already exists: choose a new file")
+    if not target.parent.is_dir():
+        raise StoreUnavailable(f"the folder {target.parent} does not exist: create it first")
+
+
+def _in_memory(connection: sqlite3.Connection) -> bool:
+    return not connection.execute("PRAGMA database_list").fetchone()[2]
+
+
+def _publish(partial: Path, target: Path) -> None:
+    """Rename the finished copy, unless the name was taken in the meantime."""
+    with partial.open("rb") as handle:
+        os.fsync(handle.fileno())
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise InvalidInput(f"{target} already exists: choose a new file") from None
+    except OSError:  # a file system without hard links
+        partial.replace(target)
+
+
+#: What belongs to a database and is not copied with its tables.
+_PRAGMAS = ("application_id", "user_version")
+
+
+def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
+    """Replace the file of a store by one with another key; an empty key means that it is not encrypted.
+
+    The old file stays as it is until the new one is complete and verified. No other process can use the store
+    meanwhile.
+    """
+    require_openable(str(path), key)
+    require_ours(str(path), key)
+    require_unused(str(path))
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    source = driver.connect(path, driver.cipher_of(key, path) if key else driver.UNKEYED, isolation_level=None)
+    try:
+        with mapped(str(path)), closing(source):
+            _lock(source, path, busy_timeout_ms)
+            _remove_partial_files(path)
+            try:
+                cipher = driver.cipher_of(new_key, partial) if new_key else ""
+                export(source, partial, cipher)
+                _verify(source, partial, cipher)
+                _replace(path, partial)
+            finally:
+                source.execute("PRAGMA locking_mode = NORMAL")
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    # Made from vectors of the store, and not encrypted.
+    # Imported here with the compression modules that it imports, because opening a store copies nothing.
+    import shutil
+
+    shutil.rmtree(f"{path}-vectors", ignore_errors=True)
+
+
+def export(source: sqlite3.Connection, target: Path, cipher: str) -> None:
+    """Copy all tables into a new file.
+
+    Args:
+        source: A connection of SQLCipher.
+        target: The new file.
+        cipher: Its key and salt; "" does not encrypt it.
+    """
+    with suppress(OSError):
+        create_file(target)
+    key = f"x'{cipher}'" if cipher else ""
+    source.execute("ATTACH DATABASE ? AS target KEY ?", (str(target), key))
+    try:
+        if cipher:
+            driver.configure(source, "target")
+        else:
+            source.execute(f"PRAGMA target.page_size = {driver.PAGE_SIZE}")
+        source.execute("SELECT sqlcipher_export('target')")
+        for pragma in _PRAGMAS:
+            (value,) = source.execute(f"PRAGMA main.{pragma}").fetchone()
+            source.execute(f"PRAGMA target.{pragma} = {value}")
+    finally:
+        source.execute("DETACH DATABASE target")
+
+
+def _lock(connection: sqlite3.Connection, path: Path, busy_timeout_ms: int) -> None:
+    """Empty the write-ahead log and keep everybody else from the file until the connection is closed."""
+    connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("COMMIT")  # the lock stays
+        (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    except driver.errors() as exc:
+        if getattr(exc, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise
+        busy, mode = True, "wal"
+    if busy or mode != "delete":
+        raise StoreBusy(f"{path} is in use: close it in all processes (servers, agents, hooks) and try again")
+
+
+def _remove_partial_files(path: Path) -> None:
+    """Remove what a process left that was killed; the copies for a decryption are not encrypted."""
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*.partial*"):
+        file.unlink(missing_ok=True)
+
+
+def _verify(source: sqlite3.Connection, partial: Path, cipher: str) -> None:
+    with closing(driver.connect(partial, cipher or None)) as copy:
+        faults = [line for (line,) in copy.execute("PRAGMA integrity_check(1)") if line != "ok"]
+        if faults or _counts(copy) != _counts(source):
+            raise StoreDamaged(f"the new file is not a true copy; the store was left as it is: {faults}")
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows of each table."""
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    count = SQL["table_count"]
+    return {name: connection.execute(marked(count, {"table": name})).fetchone()[0] for name in names}
+
+
+def _replace(path: Path, partial: Path) -> None:
+    try:
+        partial.chmod(stat.S_IMODE(path.stat().st_mode))
+        with partial.open("rb") as handle:
+            os.fsync(handle.fileno())
+        partial.replace(path)
+        if os.name == "posix":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as exc:
+        raise StoreUnavailable(f"cannot replace {path}: {exc.strerror or exc}") from exc

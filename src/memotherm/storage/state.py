@@ -1,0 +1,173 @@
+"""Sessions, notes, policies, small values and leases of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from memotherm.model import Scope, Tier
+from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.results import TierCount
+from memotherm.storage import notes
+from memotherm.storage.base import StoreBase
+from memotherm.storage.rows import scope_of
+from memotherm.storage.statements import Statements
+from memotherm.storage.values import AdoptionRow, ChunkLocation, ChunkRow, NoteRow, RootRow, ShadowTier
+
+__all__ = ["StateStore"]
+
+_TIERS = tuple(Tier)
+
+
+class StateStore(StoreBase):
+    """The part of a store that is not about single memories."""
+
+    # Sessions
+
+    def session_state(self, space: int) -> str | None:
+        """Return the state of a session: active, archived or summarized; None if it does not exist."""
+        rows = self._unlogged_rows("session_state", space=space)
+        return rows[0][0] if rows else None
+
+    def open_sessions(self, spaces: Sequence[int]) -> frozenset[str]:
+        """Return the names of the active sessions in some spaces."""
+        return frozenset(name for (name,) in self._rows("sessions_open", spaces=list(spaces)))
+
+    def idle_sessions(self, spaces: Sequence[int], before: datetime, limit: int) -> list[tuple[int, Scope]]:
+        """Return the active sessions in some spaces without a change or use since a moment."""
+        rows = self._rows("sessions_idle", spaces=list(spaces), before=to_micros(before), limit=limit)
+        return [(row[0], scope_of(row[1:])) for row in rows]
+
+    def injected(self, space: int) -> dict[int, int]:
+        """Return the memories in a session's prompt: number -> time of the last update then, in microseconds."""
+        return dict(self._unlogged_rows("injected_of", space=space))
+
+    def mark_injected(self, space: int, updated: Mapping[int, int]) -> None:
+        """Record that memories were put into a session's prompt, with the time of their last update."""
+        rows = [{"space": space, "no": no, "updated_at": moment} for no, moment in sorted(updated.items())]
+        self._write(lambda statements: statements.run_many("injected_put", rows), exclusive=False)
+
+    def clear_injected(self, space: int) -> None:
+        """Delete the record of what a session's prompt contains."""
+        self._write(lambda statements: statements.run("injected_clear", space=space), exclusive=False)
+
+    def flush_state(self, space: int) -> tuple[int, bool] | None:
+        """Return the last cycle in which a session was prompted to flush, and whether it may be prompted again."""
+        rows = self._rows("flush_get", space=space)
+        return (int(rows[0][0]), bool(rows[0][1])) if rows else None
+
+    # Notes
+
+    def collection(self, scope: Scope, collection: str) -> int | None:
+        """Return the number of a collection of a scope, if it exists."""
+        with self._reading(once=True) as statements:
+            return notes.collection_number(statements, scope, collection)
+
+    def roots(self, spaces: Sequence[int]) -> list[RootRow]:
+        """Return the folders whose notes are in some spaces."""
+        with self._reading(once=True) as statements:
+            return notes.roots_of(statements, spaces)
+
+    def notes(self, space: int) -> list[NoteRow]:
+        """Return the files of a space."""
+        with self._reading(once=True) as statements:
+            return notes.notes_of(statements, space)
+
+    def links(self, space: int) -> list[tuple[str, ChunkRow]]:
+        """Return the list items of a space's files that are memories of their own, each with its path."""
+        with self._reading() as statements:
+            return notes.links_of(statements, space, lambda number: self._scope(statements, number, self._scopes))
+
+    def misplaced_notes(self, space: int) -> list[str]:
+        """Return the paths of a space's files with a chunk whose memory is in another space."""
+        with self._reading(once=True) as statements:
+            return notes.misplaced_notes(statements, space)
+
+    def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
+        """Return the files and lines of memories."""
+        with self._reading(once=True) as statements:
+            return notes.chunk_locations(statements, nos)
+
+    # Values under a namespace and a key
+
+    def get_values(self, namespace: str, now: datetime, key: str | None = None) -> dict[str, str]:
+        """Return the values of a namespace by key, or only the one under a key; expired values are left out."""
+        if key is None:
+            return dict(self._unlogged_rows("values_of", namespace=namespace, now=to_micros(now)))
+        rows = self._unlogged_rows("value_get", namespace=namespace, key=key, now=to_micros(now))
+        return {key: rows[0][0]} if rows else {}
+
+    def put_value(
+        self, namespace: str, key: str, value: str, now: datetime, expires: datetime | None, *, replace: bool
+    ) -> str | None:
+        """Store a value; without `replace`, an existing value stays and is returned."""
+        moment = to_micros(now)
+        expires_at = None if expires is None else to_micros(expires)
+        row = {"namespace": namespace, "key": key, "value": value, "expires_at": expires_at}
+
+        def put(statements: Statements) -> str | None:
+            statements.run("values_expire", now=moment)
+            if replace:
+                statements.run("value_put", **row)
+                return None
+            claimed = statements.row("value_claim", **row)
+            return None if claimed else str(statements.value("value_get", namespace=namespace, key=key, now=moment))
+
+        return self._write(put, exclusive=False)
+
+    def delete_value(self, namespace: str, key: str) -> bool:
+        """Delete a value and return whether it existed."""
+        deleted = self._write(
+            lambda statements: statements.row("value_delete", namespace=namespace, key=key), exclusive=False
+        )
+        return deleted is not None
+
+    # Policies
+
+    @property
+    def adopted(self) -> int:
+        """The number of the last adoption that a read or a transaction of this process has seen."""
+        return self._shared.adopted
+
+    def adoptions(self) -> list[AdoptionRow]:
+        """Return the policies that were adopted and rolled back, in order."""
+        names = ("number", "at", "actor", "action", "name", "hash", "document")
+        rows = [dict(zip(names, row, strict=True)) for row in self._unlogged_rows("adoptions")]
+        if rows:
+            self._shared.saw(rows[-1]["number"])
+        return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
+
+    def set_shadow(self, policy: str) -> None:
+        """Let the log of recalls count what the policy with a hash would have had cold."""
+        self._shared.shadow = policy
+
+    def shadow_tiers(self, spaces: Sequence[int], policy: str) -> dict[int, ShadowTier]:
+        """Return the tiers in which a policy in the shadow would have memories of some spaces, by number."""
+        rows = self._rows("shadow_tiers_of", spaces=list(spaces), policy=policy)
+        return {no: ShadowTier(no, _TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
+
+    def shadow_counts(self, spaces: Sequence[int], policy: str) -> dict[tuple[Tier, Tier], TierCount]:
+        """Return how many active memories a policy in the shadow would have in another tier: (its tier, the real)."""
+        rows = self._rows("shadow_counts", spaces=list(spaces), policy=policy)
+        return {
+            (_TIERS[shadow], _TIERS[real]): TierCount(memories=memories, tokens=tokens)
+            for shadow, real, memories, tokens in rows
+        }
+
+    def set_use_window(self, days: float) -> None:
+        """Set the days in which uses count as recent."""
+        self._shared.set_window(days)
+
+    # Leases
+
+    def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease; return False if another holder has it."""
+        times = {"now": to_micros(now), "until": to_micros(until), "late": to_micros(until + (until - now))}
+        taken = self._write(
+            lambda statements: statements.row("lease_take", name=name, holder=holder, **times), exclusive=False
+        )
+        return taken is not None
+
+    def release(self, name: str, holder: str) -> None:
+        """Release a lease."""
+        self._write(lambda statements: statements.run("lease_drop", name=name, holder=holder), exclusive=False)

@@ -1,0 +1,219 @@
+"""A store: rows of memories in an SQL database, found by words and by vectors.
+
+A store keeps rows and finds them; it decides nothing. Every read takes the visible spaces, so the scope is applied
+inside the index and never after it. Every change of a memory goes through a `Transaction`, which appends the event to
+the ledger in the same transaction.
+
+`Store` has the SQL that all databases share; a subclass adds how its database is reached and searched. The contract
+is tested by `memotherm.testing.StoreConformance`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from memotherm.model import Scope, Tier
+from memotherm.model.results import Problem
+from memotherm.storage.base import Claim
+from memotherm.storage.memories import MemoryStore
+from memotherm.storage.state import StateStore
+from memotherm.storage.transaction import Transaction
+from memotherm.storage.usage import UsageStore
+from memotherm.storage.values import Filter, Identity, Scores, Search, TextMatches
+from memotherm.text.quantity import pluralize
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+__all__ = [
+    "Claim",
+    "Distribution",
+    "Store",
+    "SupportsCheckpoint",
+    "SupportsDistribution",
+    "SupportsNodes",
+    "SupportsPartition",
+    "Transaction",
+]
+
+
+class Store(MemoryStore, UsageStore, StateStore):
+    """A database of memories. Safe to use from several threads and processes."""
+
+    # Views
+
+    @abstractmethod
+    def for_tenant(self, tenant: str | None) -> Self:
+        """Return the same store restricted to one tenant ("" = memories without a tenant; None = all tenants).
+
+        A database with row-level security enforces the restriction itself, in addition to the spaces.
+        Closing one of them closes the store.
+        """
+
+    @abstractmethod
+    def parts(self, scope: Scope) -> Sequence[Self]:
+        """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
+
+    @abstractmethod
+    def claims(
+        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
+    ) -> Generator[Claim[Any], None, None]:
+        """Claim the parts of the store on which no other holder does a job, and yield the claims one by one.
+
+        A part counts as done when the next claim is requested. Closing the iterator before that releases the
+        claim. A claim that is not renewed expires after its term. Parts that were done at `before` or later are
+        skipped.
+
+        Args:
+            name: The job.
+            holder: A unique name of the process or thread that does it.
+            now: The clock.
+            term: How long a claim is valid.
+            before: The time of the last run from which on a part is skipped.
+        """
+
+    @abstractmethod
+    def for_recall(self) -> Self:
+        """Return the store that recalls read from: this one, or a replica that may be behind."""
+
+    def recall_problems(self) -> list[str]:
+        """Return a sentence about each thing that is wrong with what recalls read, or with their log."""
+        dropped = self.dropped_log_entries
+        return [f"{pluralize(dropped, 'entry')} of the recall log lost: the store is busy"] if dropped else []
+
+    # Searches
+
+    @abstractmethod
+    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
+        """Let the reads of this thread see one state of the store until the context is left.
+
+        The value is the number of the last event that they see, if the store knows it without another statement.
+        A store may do less; it never shows a part of a transaction. Nothing may be written inside.
+        A store on another machine reads at once what `search` says will be read first.
+        """
+
+    @abstractmethod
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> TextMatches:
+        """Return the best keyword matches, strongest first, and how many memories contain each word."""
+
+    @abstractmethod
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Scores:
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
+
+    @abstractmethod
+    def similarities(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+
+    # Vectors
+
+    @abstractmethod
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
+
+    @abstractmethod
+    def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
+        """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
+
+    @abstractmethod
+    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
+        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
+
+    # Maintenance
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return the size of the store in bytes."""
+
+    @abstractmethod
+    def build_indexes(self) -> None:
+        """Build the indexes that the amount of data requires; do nothing if they exist."""
+
+    @abstractmethod
+    def check(self) -> list[Problem]:
+        """Check the consistency of all tables and indexes and return the problems."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections; calling it twice, or in a forked process, is harmless."""
+
+
+# What only some stores can do; a store can do it by defining the methods.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """What was distributed over the nodes of a cluster, and verified."""
+
+    store: str
+    #: The nodes that have shards, each as host:port.
+    nodes: tuple[str, ...]
+    shards: int
+    #: Rows by table.
+    rows: Mapping[str, int] = field(default_factory=dict)
+    #: SHA-256 of all of them, the same before and afterwards.
+    digest: str = ""
+
+    def __str__(self) -> str:
+        total = (
+            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
+        )
+        where = f"{pluralize(self.shards, 'shard')} on {pluralize(len(self.nodes), 'node')}"
+        return f"{total}: distributed over {where} and verified"
+
+
+@runtime_checkable
+class SupportsCheckpoint(Protocol):
+    """A store that can write a copy of itself to a file, from which `memotherm.restore` makes a new store."""
+
+    def checkpoint(self, path: Path) -> None:
+        """Write a consistent copy to a new file while the store is in use."""
+
+
+@runtime_checkable
+class SupportsPartition(Protocol):
+    """A store whose tables can be partitioned by tenant."""
+
+    def partition(self, parts: int) -> list[str]:
+        """Partition the tables by tenant, all at once; return their names."""
+
+
+@runtime_checkable
+class SupportsDistribution(Protocol):
+    """A store whose tables can be distributed over the nodes of a cluster by tenant."""
+
+    def distribute(self, shards: int) -> Distribution:
+        """Distribute the tables by tenant, or resume it where it was interrupted, and verify the rows."""
+
+
+@runtime_checkable
+class SupportsNodes(Protocol):
+    """A store that may be on several nodes."""
+
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer, each as host:port; empty for a store on one server."""
