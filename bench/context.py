@@ -19,7 +19,7 @@ from bench.speed import Options
 from bench.stores import Lab
 from memotherm import Memotherm, embed
 from memotherm import open as open_memory
-from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
 from memotherm.evaluation.quality import SetClock, latest, remember_documents, view_of
 from memotherm.text.tokens import count_tokens

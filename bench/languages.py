@@ -19,10 +19,9 @@ from bench.quality import measure_set
 from bench.stores import Lab, bars
 from memotherm import embed
 from memotherm import open as open_memory
-from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import EvaluationSet, load
-from memotherm.evaluation.measures import mean, measured
-from memotherm.evaluation.quality import SetClock, remember_documents
+from memotherm.evaluation.quality import SetClock, mean, measured, remember_documents
 
 __all__ = ["main"]
 

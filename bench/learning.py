@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm import open as open_memory
-from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
-from memotherm.evaluation.measures import difference, measured
-from memotherm.evaluation.quality import SetClock, latest, remember_documents, view_of
+from memotherm.evaluation.quality import SetClock, difference, latest, measured, remember_documents, view_of
 from memotherm.recall.fusion import Fuse, rank
 from memotherm.recall.values import Evidence, State
 from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights, RankingWeights

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm import embed
-from memotherm.evaluation.cache import cached
-from memotherm.evaluation.controls import PLAIN, Corpus, Wording, embedded
+from memotherm.evaluation.controls import PLAIN, Corpus, Wording, cached, embedded
 from memotherm.evaluation.datasets import EvaluationSet, load
-from memotherm.evaluation.measures import mean, measured
+from memotherm.evaluation.quality import mean, measured
 
 __all__ = ["main"]
 

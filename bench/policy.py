@@ -26,9 +26,9 @@ from bench.speed import Options
 from bench.stores import Lab
 from bench.tiers import lived_days
 from memotherm import Memory, Memotherm, Recall, Tier
-from memotherm.policies import PolicySource
-from memotherm.policy.replay import Replay
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers.lab.replay import Replay
+from memotherm.tiers.policies import PolicySource
 
 __all__ = ["measure"]
 

@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Iterator
 
 from bench.report import Row
-from memotherm.policy import Policy, loads
-from memotherm.policy.replay import Replay, ReplayRow
+from memotherm.tiers.lab.replay import Replay, ReplayRow
+from memotherm.tiers.policy import Policy, loads
 
 __all__ = ["DEFAULT", "grid", "search_rows", "strength_policies", "strength_rows"]
 

@@ -29,9 +29,9 @@ from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
 from memotherm import Memory, Memotherm, Move, Settings, Tier
-from memotherm.rules import DEFAULT_RULES, Situation
-from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers.rules import DEFAULT_RULES, Situation
+from memotherm.tiers.rules.rule import RuleSet
 
 __all__ = ["lived_days", "measure", "year"]
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 
+from memotherm import Memory, Scope
+from memotherm.storage.store import Store, Transaction
+from memotherm.storage.values import Cause
 from tests.postgres import database
 
-__all__ = ["a_store", "encryption", "located", "using"]
+__all__ = ["a_store", "encryption", "insert_all", "located", "using"]
 
 #: The server that tests use instead of files at the moment, and the databases that stand for paths.
 _server: str | None = None
@@ -56,3 +60,15 @@ def a_store() -> Iterator[Path | str]:
     else:
         with database(_server) as url:
             yield url
+
+
+def insert_all(store: Store, scope: Scope, memories: Sequence[Memory], now: datetime) -> int:
+    """Store memories without vectors in one transaction, and return the number of their space."""
+
+    def insert(transaction: Transaction) -> int:
+        space = transaction.space(scope)
+        for memory in memories:
+            transaction.insert(space, memory, None, Cause(action="remember", at=now))
+        return space
+
+    return store.transact(insert)

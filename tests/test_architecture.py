@@ -11,13 +11,13 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "memotherm"
 
 ROOT = PACKAGE.parent.parent
-_ROW = re.compile(r"^\| (\w+) \| ((?:`\w+` ?)+)\|", re.MULTILINE)
+_ROW = re.compile(r"^\| (\w+) \| ((?:`[\w.]+` ?)+)\|", re.MULTILINE)
 
 
 def layers() -> dict[str, list[str]]:
     """Return the layers of the architecture page, from the ground up, with their modules."""
     page = (ROOT / "docs" / "explain" / "architecture.md").read_text("utf-8")
-    return {layer: re.findall(r"`(\w+)`", modules) for layer, modules in reversed(_ROW.findall(page))}
+    return {layer: re.findall(r"`([\w.]+)`", modules) for layer, modules in reversed(_ROW.findall(page))}
 
 
 LAYERS = layers()
@@ -36,8 +36,10 @@ NAMES = {name_of(path): path for path in MODULES}
 
 
 def part_of(module: str) -> str:
-    """Return the part of a module's name that has a place in the order; '' for the package itself."""
-    return module.split(".")[1] if "." in module else ""
+    """Return the part of a module's name that has a place in the order, the longest one; '' for the package itself."""
+    names = module.split(".")[1:]
+    parts = [".".join(names[:length]) for length in range(len(names), 1, -1)]
+    return next((part for part in parts if part in POSITION), names[0] if names else "")
 
 
 @cache
@@ -139,7 +141,7 @@ def test_interfaces_see_the_facade_and_the_ground_only() -> None:
     An adapter may make an embedder of what its framework has.
     """
     layers = ("facade", "evaluation", "ground", "interfaces")
-    allowed = {part for layer in layers for part in LAYERS[layer]} | {"", "context", "notes", "policy", "tiers"}
+    allowed = {part for layer in layers for part in LAYERS[layer]} | {"", "context", "notes", "tiers"}
     wrong = [
         f"{name} imports {other}"
         for name, path in NAMES.items()
@@ -149,6 +151,15 @@ def test_interfaces_see_the_facade_and_the_ground_only() -> None:
     ]
 
     assert not wrong, "\n".join(wrong)
+
+
+def test_only_commands_import_the_evaluation() -> None:
+    """It measures the product and is no part of it."""
+    users = {
+        part_of(name) for name, path in NAMES.items() for _, other in imports_of(path) if part_of(other) == "evaluation"
+    }
+
+    assert users <= {"cli", "evaluation"}
 
 
 def test_storage_and_embedders_do_not_know_each_other() -> None:

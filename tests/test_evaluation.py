@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from memotherm.cli.app import app
 from memotherm.errors import InvalidInput
-from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet, load
-from memotherm.evaluation.measures import difference, measured
-from memotherm.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, run
+from memotherm.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, difference, measured, run
 from memotherm.evaluation.silence import TEN_FACTS, beginnings
 from memotherm.testing import HashEmbedder
 

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from memotherm.model.reports import Status
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
-    from memotherm.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
     from memotherm.session import Session
     from memotherm.settings import Settings
+    from memotherm.tiers.rules import DEFAULT_RULES, STAY, Rule, Select, Situation
 
 __version__ = "0.1.0"
 
@@ -68,7 +68,7 @@ _HOMES = {
     "BudgetTooSmall": "errors",
     "ContentTooLarge": "errors",
     "Context": "context",
-    "DEFAULT_RULES": "rules",
+    "DEFAULT_RULES": "tiers.rules",
     "DimensionMismatch": "errors",
     "EmbedderError": "errors",
     "EmbedderRefused": "errors",
@@ -109,16 +109,16 @@ _HOMES = {
     "Receipt": "context",
     "restore": "opening",
     "Retention": "model",
-    "Rule": "rules",
+    "Rule": "tiers.rules",
     "SchemaTooNew": "errors",
-    "STAY": "rules",
+    "STAY": "tiers.rules",
     "Scope": "model",
     "ScopeCount": "model.results",
-    "Select": "rules",
+    "Select": "tiers.rules",
     "Session": "session",
     "Settings": "settings",
     "SettingsError": "errors",
-    "Situation": "rules",
+    "Situation": "tiers.rules",
     "StaleWrite": "errors",
     "Status": "model.reports",
     "StoreBusy": "errors",

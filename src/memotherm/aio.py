@@ -18,8 +18,8 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
-from memotherm.policies import Policies
 from memotherm.session import Session
+from memotherm.tiers.policies import Policies
 from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]

@@ -17,10 +17,10 @@ import memotherm
 from memotherm import Memotherm, __version__
 from memotherm.errors import Forbidden, MemothermError, SettingsError
 from memotherm.hooks.capture import postponed
-from memotherm.hooks.clients import CLIENTS, installed
+from memotherm.hooks.install import CLIENTS, installed
 from memotherm.settings.describing import described_settings
 from memotherm.spool import user_spool
-from memotherm.tiers.clock_check import CLOCK_JUMPED
+from memotherm.tiers.engine import CLOCK_JUMPED
 
 __all__ = ["Finding", "failure", "findings", "store_findings"]
 

@@ -37,14 +37,19 @@ from memotherm.model.uses import Feedback
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.capturing import prepared
-from memotherm.remember.draft import Draft, checked_kind, checked_metadata, checked_tags, draft_of, expiry, lifetime_of
-from memotherm.remember.importing import Importer
-from memotherm.remember.keys import checked_key, list_keys
-from memotherm.rules import Rule
-from memotherm.rules.heat import decay, heat
-from memotherm.rules.retention import require_active
-from memotherm.rules.rule import RuleSource, checked_rules
+from memotherm.remember.capture import prepared
+from memotherm.remember.draft import (
+    Draft,
+    checked_key,
+    checked_kind,
+    checked_metadata,
+    checked_tags,
+    draft_of,
+    expiry,
+    lifetime_of,
+    list_keys,
+)
+from memotherm.remember.writer import Importer
 from memotherm.services import ANY_RETENTION, Services, View, require_limit, wanted_retentions
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -54,8 +59,12 @@ from memotherm.storage.store import Store, SupportsCheckpoint, SupportsNodes
 from memotherm.storage.values import RootRow
 from memotherm.text.clean import require_content
 from memotherm.text.redaction import redactor
+from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
-from memotherm.tiers.in_force import PolicyInForce
+from memotherm.tiers.rules import Rule
+from memotherm.tiers.rules.properties import decay, heat
+from memotherm.tiers.rules.retention import require_active
+from memotherm.tiers.rules.rule import RuleSource, checked_rules
 from memotherm.vectors.former import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
 
@@ -64,8 +73,8 @@ if TYPE_CHECKING:
     from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
     from memotherm.notes import Imported, Notes
     from memotherm.notes.notes import NoteServices
-    from memotherm.policies import Policies, PolicySource
-    from memotherm.policy.replay import Replay
+    from memotherm.tiers.lab.replay import Replay
+    from memotherm.tiers.policies import Policies, PolicySource
     from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["KeyValue", "Memotherm"]
@@ -104,7 +113,7 @@ class Memotherm:
             whole.for_tenant(scope.tenant or ""),
             whole,
             Vectorizer.open(whole, embedder, fallback, resolve_former),
-            PolicyInForce(whole, None if rules is None else _given(rules), settings or Settings()),
+            ActivePolicy(whole, None if rules is None else _given(rules), settings or Settings()),
             clock or system_clock,
             ranking,
         )
@@ -439,7 +448,7 @@ class Memotherm:
     @property
     def policies(self) -> Policies:
         """Tier policies, and what they would do to these memories."""
-        from memotherm.policies import Policies
+        from memotherm.tiers.policies import Policies
 
         return Policies(self._view)
 
@@ -579,7 +588,7 @@ class Memotherm:
             since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
             points: How many moments, at equal distances; the last one is now.
         """
-        from memotherm.tiers.over_time import tier_history
+        from memotherm.tiers.tier_history import tier_history
 
         if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
             raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
@@ -692,11 +701,11 @@ class Memotherm:
         spaces = store.spaces_within(self.scope) if inside else store.spaces(self.scope)
         counts = store.counts(spaces, self._view.now())
         waiting = store.pending(spaces) if self._services.vectorizer.enabled else 0
-        regime = self._services.in_force.refresh()
+        active = self._services.active_policy.refresh()
         degraded = [
             self._services.vectorizer.obstacle(),
             missing_vectors(waiting) if waiting else None,
-            self._services.in_force.notice(),
+            self._services.active_policy.notice(),
             self._services.engine.clock_notice(spaces, self._view.now()),
         ]
         return Status(
@@ -709,14 +718,14 @@ class Memotherm:
             bytes=self._services.store.size(),
             seq=self._services.store.seq(),
             schema=self._services.store.schema,
-            policy="" if regime.policy is None else f"{regime.policy.name} ({regime.policy.digest})",
+            policy="" if active.policy is None else f"{active.policy.name} ({active.policy.digest})",
             degraded=tuple(reason for reason in degraded if reason),
             hint="" if inside or any(count.memories for count in counts.tiers.values()) else self._view.hint(),
         )
 
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
-        from memotherm.remember.everything import everything
+        from memotherm.remember.export_scope import everything
 
         return everything(self._view.inside, self.scope)
 
@@ -861,7 +870,7 @@ class Memotherm:
         Args:
             jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
-        from memotherm.remember.erasing import all_erased, erase
+        from memotherm.remember.export_scope import all_erased, erase
         from memotherm.spool.erasing import erase_jobs
 
         if not self.scope.items():
@@ -1043,7 +1052,7 @@ class Memotherm:
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""
-        from memotherm.tiers.metrics import metrics
+        from memotherm.tiers.tier_history import metrics
 
         inside = self._view.inside.spaces_within(self.scope)
         of_session = self.scope.session is not None

@@ -20,7 +20,6 @@ from memotherm.model import Scope
 from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
 from memotherm.remote.address import is_remote
-from memotherm.rules import Rule
 from memotherm.settings import Settings
 from memotherm.settings.encryption import Key, api_key, key_text, with_key
 from memotherm.settings.private_files import create_folder
@@ -36,6 +35,7 @@ from memotherm.storage.open import (
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import Migration, Progress
 from memotherm.text.redaction import redactor
+from memotherm.tiers.rules import Rule
 
 if TYPE_CHECKING:
     from memotherm.aio import Opening

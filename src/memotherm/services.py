@@ -27,21 +27,19 @@ from memotherm.recall.recaller import Recaller
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
-from memotherm.remember.draft import checked_tags
-from memotherm.remember.keys import checked_key
+from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
-from memotherm.rules.where import parsed_where
 from memotherm.settings import Settings
 from memotherm.storage.read_only import read_only
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.clean import require_text
 from memotherm.text.quantity import pluralize
-from memotherm.tiers.clock_check import ClockChecks
-from memotherm.tiers.engine import RuleEngine
-from memotherm.tiers.in_force import PolicyInForce
-from memotherm.tiers.shadow import ShadowedEngine
+from memotherm.tiers.active_policy import ActivePolicy
+from memotherm.tiers.engine import ClockChecks, RuleEngine
+from memotherm.tiers.lab.shadow import ShadowedEngine
+from memotherm.tiers.rules.select import parsed_where
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -69,7 +67,7 @@ class Services:
     whole: Store
     #: What recalls read, which may be a replica of the store.
     reader: Store
-    in_force: PolicyInForce
+    active_policy: ActivePolicy
     #: The number of the adoption whose rules and limits these services use.
     adoption: int
     settings: Settings
@@ -92,14 +90,14 @@ class Services:
         store: Store,
         whole: Store,
         vectorizer: Vectorizer,
-        in_force: PolicyInForce,
+        active_policy: ActivePolicy,
         clock: Clock,
         ranking: RankingOptions = DEFAULT_RANKING,
         past: PastStates | None = None,
     ) -> Services:
         """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
-        regime = in_force.regime()
-        rules, settings = regime.rules, regime.settings
+        active = active_policy.rules()
+        rules, settings = active.rules, active.settings
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()
         pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
@@ -107,14 +105,14 @@ class Services:
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
         parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, settings, clock))
-        engine = RuleEngine(*parts) if regime.shadow is None else ShadowedEngine(*parts, regime.shadow)
+        engine = RuleEngine(*parts) if active.shadow is None else ShadowedEngine(*parts, active.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,
             whole=whole,
             reader=reader,
-            in_force=in_force,
-            adoption=regime.adoption,
+            active_policy=active_policy,
+            adoption=active.adoption,
             settings=settings,
             clock=clock,
             vectorizer=vectorizer,
@@ -147,7 +145,7 @@ class Services:
             store,
             self.whole,
             self.vectorizer,
-            self.in_force,
+            self.active_policy,
             self.clock,
             self.pipeline.options,
             self.past,
@@ -173,7 +171,7 @@ class View:
 
     def refresh(self) -> None:
         """Read which policy is in force, before the rules run."""
-        self.services.in_force.refresh()
+        self.services.active_policy.refresh()
 
     def narrowed(self, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from memotherm import Context, Memory, Memotherm, Priority, Scope, Settings, Tier
 from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.store import Store
 from memotherm.storage.values import Cause
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.clean import digest
@@ -79,11 +80,15 @@ def memory_with_fixed_ids(settings: Settings | None = None) -> Memotherm:
             tier_since=made,
             retention_since=made,
         )
-        with store.write() as transaction:
-            cause = Cause(action="remember", at=made, rule="default")
-            transaction.insert(transaction.space(Scope()), memory, embedder.embed([content]), cause)
+        insert(store, memory, embedder.embed([content]))
     clock.advance(timedelta(days=1))
     return Memotherm(store, embedder, settings=found, clock=clock)
+
+
+def insert(store: Store, memory: Memory, vectors: Any) -> None:
+    """Store a memory as `remember` does."""
+    cause = Cause(action="remember", at=memory.created_at, rule="default")
+    store.transact(lambda transaction: transaction.insert(transaction.space(Scope()), memory, vectors, cause))
 
 
 def contexts() -> Iterator[tuple[str, Context]]:

@@ -102,7 +102,7 @@ def test_the_commands_import_only_what_they_use():
     assert "memotherm.memory" in loaded
     assert not loaded & {
         "asyncio", "email", "http.client", "httpx", "memotherm.notes.notes", "memotherm.notes.importing",
-        "memotherm.policy.replay", "memotherm.remote.client", "onnxruntime", "pydantic", "splintr", "ssl",
+        "memotherm.tiers.lab.replay", "memotherm.remote.client", "onnxruntime", "pydantic", "splintr", "ssl",
         "turbovec", "urllib.request", "urllib3", "watchfiles",
     }  # fmt: skip
 
@@ -110,7 +110,7 @@ def test_the_commands_import_only_what_they_use():
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
     """A first answer waits for neither rules, policies, reports, notes, time zones, compression nor large bands."""
     code = """
-import sys, memotherm, memotherm.hooks.recalling
+import sys, memotherm, memotherm.hooks.recall
 with memotherm.open(":memory:", embedder="none", settings=memotherm.Settings()) as mem:
     mem.session("s1").before_turn("staging")
 print(*sys.modules)
@@ -120,8 +120,9 @@ print(*sys.modules)
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
         "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.flush",
-        "memotherm.policies", "memotherm.policy.document", "memotherm.rules.builtin", "memotherm.tiers.adoption",
-        "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib", "turbovec", "zoneinfo",
+        "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.defaults",
+        "memotherm.tiers.adoption", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
+        "turbovec", "zoneinfo",
     }  # fmt: skip
 
 
@@ -130,14 +131,14 @@ def test_the_daemon_imports_what_hooks_and_commands_use_before_it_forks():
     code = """
 import sys
 from memotherm import Settings
-from memotherm.loading import load_all
+from memotherm.hooks.warm_up import load_all
 load_all(Settings(embedder="none"))
 print(*sys.modules)
 """
     loaded = set(python(code).stdout.split())
 
     assert {
-        "calendar", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.rules.builtin", "tomllib",
+        "calendar", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.tiers.rules.defaults", "tomllib",
     } <= loaded  # fmt: skip
 
 

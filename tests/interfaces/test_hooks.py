@@ -23,10 +23,8 @@ import pytest
 import memotherm
 from memotherm import Scope, Settings
 from memotherm.hooks.capture import WorkerResult, process_spool
-from memotherm.hooks.context_size import context_size
-from memotherm.hooks.events import answer, parse_event, truncated
-from memotherm.hooks.options import Options
-from memotherm.hooks.server import advertised, running_server
+from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
+from memotherm.hooks.recall import advertised, running_server
 from memotherm.mcp.schemas import CORE
 from memotherm.spool import Spool
 from memotherm.spool.destination import project_name
@@ -875,7 +873,7 @@ def test_threads_that_load_for_a_hook_import_nothing():
     """Two threads that import the same packages can see modules that are not complete."""
     code = """
 import sys, threading
-from memotherm.loading import Loading, local_embedder
+from memotherm.hooks.warm_up import Loading, local_embedder
 from memotherm.settings import Settings
 
 imported = []

@@ -31,8 +31,6 @@ from memotherm.errors import (
     WrongKey,
 )
 from memotherm.notes import Notes
-from memotherm.policies import Policies
-from memotherm.policy.document import PRESETS
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.remote.notes import RemoteNotes
 from memotherm.remote.policies import RemotePolicies
@@ -42,6 +40,8 @@ from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
 from memotherm.session import Session
 from memotherm.spool import Spool
+from memotherm.tiers.policies import Policies
+from memotherm.tiers.policy import PRESETS
 from tests.interfaces.served import environment, free_port, serving
 
 

@@ -35,8 +35,9 @@ JOBS = int(os.environ.get("MUTANTS_JOBS", "1"))
 LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
-    "rules/conditions", "rules/fields", "rules/heat", "rules/retention", "rules/rule", "rules/select", "rules/table",
-    "rules/where", "policy/compare", "policy/lint", "policy/ranges", "recall/confidence", "recall/evidence",
+    "tiers/rules/conditions", "tiers/rules/properties", "tiers/rules/retention", "tiers/rules/rule",
+    "tiers/rules/select", "tiers/rules/table", "tiers/policy_checks",
+    "recall/confidence", "recall/evidence",
     "recall/fusion", "recall/rerank", "recall/versions", "recall/weights", "context/packing/budget",
     "context/packing/formats", "context/packing/groups", "context/packing/items", "context/packing/packer",
     "remember/draft", "remember/limits", "notes/flush", "notes/placement",

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memotherm import DEFAULT_RULES, Memotherm, policy
+from memotherm import DEFAULT_RULES, Memotherm
 from memotherm.errors import InvalidInput, NotFound, PolicyError
 from memotherm.testing import FakeClock
+from memotherm.tiers import policy
 from memotherm.tools.serializers import event_json, move_json
 from tests.spec.told import moves_of
 

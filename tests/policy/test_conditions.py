@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from memotherm import Memory, Move, Select, Settings, Situation, Tier, policy
+from memotherm import Memory, Move, Select, Settings, Situation, Tier
 from memotherm.errors import PolicyError
+from memotherm.tiers import policy
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import memotherm
-from memotherm import Memotherm, policy
+from memotherm import Memotherm
 from memotherm.errors import NotFound, PolicyError
-from memotherm.policy.document import PRESETS
 from memotherm.testing import FakeClock
+from memotherm.tiers import policy
+from memotherm.tiers.policy import PRESETS
 from tests.spec.told import moves_of
 
 Open = Callable[..., Memotherm]

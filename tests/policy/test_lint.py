@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memotherm import Memory, Memotherm, Move, Settings, Situation, policy
-from memotherm.policy.lint import lint
-from memotherm.rules.table import TableRule
+from memotherm import Memory, Memotherm, Move, Settings, Situation
 from memotherm.testing import FakeClock
+from memotherm.tiers import policy
+from memotherm.tiers.policy_checks import lint
+from memotherm.tiers.rules.table import TableRule
 from tests.policy.memories import MEMORIES, NOW
 
 

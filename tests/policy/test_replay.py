@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Tier, policy
+from memotherm import Memotherm, Tier
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers import policy
 
 _KEEP = policy.loads(
     '[policy]\nname = "keep"\nextends = "builtin"\n[[rule]]\nid = "house.keep"\nrun = "compact"\n'

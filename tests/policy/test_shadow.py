@@ -12,9 +12,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import memotherm
-from memotherm import Memotherm, policy
+from memotherm import Memotherm
 from memotherm.errors import NotFound
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers import policy
 from tests.policy.test_adoption import CHATTER
 
 Open = Callable[..., Memotherm]

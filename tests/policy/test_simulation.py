@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from memotherm.errors import InvalidInput
-from memotherm.policy.simulation import Step, auto_sizes, belady_hits, lru_hits, next_uses
-from memotherm.policy.traces import read_trace
+from memotherm.tiers.lab.caches import Step, auto_sizes, belady_hits, lru_hits, next_uses, read_trace
 
 _FOLDER = os.environ.get("MEMOTHERM_DATA")
 _TRACES = sorted(Path(_FOLDER, "traces").glob("*.txt.gz")) if _FOLDER else []

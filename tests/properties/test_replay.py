@@ -7,9 +7,10 @@ import random
 import pytest
 
 import memotherm
-from memotherm import Memotherm, policy
-from memotherm.policy import Policy
+from memotherm import Memotherm
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers import policy
+from memotherm.tiers.policy import Policy
 
 _WORDS = ("otter", "pond", "release", "budget", "schema", "invoice", "sensor", "garden")
 _KINDS = ("fact", "decision", "preference", "message")

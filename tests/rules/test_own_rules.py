@@ -11,8 +11,8 @@ import pytest
 import memotherm
 from memotherm import DEFAULT_RULES, Memory, Memotherm, Move, Select, Settings, Situation, Tier
 from memotherm.errors import InvalidInput
-from memotherm.rules.installed import installed_rules
 from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.tiers.rules.defaults import installed_rules
 from tests.plugins import install_plugin
 from tests.stores import located
 

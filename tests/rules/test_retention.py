@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from memotherm import Memory, Retention, Settings, Situation
-from memotherm.rules.retention import DeletedMemories
+from memotherm.tiers.rules.retention import DeletedMemories
 
 DAY, INSTANT = timedelta(days=1), timedelta(microseconds=1)
 

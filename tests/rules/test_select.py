@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from memotherm import Memory, Priority, Retention, Scope, Select, Settings, Tier
 from memotherm.storage.open import open_store
-from memotherm.storage.values import Cause
 from memotherm.testing import FakeClock
 from memotherm.text.clean import digest
-from tests.stores import a_store
+from tests.stores import a_store, insert_all
 
 DAYS = st.integers(0, 6).map(lambda days: timedelta(days=days))
 KINDS = ("fact", "decision", "preference")
@@ -98,10 +97,7 @@ def test_a_store_selects_what_the_selection_says(memories: list[dict[str, Any]],
         store = open_store(str(place), Settings())
         try:
             written = [stored(number, fields, clock) for number, fields in enumerate(memories)]
-            with store.write() as transaction:
-                space = transaction.space(Scope())
-                for memory in written:
-                    transaction.insert(space, memory, None, Cause(action="remember", at=clock()))
+            space = insert_all(store, Scope(), written, clock())
             for select in selects:
                 found = store.select((space,), select.resolved(Settings()), clock(), 0, 100)
 
@@ -126,10 +122,7 @@ def test_pages_begin_behind_a_number() -> None:
     }
     with a_store() as place:
         store = open_store(str(place), Settings())
-        with store.write() as transaction:
-            space = transaction.space(Scope())
-            for number in range(5):
-                transaction.insert(space, stored(number, whole, clock), None, Cause(action="remember", at=clock()))
+        space = insert_all(store, Scope(), [stored(number, whole, clock) for number in range(5)], clock())
         first = store.select((space,), Select(), clock(), 0, 2)
         rest = store.select((space,), Select(), clock(), first[-1].no, 10)
         store.close()

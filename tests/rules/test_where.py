@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from memotherm import Memory, Retention, Scope, Settings, Tier
 from memotherm.errors import InvalidInput
 from memotherm.model.ids import new_id
-from memotherm.rules.where import holds, parsed_where
 from memotherm.storage.open import open_store
-from memotherm.storage.values import Cause, Filter, Find
+from memotherm.storage.values import Filter, Find
 from memotherm.testing import FakeClock
 from memotherm.text.clean import digest
+from memotherm.tiers.rules.select import holds, parsed_where
 from tests.helpers import examples
-from tests.stores import a_store
+from tests.stores import a_store, insert_all
 
 #: Names with the characters of JSON paths, of SQL and of its parameters.
 KEYS = ("a", "b", "$x", 'a"b', "a.b", "a'b", "0", "", "ü\\n", "a\nb", "%(a)s", ":a")
@@ -85,10 +85,7 @@ def test_a_store_finds_what_the_filter_says(store_kind: str) -> None:
             # What some memory has is a filter that lets it through.
             filters = [*filters, *(fields for fields in metadata[:2] if valid(fields))]
             written = [stored(fields, number, clock) for number, fields in enumerate(metadata)]
-            with store.write() as transaction:
-                space = transaction.space(Scope(session=written[0].id))
-                for memory in written:
-                    transaction.insert(space, memory, None, Cause(action="remember", at=clock()))
+            space = insert_all(store, Scope(session=written[0].id), written, clock())
             for where in filters:
                 condition = parsed_where(where)
                 expected = [

@@ -11,9 +11,9 @@ import pytest
 
 from memotherm import Memory, Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
-from memotherm.rules import DEFAULT_RULES, Situation
-from memotherm.rules.rule import RuleSet
 from memotherm.testing import FakeClock
+from memotherm.tiers.rules import DEFAULT_RULES, Situation
+from memotherm.tiers.rules.rule import RuleSet
 from tests.spec.ids import spec
 from tests.spec.told import added, moves_of, tiers_of
 

@@ -12,8 +12,8 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Retention, Settings, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.rules.heat import decay, heat
 from memotherm.testing import FakeClock
+from memotherm.tiers.rules.properties import decay, heat
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 

@@ -77,9 +77,9 @@ def test_no_verb_reads_the_store_inside_a_transaction(
 def test_a_read_inside_a_transaction_is_refused(mem: Memotherm) -> None:
     """On the store itself and on the same store as another tenant uses it."""
     store = mem._services.whole
-    with store.write(), pytest.raises(AssertionError, match="seq of the store was used inside a transaction"):
-        store.seq()
-    with store.write(), pytest.raises(AssertionError, match="use the transaction"):
-        store.for_tenant("a").seq()
+    with pytest.raises(AssertionError, match="seq of the store was used inside a transaction"):
+        store.transact(lambda _: store.seq())
+    with pytest.raises(AssertionError, match="use the transaction"):
+        store.transact(lambda _: store.for_tenant("a").seq())
 
     assert store.seq() == 0

@@ -20,12 +20,12 @@ __all__ = ["MemothermContextProvider"]
 
 
 class MemothermContextProvider(ContextProvider):
-    """Brings what a memory has about the messages of a run, and captures them and the reply after it."""
+    """Adds memories for the messages of a run, and captures the messages and the reply."""
 
     def __init__(
         self, memory: Memotherm, *, source_id: str = "memotherm", budget: int = BUDGET, capture: bool = True
     ) -> None:
-        """Use an open memory, whose scope says whose memories they are.
+        """Use an open memory; its scope decides whose memories these are.
 
         Args:
             memory: The memory.
@@ -67,7 +67,7 @@ class MemothermContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],  # noqa: ARG002
     ) -> None:
-        """Store what the user and the agent said."""
+        """Store the messages of the user and the agent."""
         if not self._capture:
             return
         conversation = self._conversation(session)

@@ -1,4 +1,4 @@
-"""A conversation of another framework: the contexts of its turns, and the capture of what was said."""
+"""Conversations of other frameworks: contexts for turns, and capture of messages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memotherm.text.redaction import redactor
 
 __all__ = ["BUDGET", "Conversation", "known", "storable"]
 
-#: The most tokens of the context of a turn, unless the caller says otherwise.
+#: Default token budget of the context of a turn.
 BUDGET = 1000
 _PAGE = 1000
 
 
 class Conversation:
-    """One conversation: its contexts leave out what was said in it, because the model has that already."""
+    """One conversation; its contexts leave out its own messages, which the model already has."""
 
     def __init__(self, memory: Memotherm, session_id: str, source: str) -> None:
         """Name a conversation; nothing is read or written until a turn begins.
@@ -37,11 +37,11 @@ class Conversation:
 
     @cached_property
     def session(self) -> Session[Memotherm]:
-        """The session that records what was injected."""
+        """The session that records injected memories."""
         return self.memory.session(self.id)
 
     def context(self, prompt: str, budget: int = BUDGET, *, repeat: bool = False) -> Context:
-        """Return what the memory has about a prompt; its text is empty where there is nothing new.
+        """Return the context for a prompt; its text is empty if there is nothing new.
 
         Args:
             prompt: The new prompt.
@@ -51,7 +51,7 @@ class Conversation:
         return self.session.before_turn(prompt, budget, repeat=repeat, where={"session": {"$ne": self.id}})
 
     def capture(self, role: str, text: str) -> Captured | None:
-        """Store what was said by the user or the assistant, as hooks do; nothing if it has no text."""
+        """Capture a message of the user or the assistant, as hooks do; empty messages are skipped."""
         said = _whole(text)[: self.memory.settings.max_content_chars]
         if not said.strip():
             return None
@@ -59,19 +59,19 @@ class Conversation:
 
 
 def _whole(text: str) -> str:
-    """Return a text with half characters replaced, which no store takes."""
+    """Return a text with lone surrogates replaced, which stores refuse."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def storable(memory: Memotherm, text: str) -> str:
-    """Return a text of a conversation as it may be stored: without recalled blocks, credentials and half characters."""
+    """Return a message without recalled blocks, secrets and lone surrogates."""
     kept = without_blocks(_whole(text)).replace("\x00", "").strip()
     (redacted,), _ = redactor(memory.settings).redact_values([kept])
     return str(redacted)[: memory.settings.max_content_chars]
 
 
 def known(memory: Memotherm, prefix: str) -> Iterator[Memory]:
-    """Yield the memories whose keys begin with a prefix, also archived and deleted ones."""
+    """Yield the memories with a key prefix, including archived and deleted ones."""
     cursor = None
     while True:
         page = memory.find(prefix=prefix, retention="any", limit=_PAGE, cursor=cursor)

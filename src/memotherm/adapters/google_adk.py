@@ -191,7 +191,7 @@ def _session_prefix(session_id: str) -> str:
 
 
 def _id_of(event: Event) -> str:
-    """Return the id of an event; one without an id is known by its author, time and text."""
+    """Return the id of an event, or a hash of its author, time and text."""
     if event.id:
         return str(event.id)
     told = f"{event.author}\n{event.timestamp}\n{_text_of(event.content)}"

@@ -23,14 +23,14 @@ __all__ = ["MemothermMemoryBlock"]
 _SOURCE = "llama-index"
 #: The session of messages that were put without one.
 _NO_SESSION = "unknown"
-#: The latest contexts whose queries are known, to pack them again.
+#: The queries of the latest contexts, to pack them again.
 _MOST_QUERIES = 32
 #: The tokens of LlamaIndex and ours are counted by different models.
 _MARGIN = 1.2
 
 
 class MemothermMemoryBlock(BaseMemoryBlock[str]):
-    """What a memory has about the latest message, and the messages that left the short-term memory.
+    """Memories for the latest message, and capture of messages that left the short-term memory.
 
     If the tokens do not suffice, the block is packed again for fewer tokens instead of being dropped.
     """
@@ -52,7 +52,7 @@ class MemothermMemoryBlock(BaseMemoryBlock[str]):
         return text
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Capture what the user and the assistant said."""
+        """Capture the messages of the user and the assistant."""
         for message in messages:
             if message.role in (MessageRole.USER, MessageRole.ASSISTANT):
                 session = str(message.additional_kwargs.get("session_id") or _NO_SESSION)

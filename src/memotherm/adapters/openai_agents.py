@@ -30,12 +30,12 @@ _SOURCE = "openai-agents"
 #: An item is stored as metadata, and may contain a file.
 _LONGEST_ITEM = 10_000_000
 _PAGE = 1000
-#: How often an item is looked for again that another process has popped meanwhile.
+#: Retries when another process pops the same item.
 _ATTEMPTS = 20
 
 
 class MemothermSession:
-    """The items of one conversation, stored as memories; what was said in it can be recalled in others.
+    """The items of one conversation, stored as memories that other conversations can recall.
 
     It implements the protocol `agents.memory.Session`.
     """
@@ -99,7 +99,7 @@ class MemothermSession:
     async def session_input_callback(
         self, history: list[TResponseInputItem], new_items: list[TResponseInputItem]
     ) -> list[TResponseInputItem]:
-        """Put what the memory has about the new items between them and the history.
+        """Insert memories about the new items between the history and the new items.
 
         Give it to `RunConfig(session_input_callback=...)`. The run stores the context with the items of the turn, so
         that later turns have the same prefix, and nothing is brought twice.
@@ -140,7 +140,7 @@ class MemothermSession:
         raise StaleWrite(f"the session {self.session_id!r} is popped by other processes at the same time: try again")
 
     def _arguments_of(self, item: TResponseInputItem) -> dict[str, Any]:
-        """Return the arguments of `remember` that store an item; only what was said is searched."""
+        """Return the arguments of `remember` that store an item; only messages are indexed."""
         stored = json.dumps(item)
         said = storable(self.memory, _text_of(item))
         kind = item.get("type", "message")

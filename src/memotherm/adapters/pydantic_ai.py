@@ -21,7 +21,7 @@ __all__ = ["MemothermCapability"]
 
 @dataclass
 class MemothermCapability(AbstractCapability[Any]):
-    """Brings what a memory has about each prompt, offers tools, and captures the prompt and the reply of each run.
+    """Adds memories for each prompt, offers tools, and captures the prompt and the reply of each run.
 
     The conversation is the `conversation_id` of the run.
 
@@ -93,7 +93,7 @@ def _text_of(prompt: object) -> str:
 
 
 def _toolset(memory: Memotherm) -> FunctionToolset[Any]:
-    """Return the tools; what the memory refuses is returned to the model, which may try again."""
+    """Return the tools; errors are returned to the model, which may try again."""
 
     def recall(query: str, limit: int = 5) -> list[str]:
         """Search long-term memory for what is known about a subject.

@@ -40,7 +40,7 @@ class MemothermMemoryStore(MemoryStore):
         extraction: ExtractionConfig | bool | None = None,
         session_id: str | None = None,
     ) -> None:
-        """Use an open memory, whose scope says whose memories they are.
+        """Use an open memory; its scope decides whose memories these are.
 
         Args:
             memory: The memory.
@@ -81,7 +81,7 @@ class MemothermMemoryStore(MemoryStore):
         ][:most]
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> Memory:
-        """Store a fact, and return it; one that is stored already is not stored twice."""
+        """Store a fact, and return it; duplicates are merged."""
         _require(self.writable, "store is not writable.")
         _require(bool(content.strip()), "content must not be empty.")
         return await asyncio.to_thread(self.memory.remember, content, metadata=metadata, source=_SOURCE)

@@ -18,8 +18,7 @@ from memotherm.cli.options import json_option
 from memotherm.errors import NotFound
 from memotherm.evaluation.controls import CONTROLS, STRICTER
 from memotherm.evaluation.datasets import EvaluationSet, SilentPrompt, load, load_prompts
-from memotherm.evaluation.measures import MEASURES
-from memotherm.evaluation.quality import OURS, Result, diagnose, quality_sets, run
+from memotherm.evaluation.quality import MEASURES, OURS, Result, diagnose, quality_sets, run
 from memotherm.evaluation.quality import ablate as run_ablations
 from memotherm.evaluation.silence import TEN_FACTS, SilenceResult, beginnings, measure_silence
 from memotherm.model.clock import system_clock

@@ -10,8 +10,8 @@ import click
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
 from memotherm.cli.parsing import SuggestingGroup
-from memotherm.daemon import starting
-from memotherm.daemon.address import is_private, is_supported
+from memotherm.daemon import control
+from memotherm.daemon.client import is_private, is_supported
 from memotherm.daemon.process import serve
 from memotherm.hooks.entry import answer_event
 from memotherm.settings import load
@@ -20,8 +20,7 @@ __all__ = ["command"]
 
 #: The modules of what a fork runs.
 _MODULES = ("cli.changing", "cli.context", "cli.feedback", "cli.reading", "cli.recall", "cli.remember", "cli.scopes",
-            "cli.search", "cli.session", "cli.worker", "hooks.destination", "hooks.recalling",
-            "hooks.worker")  # fmt: skip
+            "cli.search", "cli.session", "cli.worker", "hooks.jobs", "hooks.recall")  # fmt: skip
 
 
 @click.group("daemon", cls=SuggestingGroup)
@@ -36,13 +35,13 @@ def command() -> None:
 def start() -> None:
     """Start the daemon in the background."""
     _require_support()
-    starting.start()
+    control.start()
 
 
 @command.command("stop")
 def stop() -> None:
     """End the daemon; commands that it is running are finished."""
-    process = starting.stop()
+    process = control.stop()
     click.echo("no daemon is running" if process is None else f"process {process} ends")
 
 
@@ -50,7 +49,7 @@ def stop() -> None:
 @json_option
 def status(as_json: bool) -> None:
     """Show whether the daemon is running."""
-    process = starting.running()
+    process = control.running()
     if as_json:
         print_json({"running": process is not None, "process": process})
     else:
@@ -60,10 +59,10 @@ def status(as_json: bool) -> None:
 @command.command("run")
 def run() -> None:
     """Run the daemon in the foreground."""
-    from memotherm.loading import load_all
+    from memotherm.hooks.warm_up import load_all
 
     _require_support()
-    folder = starting.folder()
+    folder = control.folder()
     if not is_private(folder):
         raise click.ClickException(f"others can open {folder}: run `chmod 700 {folder}`")
     settings = load(project=False)

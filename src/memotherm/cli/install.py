@@ -9,9 +9,8 @@ import click
 
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json, print_notes
-from memotherm.hooks.backups import back_up, record
-from memotherm.hooks.clients import CLIENTS, PLUGINS, RUNNERS, InstallRequest, plan
-from memotherm.hooks.merging import FileChange, apply
+from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
+from memotherm.hooks.settings_files import FileChange, apply
 
 __all__ = ["command", "plugin_dir"]
 

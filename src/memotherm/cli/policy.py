@@ -19,11 +19,11 @@ from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
-from memotherm.policies import require_adoptable
-from memotherm.policy import Finding, Policy, load
-from memotherm.policy.replay import Replay
 from memotherm.text.quantity import pluralize
 from memotherm.tiers.adoption import ShadowReport
+from memotherm.tiers.lab.replay import Replay
+from memotherm.tiers.policies import require_adoptable
+from memotherm.tiers.policy import Finding, Policy, load
 from memotherm.tools.serializers import (
     adoption_json,
     case_json,

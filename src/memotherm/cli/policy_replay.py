@@ -11,10 +11,9 @@ from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
 from memotherm.errors import InvalidInput
-from memotherm.policy import load
-from memotherm.policy.replay import Interval, Replay, ReplayRow
-from memotherm.policy.simulation import HitRates, auto_sizes, hit_rates
-from memotherm.policy.traces import read_trace
+from memotherm.tiers.lab.caches import HitRates, auto_sizes, hit_rates, read_trace
+from memotherm.tiers.lab.replay import Interval, Replay, ReplayRow
+from memotherm.tiers.policy import load
 from memotherm.tools.serializers import replay_json
 
 __all__ = ["replay", "report_lines"]

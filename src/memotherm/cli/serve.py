@@ -8,7 +8,7 @@ import click
 
 import memotherm
 from memotherm.cli.options import StoreOptions, store_option
-from memotherm.hooks.server import advertised
+from memotherm.hooks.recall import advertised
 from memotherm.settings import data_home, default_store
 
 __all__ = ["command"]

@@ -12,8 +12,8 @@ from memotherm.model import Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.fields import MemoryFields
 from memotherm.recall.values import Ranking
-from memotherm.rules.marks import is_blocker
 from memotherm.storage.values import Record
+from memotherm.tiers.rules.properties import is_blocker
 
 __all__ = ["Selection", "urgency"]
 

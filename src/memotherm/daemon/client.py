@@ -1,19 +1,148 @@
-"""Let the daemon run a command; without one, or if it does not answer at once, the caller runs it itself."""
+"""Let the daemon run a command; without a daemon, or if it does not answer at once, the caller runs it itself.
+
+    fork -> client   its process number: ready, nothing done yet
+    client -> fork   the request, with the three standard files: begin
+    fork -> client   one byte: the exit code
+
+A client that stops waiting closes the connection and runs the command itself; the fork then ends. Files are sent last,
+because readers of the client's output wait until all copies of them are closed. Requests use `marshal`, because both
+ends run the same Python and nothing else has to be imported.
+"""
 
 from __future__ import annotations
 
-# What `signal` is made of; the enumerations of that module take a fifth of the time of a client to import.
 import _signal  # type: ignore[import-not-found]
 import _socket
+import marshal
 import os
+import stat
 import sys
+from collections.abc import Mapping
 
-from memotherm.daemon.address import folder_of, is_private, is_supported, peer_uid, socket_path
-from memotherm.daemon.messages import NUMBER_BYTES, STANDARD_FILES, Request, send_request
+from memotherm import __file__ as package_file
+from memotherm import __version__
 
-__all__ = ["COMMANDS", "connected", "run", "start"]
+__all__ = [
+    "COMMANDS",
+    "NUMBER_BYTES",
+    "STANDARD_FILES",
+    "Request",
+    "connected",
+    "folder_of",
+    "is_private",
+    "is_supported",
+    "peer_uid",
+    "run",
+    "send_request",
+    "socket_path",
+    "start",
+]
 
-#: What the daemon runs: hooks and their worker, and commands that read or change a few memories and end.
+# Address
+
+# What `socket` is made of; the rest of that module takes a tenth of the time of a hook to import.
+
+
+#: A large prime: the remainder distinguishes installations without importing a checksum.
+_PRIME = 2**61 - 1
+#: The bytes of a process number, a user number and a group number.
+_CREDENTIALS_BYTES = 12
+
+
+def is_supported() -> bool:
+    """Return whether this platform has fork and sockets with peer credentials."""
+    return sys.platform == "linux"
+
+
+def _identity() -> str:
+    """Return what a daemon must share with its clients: interpreter, packages, file system and network."""
+    root = os.stat("/")
+    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net")]
+    search = os.environ.get("PYTHONPATH", "")
+    return "\n".join(
+        (__version__, sys.version, sys.executable, package_file, search, f"{root.st_dev} {root.st_ino}", *spaces)
+    )
+
+
+def folder_of(environ: Mapping[str, str]) -> str:
+    """Return the folder of the socket: in the data folder that the environment names, or for the user's login."""
+    home, runtime = environ.get("MEMOTHERM_HOME"), environ.get("XDG_RUNTIME_DIR")
+    if home:
+        return f"{os.path.abspath(home)}/daemon"
+    return f"{runtime}/memotherm" if runtime else f"/tmp/memotherm-{os.getuid()}"  # noqa: S108 - checked by `is_private`
+
+
+def socket_path(folder: str) -> str:
+    """Return the path of the socket, which differs between installations."""
+    return f"{folder}/{int.from_bytes(_identity().encode()) % _PRIME:x}.sock"
+
+
+def is_private(folder: str) -> bool:
+    """Return whether a folder belongs to the user and is closed to others."""
+    try:
+        state = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077
+
+
+def peer_uid(connection: _socket.socket) -> int:
+    """Return the number of the user at the other end of a connection."""
+    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
+    return int.from_bytes(credentials[4:8], sys.byteorder)
+
+
+# Messages
+
+#: The size of the process number of a fork, and of the length of a request; the most significant byte is first.
+NUMBER_BYTES = 4
+#: Standard input, output and error.
+STANDARD_FILES = (0, 1, 2)
+
+
+class Request:
+    """A command of a client, and the state of its process that the command can see.
+
+    Args:
+        arguments: The command line.
+        environment: All variables of the client, by name.
+        folder: The working directory.
+        umask: The mask of the permissions of new files.
+        encodings: The encodings of standard input, output and error.
+        started: The time of the monotonic clock when the client started.
+    """
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        environment: dict[str, str],
+        folder: str,
+        umask: int,
+        encodings: tuple[str, ...],
+        started: float,
+    ) -> None:
+        self.arguments = arguments
+        self.environment = environment
+        self.folder = folder
+        self.umask = umask
+        self.encodings = encodings
+        self.started = started
+
+
+def send_request(connection: _socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
+    """Send a request and three files, by default the standard files of this process."""
+    data = marshal.dumps(vars(request))
+    numbers = b"".join(file.to_bytes(4, sys.byteorder) for file in files)
+    connection.sendmsg([len(data).to_bytes(NUMBER_BYTES)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
+    connection.sendall(data)
+
+
+# Client
+
+# What `signal` is made of; the enumerations of that module take a fifth of the time of a client to import.
+
+
+#: Commands that the daemon runs: hooks, their worker, and short commands.
 COMMANDS = {"archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin", "prioritize",
             "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin", "update",
             "verify", "worker"}  # fmt: skip

@@ -1,22 +1,127 @@
-"""The daemon: accept connections of its user, and end when idle or when the package has changed.
+"""The daemon process: accept connections of its user, answer each in a fork, and end when idle or outdated.
 
-Each connection goes to a fork that was made before: copying the page tables of a process that has a model takes 5 ms.
+Forks are made before they are needed: copying the page tables of a process with a model takes 5 ms.
 """
 
 from __future__ import annotations
 
 import fcntl
+import marshal
 import os
 import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
-from memotherm.daemon.address import is_private, peer_uid, socket_path
-from memotherm.daemon.forks import RunCommand, answer
+from memotherm.daemon.client import COMMANDS, NUMBER_BYTES, STANDARD_FILES, Request, is_private, peer_uid, socket_path
 
-__all__ = ["lock_path", "serve"]
+__all__ = ["RunCommand", "answer", "lock_path", "serve"]
+
+# Forks
+
+#: Runs a command line that a client started at a time of the monotonic clock, and returns the exit code.
+RunCommand = Callable[[list[str], float], int]
+
+#: The longest time to wait for a client, in seconds.
+_CLIENT_SECONDS = 5.0
+#: More than the number of any file that a command opens.
+_MOST_FILES = 1024
+#: Prefixes of variables that select the code to run; the daemon's own values are kept.
+_OF_THE_PROGRAM = ("PYTHON", "LD_")
+
+
+def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
+    """Wait for a client, run its command in this process, which was forked for it, and end.
+
+    Args:
+        waiting: A socket on which the daemon sends the connection of the client; it is closed if the daemon ends first.
+        run: Runs the command.
+    """
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt of the daemon also ends this process
+        _, connections, _, _ = socket.recv_fds(waiting, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        for number in connections:
+            _answer_client(socket.socket(fileno=number), run)
+    except BaseException:  # noqa: BLE001 - nothing of the daemon may run in its fork
+        sys.excepthook(*sys.exc_info())
+    finally:
+        # Close files first: readers of the client's output wait for them, and exiting frees memory before files.
+        os.closerange(0, _MOST_FILES)
+        os._exit(0)  # nobody waits for it
+
+
+def _answer_client(connection: socket.socket, run: RunCommand) -> None:
+    """Run the command of a client, if it sends one, and send it the exit code."""
+    request = _accepted(connection)
+    if request is not None:
+        code = run(list(request.arguments), request.started)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(bytes([code & 0xFF]))
+
+
+def _accepted(connection: socket.socket) -> Request | None:
+    """Announce this process, receive a request, and take over the client's files and environment."""
+    connection.settimeout(_CLIENT_SECONDS)
+    try:
+        connection.sendall(os.getpid().to_bytes(NUMBER_BYTES))
+        received = _received(connection)
+    except OSError:
+        return None
+    connection.settimeout(None)
+    if received is None or received[0].arguments[0] not in COMMANDS:
+        return None
+    request, files = received
+    _become(request, files)
+    return request
+
+
+def _received(connection: socket.socket) -> tuple[Request, list[int]] | None:
+    """Return a request and the standard files of the client; None if the client has gone."""
+    header, files, _, _ = socket.recv_fds(connection, NUMBER_BYTES, len(STANDARD_FILES))
+    if len(header) < NUMBER_BYTES or len(files) < len(STANDARD_FILES):
+        return None
+    length = int.from_bytes(header)
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            return None
+        data += part
+    return Request(**marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user
+
+
+def _become(request: Request, files: list[int]) -> None:
+    """Give this process the files, environment and folder of the client."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    own = {name: value for name, value in os.environ.items() if name.startswith(_OF_THE_PROGRAM)}
+    given = {name: value for name, value in request.environment.items() if not name.startswith(_OF_THE_PROGRAM)}
+    os.environ.clear()
+    os.environ.update({**given, **own})
+    time.tzset()
+    os.chdir(request.folder)
+    os.umask(request.umask)
+    sys.argv[1:] = request.arguments
+    of_input, of_output, of_error = request.encodings
+    sys.stdin = open(0, encoding=of_input, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", buffering=_buffering(1), encoding=of_output, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding=of_error, errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _buffering(file: int) -> int:
+    """Return the buffering of Python's own streams: lines on a terminal, blocks elsewhere."""
+    return 1 if os.isatty(file) else -1
+
+
+# Daemon
 
 #: How many connections may wait for a fork.
 _BACKLOG = 64
@@ -28,14 +133,14 @@ def lock_path(folder: str) -> Path:
 
 
 def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
-    """Answer requests until there were none for some time; return False if a daemon is running already.
+    """Answer requests until idle; return False if a daemon is already running.
 
     Args:
         folder: The folder of the socket; only its user may open it.
         run: Runs the command of a client in a fork.
         idle_seconds: The time without a request after which the daemon ends.
     """
-    # Before anyone can connect: what changes from now on makes this daemon outdated.
+    # Read before anyone can connect: later changes make this daemon outdated.
     files = _module_files()
     lock = os.open(lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

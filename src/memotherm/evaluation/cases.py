@@ -41,7 +41,7 @@ class RecallCase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallCaseResult:
-    """What a case found."""
+    """The result of a case."""
 
     name: str
     #: The expected memories that were not among the hits.

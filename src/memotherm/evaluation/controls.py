@@ -1,15 +1,13 @@
-"""Plain rankings to compare with: one vector per text, BM25, and two ways to combine them.
-
-The controls use the product's model and nothing else of it: their words are those of a text in lower case.
-The stricter ones use its words as well, without stop words and stemmed, so that only the ranking differs.
-"""
+"""Control rankings to compare with, and a cache of vectors for repeated measurements."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +15,93 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm.embed import Embedder
+from memotherm.settings.private_files import create_file, create_folder
 from memotherm.text.words import query_words, words
 
-__all__ = ["CONTROLS", "OUR_WORDS", "PLAIN", "STRICTER", "Corpus", "embedded"]
+__all__ = ["CONTROLS", "OUR_WORDS", "PLAIN", "STRICTER", "Corpus", "cached", "embedded"]
+
+Vectors = NDArray[np.float32]
+
+_KEY_BYTES = 32
+
+
+class CachedEmbedder:
+    """An embedder that calls another one only for texts that are not in the cache."""
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self._embedder = embedder
+        self.name = embedder.name
+        calibration = getattr(embedder, "calibration", None)
+        if calibration is not None:
+            self.calibration = calibration
+        # One record after the other: the key, then the vector.
+        self._file = folder / f"{hashlib.sha256(self.name.encode()).hexdigest()[:16]}.vectors"
+        self._cache = self._read()
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text."""
+        return self._rows("text", texts, self._embedder.embed)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return the vector of a query."""
+        row: Vectors = self._rows("query", [text], lambda _: embed.embed_query(self._embedder, text)[np.newaxis])[0]
+        return row
+
+    def query_weight(self, text: str) -> float:
+        """Return the weight of the cosines of a query."""
+        return embed.query_weight(self._embedder, text)
+
+    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> Vectors:
+        """Return the best similarity of each word in each text."""
+        return embed.word_similarity(self._embedder, words, texts)
+
+    def split(self, text: str) -> list[str]:
+        """Split a content as the embedder does."""
+        return embed.split(self._embedder, text)
+
+    def close(self) -> None:
+        """Close the embedder; the cache stays in the file."""
+        embed.close(self._embedder)
+
+    def _rows(self, kind: str, texts: Sequence[str], make: Callable[[list[str]], Vectors]) -> Vectors:
+        keys = [hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._cache}
+        if missing:
+            vectors = np.asarray(make(list(missing.values())), "<f4")
+            new = {key: row.tobytes() for key, row in zip(missing, vectors, strict=True)}
+            self._cache |= new
+            # One write, so that concurrent runs do not mix their records.
+            create_file(self._file)
+            with self._file.open("ab", buffering=0) as file:
+                file.write(b"".join(key + row for key, row in new.items()))
+        rows = b"".join(self._cache[key] for key in keys)
+        return np.frombuffer(rows, "<f4").reshape(len(keys), -1)
+
+    def _read(self) -> dict[bytes, bytes]:
+        """Return the records of the file; an incomplete one at its end is removed."""
+        if not self._file.exists():
+            return {}
+        data = self._file.read_bytes()
+        size = _KEY_BYTES + 4 * self.dimensions
+        whole = len(data) // size * size
+        if whole < len(data):
+            self._file.write_bytes(data[:whole])
+        records = (data[start : start + size] for start in range(0, whole, size))
+        return {record[:_KEY_BYTES]: record[_KEY_BYTES:] for record in records}
+
+
+def cached(embedder: Embedder, folder: Path | None) -> Embedder:
+    """Return an embedder with a cache in a folder, or the embedder itself without a folder."""
+    if folder is None:
+        return embedder
+    create_folder(folder)
+    return CachedEmbedder(embedder, folder)
+
 
 Scores = NDArray[np.float64]
 

@@ -192,7 +192,7 @@ def _notes(folder: Path) -> Iterator[EvaluationSet]:
 
 
 def _conflicts(folder: Path) -> Iterator[EvaluationSet]:
-    """Single-hop questions whose answer is in the latest fact about their subject."""
+    """Single-hop questions answered by the latest fact about their subject."""
     for number, row in enumerate(_json(folder, "Conflict_Resolution")):
         facts = [Document(id=f"{number}/{no}", content=text, at=None) for no, text in _FACT.findall(row["context"])]
         pairs = row["metadata"].get("qa_pair_ids") or []

@@ -1,9 +1,11 @@
-"""Running a set through `remember` and `recall`, and through the controls."""
+"""Measure retrieval quality through the facade."""
 
 from __future__ import annotations
 
+import math
+import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -14,10 +16,8 @@ import numpy as np
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.evaluation.cache import cached
-from memotherm.evaluation.controls import CONTROLS, OUR_WORDS, PLAIN, STRICTER, Corpus, embedded
+from memotherm.evaluation.controls import CONTROLS, OUR_WORDS, PLAIN, STRICTER, Corpus, cached, embedded
 from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet
-from memotherm.evaluation.measures import difference, mean, measured
 from memotherm.memory import Memotherm
 from memotherm.model import Recall, Scope
 from memotherm.opening import open as open_memory
@@ -27,6 +27,7 @@ from memotherm.storage.open import open_store
 
 __all__ = [
     "ABLATIONS",
+    "MEASURES",
     "OURS",
     "WITHOUT_PARTS",
     "Progress",
@@ -34,12 +35,52 @@ __all__ = [
     "SetClock",
     "ablate",
     "diagnose",
+    "difference",
     "latest",
+    "mean",
+    "measured",
     "quality_sets",
     "remember_documents",
     "run",
     "view_of",
 ]
+
+#: The measures, in the order of the tables.
+MEASURES = ("any@1", "any@5", "any@10", "all@5", "all@10", "nDCG@10", "MRR")
+
+_RESAMPLES = 2000
+
+
+def measured(ranked: Sequence[str], gold: Collection[str]) -> dict[str, float]:
+    """Return every measure of one ranked list."""
+    ranks = [rank for rank, document in enumerate(ranked) if document in gold]
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(gold))))
+    gain = sum(1 / math.log2(rank + 2) for rank in ranks if rank < 10)
+    return {
+        **{f"any@{k}": float(any(rank < k for rank in ranks)) for k in (1, 5, 10)},
+        **{f"all@{k}": float(sum(rank < k for rank in ranks) == len(gold)) for k in (5, 10)},
+        "nDCG@10": gain / ideal if ideal else 0.0,
+        "MRR": 1 / (ranks[0] + 1) if ranks else 0.0,
+    }
+
+
+def mean(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each measure."""
+    return {name: sum(measures[name] for measures in values) / len(values) if values else 0.0 for name in MEASURES}
+
+
+def difference(
+    ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]], name: str
+) -> tuple[float, float, float]:
+    """Return the mean difference and its 95 % interval, by paired bootstrap with a fixed seed."""
+    deltas = [mine[name] - other[name] for mine, other in zip(ours, theirs, strict=True)]
+    if not deltas:
+        return 0.0, 0.0, 0.0
+    chance = random.Random(0)
+    means = sorted(sum(chance.choices(deltas, k=len(deltas))) / len(deltas) for _ in range(_RESAMPLES))
+    low, high = means[int(0.025 * _RESAMPLES)], means[int(0.975 * _RESAMPLES)]
+    return sum(deltas) / len(deltas), low, high
+
 
 #: The name of the product's own ranking in the tables.
 OURS = "memotherm"
@@ -84,14 +125,14 @@ class Result:
         }
 
     def lead(self, name: str, controls: Iterable[str] = tuple(CONTROLS)) -> tuple[str, tuple[float, float, float]]:
-        """Return the best of some controls by a measure, and how far ours is ahead with its 95 % interval."""
+        """Return the best control by a measure, and our lead with its 95 % interval."""
         table = self.table()
         means = {ranking: table[ranking][name] for ranking in controls}
         best = max(means, key=lambda ranking: means[ranking])
         return best, difference(self.measures[OURS], self.measures[best], name)
 
     def costs(self) -> dict[str, tuple[float, float, float]]:
-        """Return what leaving out each part changes in nDCG@10, with its 95 % interval."""
+        """Return the change in nDCG@10 without each part, with its 95 % interval."""
         return {
             part: difference(values, self.measures[OURS], "nDCG@10")
             for part, values in self.measures.items()
@@ -99,7 +140,7 @@ class Result:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that the tables show, as JSON values."""
+        """Return the content of the tables as JSON values."""
         categories = sorted({question.category for question in self.questions if question.category})
         return {
             "set": self.name,
@@ -310,5 +351,5 @@ def _batches(documents: Sequence[Document]) -> Iterable[Sequence[Document]]:
 
 
 def quality_sets(sets: Iterable[EvaluationSet], prefixes: Sequence[str]) -> list[EvaluationSet]:
-    """Return the sets whose names begin with one of the prefixes; all if there are none."""
+    """Return the sets that match one of the name prefixes; all if there are none."""
     return [data for data in sets if not prefixes or data.name.startswith(tuple(prefixes))]

@@ -1,4 +1,4 @@
-"""Whether contexts stay empty for prompts that no memory answers, and what that costs where memories answer.
+"""Measure whether contexts stay empty for prompts without an answer, and the cost for other prompts.
 
 Every question and every prompt asks for a context of 2,000 tokens without a floor of confidence. The context has
 the gold documents and the confidence from which both figures follow, with and without the floor.
@@ -14,7 +14,7 @@ from typing import Any
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.evaluation.cache import cached
+from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet, SilentPrompt
 from memotherm.evaluation.quality import Progress, SetClock, latest, remember_documents, view_of
 from memotherm.opening import open as open_memory
@@ -31,7 +31,7 @@ _SHORT = (30, 100)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SilenceResult:
-    """What was asked of one set: the confidence of every question and prompt, and the gold in the contexts."""
+    """Results of one set: the confidence of every question and prompt, and the gold in the contexts."""
 
     name: str
     #: The floor that is the default.
@@ -43,7 +43,7 @@ class SilenceResult:
 
     @property
     def silent(self) -> float:
-        """The share of the prompts whose context has nothing that was searched for."""
+        """The share of prompts whose context contains no recalled memories."""
         return mean(confidence < self.floor for confidence in self.prompts)
 
     @property
@@ -64,7 +64,7 @@ class SilenceResult:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that the table shows, as JSON values."""
+        """Return the content of the table as JSON values."""
         return {
             "set": self.name,
             "n": len(self.answers),
@@ -169,7 +169,7 @@ _QUESTIONS = (
     ("which breed is my pet?", "dog"),
 )
 
-#: A small store: what is true there is often far from the words of the question.
+#: A small store, where the true answer often shares few words with the question.
 TEN_FACTS = EvaluationSet(
     name="ten facts",
     documents=tuple(Document(id=name, content=content) for name, content in _FACTS.items()),

@@ -1,5 +1,5 @@
 """Hooks of coding agents: recall memories before a turn, and capture the conversation after it.
 
-`entry`, `options`, `events`, `spool` and `server` import the standard library only, because the host waits for
-them; `recalling` and `capture` open the store.
+`entry` and `events` import the standard library only, because the host waits for them; `recall` and `capture` open the
+store.
 """

@@ -25,8 +25,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.hooks.destination import excluded, job_settings, redacted, resolved
-from memotherm.hooks.sealing import unseal
+from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
@@ -41,21 +40,21 @@ from memotherm.text.person import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
-#: How texts begin that a host adds to the conversation, and commands to the host itself.
+#: Prefixes of texts added by the host, and of commands to the host.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
 _MAX_CHARS = 20_000
 _SHORT_QUESTION_CHARS = 200
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: A session without an end event counts as ended after this time.
 _SESSION_TIMEOUT_SECONDS = 3600
-#: How long a job that fails is retried, and the pauses between two attempts.
+#: How long a failing job is retried, and the pauses between attempts.
 _RETRY_SECONDS = 7 * 86_400
 _FIRST_PAUSE_SECONDS = 60
 _LONGEST_PAUSE_SECONDS = 6 * 3600
 
 
 class WorkerResult(NamedTuple):
-    """What one run of the worker did."""
+    """The result of one run of the worker."""
 
     captured: int = 0
     #: Texts that were not stored: too short, stored before, or not worth a memory.
@@ -73,7 +72,7 @@ class WorkerResult(NamedTuple):
 
 
 class Postponed(NamedTuple):
-    """A job that failed and is to be tried again, with those that wait for it."""
+    """A failed job to be retried, and the number of jobs waiting behind it."""
 
     destination: str
     jobs: int
@@ -83,7 +82,7 @@ class Postponed(NamedTuple):
 
 
 def postponed(spool: Spool) -> list[Postponed]:
-    """Return for each store whose jobs fail how many wait, why, and when they are tried again."""
+    """Return the failing stores: how many jobs wait, why, and when they are retried."""
     failing: dict[str, Postponed] = {}
     for _, job in spool.jobs():
         store = destination(job)
@@ -115,7 +114,7 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
             result = _process(spool, now, opened, stack, include_running=include_running)
-        # Without the lock, so that another worker can process new jobs meanwhile.
+        # Unlocked, so that another worker can process new jobs meanwhile.
         return _maintained(opened.values(), result)
 
 
@@ -187,17 +186,17 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
 
 
 def _name_before(seconds: int, now: float) -> str:
-    """Return the name that jobs added that long ago have; older ones sort before it."""
+    """Return the file name of jobs added that long ago; older names sort before it."""
     return f"{int((now - seconds) * 10**9):020d}"
 
 
 def _added_at(path: Path) -> datetime:
-    """Return when a job was added, which its name begins with."""
+    """Return when a job was added, from its file name."""
     return datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)
 
 
 def _placed(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job with its settings; what users say about themselves is stored for all of their projects."""
+    """Return a job with its settings; facts about the user are stored for all of their projects."""
     if "settings" not in job:
         # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
@@ -250,7 +249,7 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerRes
 
 
 def _reflect(job: dict[str, Any], mem: Memotherm, content: str) -> None:
-    """Count the memories that the agent's answer repeats as used; without a recall before it, there are none."""
+    """Count memories that the agent's answer repeats as used."""
     if job["role"] != "assistant" or not content:
         return
     with contextlib.suppress(InvalidInput, NotFound):

@@ -1,8 +1,9 @@
 """`memotherm hook`: read an event, answer before its deadline, always exit with 0.
 
 The user waits for a hook: exit code 2 would erase the prompt, a slow hook delays every turn, and anything
-but one JSON object on standard output confuses the host. The options are therefore parsed without errors,
+but one JSON object on standard output confuses the host. Options are therefore parsed without errors,
 standard output is reserved for the answer, slow work is spooled, and an error is one line on standard error.
+Functions import what they need, because the imports of a hook are most of its time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memotherm.hooks.events import HookEvent, accepts_text, answer, parse_event, truncated
-from memotherm.hooks.options import Options
+from memotherm.hooks.events import HookEvent, Options, accepts_text, answer, parse_event, truncated
 
 __all__ = ["answer_event", "run"]
 
@@ -60,7 +60,7 @@ def answer_event(arguments: list[str], started: float) -> int:
 
 def _handle(options: Options, started: float) -> dict[str, Any] | None:
     if options.selftest:
-        from memotherm.hooks.selftest import selftest
+        from memotherm.hooks.install import selftest
 
         return selftest()
     event = _read_event(options)
@@ -89,7 +89,6 @@ def _read_event(options: Options) -> HookEvent | None:
 def _spool(event: HookEvent, options: Options) -> None:
     """Add jobs for the worker: texts to capture, the end of a run or session. An error does not affect the turn."""
     try:
-        from memotherm.hooks.worker import start_worker
         from memotherm.spool import user_spool
 
         spool = user_spool()
@@ -99,6 +98,8 @@ def _spool(event: HookEvent, options: Options) -> None:
                 spool.add(job)
                 run_ended |= job["do"] == "run"
         if options.worker and (run_ended or event.moment in ("start", "compact", "end")) and spool.waiting():
+            from memotherm.hooks.jobs import start_worker
+
             start_worker()
     except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
         _print_error(error)
@@ -110,7 +111,7 @@ def _resolved(job: dict[str, Any]) -> dict[str, Any] | None:
     If the settings cannot be read now, the job has none, unless a key is set.
     """
     from memotherm.errors import SettingsError
-    from memotherm.hooks.destination import excluded, redacted, resolved
+    from memotherm.hooks.jobs import excluded, redacted, resolved
     from memotherm.settings import Settings
     from memotherm.settings.encryption import key_in_environment
 
@@ -147,7 +148,7 @@ def _recall(event: HookEvent, options: Options, deadline: float) -> str:
 
     def work() -> None:
         try:
-            from memotherm.hooks.recalling import text_for
+            from memotherm.hooks.recall import text_for
 
             texts.append(text_for(event, options, deadline))
         except BaseException as error:  # noqa: BLE001 - an error must not end the hook
@@ -186,7 +187,7 @@ def _start_daemon(options: Options) -> None:
     from memotherm.settings import load
 
     if options.worker and not options.selftest and load().daemon:
-        from memotherm.daemon.starting import start
+        from memotherm.daemon.control import start
 
         start()
 

@@ -1,13 +1,26 @@
-"""The events and answers of each host: Claude Code, Codex, Gemini CLI, Cursor, OpenClaw.
+"""Events of hosts and the options of `memotherm hook`: parsing, answers, and the size of the host's context.
 
-The hosts have different names for five moments: start, prompt, compact, stop and end.
+Nothing here raises for bad input: a usage error must never reach the host.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["CLIENTS", "MAX_CHARS", "HookEvent", "accepts_text", "answer", "parse_event", "truncated"]
+__all__ = [
+    "CLIENTS",
+    "MAX_CHARS",
+    "SCOPE_OPTIONS",
+    "HookEvent",
+    "Options",
+    "accepts_text",
+    "answer",
+    "context_size",
+    "parse_event",
+    "truncated",
+]
 
 CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
 #: The longest text that every host passes on unchanged.
@@ -98,7 +111,7 @@ def accepts_text(event: HookEvent) -> bool:
 
 
 def truncated(text: str, max_chars: int = MAX_CHARS) -> str:
-    """Return a block with as many lines as fit, and with its closing mark."""
+    """Truncate a block to whole lines, keeping its closing tag."""
     if len(text) <= max_chars:
         return text
     lines = text[: max_chars - len(_CLOSE) - 1].split("\n")[:-1]
@@ -125,3 +138,103 @@ def _number(payload: dict[str, Any], *names: str) -> int:
 
 def _first(values: object) -> str:
     return values[0] if isinstance(values, list) and values and isinstance(values[0], str) else ""
+
+
+# Context size
+
+_TAIL_BYTES = 262_144
+_DEFAULT_WINDOW = 200_000
+_USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+
+
+def context_size(event: HookEvent) -> tuple[int, int] | None:
+    """Return the tokens of the context and of its window; None if they are not known."""
+    if event.context_tokens:
+        return event.context_tokens, event.context_window or _DEFAULT_WINDOW
+    for line in reversed(_last_lines(event.transcript)):
+        size = _size_in(line)
+        if size is not None:
+            return size[0], event.context_window or size[1] or _DEFAULT_WINDOW
+    return None
+
+
+def _last_lines(transcript: str) -> list[bytes]:
+    if not transcript:
+        return []
+    try:
+        path = Path(transcript)
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).split(b"\n")
+    except OSError:
+        return []
+
+
+def _size_in(line: bytes) -> tuple[int, int] | None:
+    """Return the tokens and the window (0 if unknown) that a line of a transcript records."""
+    if b'"usage"' not in line and b'"token_count"' not in line:
+        return None
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(entry, dict) or entry.get("isSidechain"):
+        return None
+    usage = _at(entry, "message", "usage")
+    if usage:
+        return sum(_number(usage, name) for name in _USAGE), 0
+    info = _at(entry, "payload", "info")
+    tokens = _number(_at(info, "last_token_usage"), "total_tokens")
+    return (tokens, _number(info, "model_context_window")) if tokens else None
+
+
+def _at(value: dict[str, Any], *names: str) -> dict[str, Any]:
+    for name in names:
+        found = value.get(name)
+        value = found if isinstance(found, dict) else {}
+    return value
+
+
+# Options
+
+#: The options that name a scope, in the order of the server's header, which has no tenant.
+SCOPE_OPTIONS = ("tenant", "project", "environment", "user", "agent")
+_MAX_BUDGET = 2400
+
+
+class Options:
+    """The parsed command line of a hook; unknown arguments are ignored."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.client = "auto"
+        self.event = ""
+        self.store: str | None = None
+        self.scope: dict[str, str] = {}
+        self.budget = 2000
+        self.deadline: float | None = None
+        self.capture = True
+        self.worker = True
+        self.selftest = False
+        self._parse(list(arguments))
+
+    def _parse(self, arguments: list[str]) -> None:
+        while arguments:
+            name, equals, value = arguments.pop(0).partition("=")
+            if name in ("--no-capture", "--no-worker", "--selftest"):
+                setattr(self, name.removeprefix("--").removeprefix("no-"), name == "--selftest")
+            elif name.startswith("--"):
+                self._set(name[2:], value if equals or not arguments else arguments.pop(0))
+            elif not self.event:
+                self.event = name
+
+    def _set(self, name: str, value: str) -> None:
+        if name in SCOPE_OPTIONS:
+            self.scope[name] = value
+        elif name == "store":
+            self.store = value
+        elif name == "client" and value in CLIENTS:
+            self.client = value
+        elif name == "budget" and value.isdecimal():
+            self.budget = min(int(value), _MAX_BUDGET)
+        elif name == "deadline":
+            self.deadline = max(0.0, float(value))

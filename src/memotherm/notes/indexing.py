@@ -18,13 +18,13 @@ from memotherm.model import Memory, Move, Retention, Scope
 from memotherm.model.ids import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
-from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
 from memotherm.text.clean import digest
 from memotherm.text.markdown import Chunk
 from memotherm.text.tokens import count_tokens
+from memotherm.tiers.rules.properties import FILE_SOURCE
 
 __all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
 
@@ -47,6 +47,14 @@ class IndexChanges:
     unlinked: list[str] = field(default_factory=list)
     #: (path, first line, last line) of chunks that are not stored because their content was purged.
     purged: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def add(self, other: IndexChanges) -> None:
+        """Add what writing other files changed."""
+        self.chunks_new += other.chunks_new
+        self.chunks_kept += other.chunks_kept
+        self.moves += other.moves
+        self.unlinked += other.unlinked
+        self.purged += other.purged
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +125,14 @@ class NoteWriter:
         for row, placement in zip(plain, placements(note.path, tokens, self.today, self.settings), strict=True):
             self._placed(row.record, placement)
 
-    def restore_scope(self, note: NoteRow) -> None:
+    def restore_scopes(self, paths: Sequence[str]) -> None:
+        """Give the chunks of files back to the scope and the space of their notes."""
+        for path in paths:
+            note = self.transaction.note(self.space, path)
+            if note is not None:
+                self._restore_scope(note)
+
+    def _restore_scope(self, note: NoteRow) -> None:
         """Give the chunks of a file whose memories are in another space the scope and the space of the note."""
         cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {note.path}")
         for row in self.transaction.chunks(note.note):

@@ -26,14 +26,14 @@ from memotherm.notes.watcher import Watcher
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
-from memotherm.rules.marks import in_file
 from memotherm.settings import Settings
 from memotherm.storage.read_only import is_read_only, require_writable
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.clean import require_text
 from memotherm.text.markdown import ChunkSize
 from memotherm.text.quantity import pluralize
+from memotherm.tiers.rules.properties import in_file
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteServices", "Notes"]
@@ -338,10 +338,13 @@ class Notes:
         """Sync, and read one note even if its time stamp is unchanged."""
         space = self._syncer.space()
         if space is not None:
-            with self._tools.store.write() as transaction:
+
+            def forget_hash(transaction: Transaction) -> None:
                 note = transaction.note(space, path)
                 if note is not None:
                     transaction.put_note(note._replace(hash="", settled=False))
+
+            self._tools.store.transact(forget_hash)
         self.sync()
 
 

@@ -10,11 +10,11 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model.clock import from_micros
 from memotherm.model.ids import id_millis
 from memotherm.model.uses import Feedback, Strength
-from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, LogEntry, Record
 from memotherm.text.reflection import reflected
+from memotherm.tiers.rules.properties import use_weight
 
 __all__ = ["FeedbackLog"]
 
@@ -104,8 +104,7 @@ class FeedbackLog:
         later = [self._later(recall_of[no], strength, no, now) for no in dict.fromkeys(nos)]
         if not later:
             return []
-        with self._store.write() as transaction:
-            return [use.no for use in later if transaction.add_later_use(use)]
+        return self._store.transact(lambda transaction: [use.no for use in later if transaction.add_later_use(use)])
 
     def _later(self, recall: LogEntry, strength: Strength, no: int, now: datetime) -> LaterUse:
         weight = use_weight(strength, self._settings)

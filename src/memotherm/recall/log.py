@@ -11,11 +11,11 @@ from typing import Any
 from memotherm.model.ids import new_id
 from memotherm.model.uses import Strength
 from memotherm.recall.values import Ranked, Ranking, best_relevance, scores_of
-from memotherm.rules.heat import use_weight
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import RecallEntry, ReceiptRow, Use
 from memotherm.text.redaction import redactor
+from memotherm.tiers.rules.properties import use_weight
 
 __all__ = ["RecallLog"]
 

@@ -10,14 +10,14 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.remember.limits import Limits
-from memotherm.rules.marks import in_file
-from memotherm.rules.retention import changed_retention, require_active
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.clean import digest
 from memotherm.text.tokens import count_tokens
+from memotherm.tiers.rules.properties import in_file
+from memotherm.tiers.rules.retention import changed_retention, require_active
 from memotherm.vectors.vectorizer import Vectorizer
 
 __all__ = ["Changes", "duplicate_of", "require_visible", "with_content"]
@@ -43,10 +43,13 @@ class Changes:
         self._settings = settings
 
     def change(self, scope: Scope, memory_id: str, alter: Callable[[Memory], Memory], cause: Cause) -> Memory:
-        """Replace a memory by what `alter` makes of it."""
-        with self._store.write() as transaction:
+        """Replace a memory by the result of `alter`."""
+
+        def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory_id)
             return self._apply_once(transaction, record, alter(record.memory), cause).memory
+
+        return self._store.transact(change)
 
     def move(self, scope: Scope, memory_id: str, tier: Tier, cause: Cause) -> Memory:
         """Move an active memory to another tier."""
@@ -59,7 +62,7 @@ class Changes:
         return self.change(scope, memory_id, lambda memory: replace(require_active(memory), priority=priority), cause)
 
     def unpin(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
-        """Give a pinned memory normal priority; another one is left as it is."""
+        """Give a pinned memory normal priority; others are unchanged."""
 
         def unpinned(memory: Memory) -> Memory:
             pinned = require_active(memory).priority is Priority.PINNED
@@ -75,7 +78,8 @@ class Changes:
 
     def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
-        with self._store.write() as transaction:
+
+        def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory_id)
             _require_outside_notes(transaction, record)
             if owner is not None and record.space != owner:
@@ -83,20 +87,24 @@ class Changes:
             after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
             return self._apply_once(transaction, record, after, cause).memory
 
+        return self._store.transact(change)
+
     def rewrite(
         self, scope: Scope, memory: Memory, alter: Callable[[Memory], Memory], content: str, cause: Cause
     ) -> Memory:
-        """Like `change`, with a new content whose vectors are made before the store is held."""
+        """Like `change`, with new content; its vectors are made before the transaction."""
         embedded = self._vectorizer.for_contents([content if memory.index else None])
 
-        with self._store.write(made_by=embedded.made_by) as transaction:
+        def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory.id)
             _require_own_words(record.memory)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self._apply_once(transaction, record, after, cause, embedded.vectors[0]).memory
 
+        return self._store.transact(change, made_by=embedded.made_by)
+
     def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
-        """Hide a memory or bring it back; one that had expired comes back without an end."""
+        """Hide or restore a memory; restoring an expired memory removes its expiry."""
         return self.change(scope, memory_id, self._retaining(wanted, cause), cause)
 
     def _retaining(self, wanted: Retention, cause: Cause) -> Callable[[Memory], Memory]:
@@ -111,26 +119,31 @@ class Changes:
         return alter
 
     def retain_many(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
-        """Hide memories or bring them back, all or none."""
-        with self._store.write() as transaction:
+        """Hide or restore memories, all or none."""
+        alter = self._retaining(wanted, cause)
+
+        def change(transaction: Transaction) -> list[Memory]:
             records = [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]
-            alter = self._retaining(wanted, cause)
             return [self._apply_once(transaction, record, alter(record.memory), cause).memory for record in records]
+
+        return self._store.transact(change)
 
     def purge_many(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
         """Erase memories, all or none; only their events stay."""
-        with self._store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             for place, memory_id in enumerate(memory_ids, 1):
                 record = require_visible(transaction, scope, memory_id)
                 transaction.purge(record, cause, clean=place == len(memory_ids))
 
+        self._store.transact(change)
+
     def purge(self, scope: Scope, memory_id: str, cause: Cause) -> None:
         """Erase a memory; only its events stay."""
-        with self._store.write() as transaction:
-            transaction.purge(require_visible(transaction, scope, memory_id), cause)
+        self.purge_many(scope, [memory_id], cause)
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
-        """Put a memory back to what it was before an event."""
+        """Undo an event of a memory."""
         event_and_record = self._store.event(spaces, seq)
         if event_and_record is None:
             if any(adoption.number == seq for adoption in self._store.adoptions()):
@@ -144,7 +157,8 @@ class Changes:
         content: str | None = before.get("content")
         indexed = before.get("index", record.memory.index)
         embedded = self._vectorizer.for_contents([content if indexed else None])
-        with self._store.write(made_by=embedded.made_by) as transaction:
+
+        def change(transaction: Transaction) -> Memory:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
             after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
@@ -152,8 +166,10 @@ class Changes:
                 after = with_content(after, content, self._settings.tokenizer)
             return self.apply(transaction, current, after, cause, embedded.vectors[0]).memory
 
+        return self._store.transact(change, made_by=embedded.made_by)
+
     def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:
-        """Return what an undo leads to, if the memory may go there: what is hidden changes only by coming back."""
+        """Return the memory after an undo if that is allowed; a hidden memory can only be restored."""
         if now.retention is not after.retention:
             changed_retention(now, after.retention, cause.at, self._settings)
         else:
@@ -168,7 +184,7 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
-        """Store a changed memory, unless another one of its scope has the content that it gets or comes back with."""
+        """Store a changed memory, unless another memory of its scope has the same content."""
         before = record.memory
         if _duplicable(after) != _duplicable(before) and after.retention is Retention.ACTIVE and not in_file(after):
             other = duplicate_of(transaction, transaction.space(after.scope), after, cause.at, self._settings)
@@ -208,7 +224,7 @@ def _require_free_key(transaction: Transaction, space: int, memory: Memory) -> N
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:
-    """Refuse a memory that is part of a note: its scope is that of its notes."""
+    """Refuse a memory that is part of a note; notes decide its scope."""
     location = transaction.chunk_locations([record.no]).get(record.no)
     if location is None:
         return
@@ -226,7 +242,7 @@ def _require_outside_notes(transaction: Transaction, record: Record) -> None:
 def duplicate_of(
     transaction: Transaction, space: int, memory: Memory, at: datetime, settings: Settings
 ) -> Record | None:
-    """Return the visible memory of a space with the same content and kind; None for one with a key."""
+    """Return the visible memory of a space with the same content and kind; None for keyed memories."""
     if memory.key is not None or not settings.deduplicate:
         return None
     window = timedelta(hours=settings.duplicate_window_hours)
@@ -234,12 +250,12 @@ def duplicate_of(
 
 
 def _duplicable(memory: Memory) -> tuple[object, ...]:
-    """Return what decides whether a memory is a duplicate of another one."""
+    """Return the values that decide whether two memories are duplicates."""
     return memory.digest, memory.kind, memory.scope, memory.retention, memory.key
 
 
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:
-    """Return the memory with another content and what follows from it."""
+    """Return the memory with new content, digest and token count."""
     return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content, tokenizer))
 
 
@@ -250,7 +266,7 @@ def _require_own_words(memory: Memory) -> None:
 
 
 def _values_before(event: Event, memory: Memory) -> dict[str, Any]:
-    """Return the values to put back; what first remembered a memory is undone by forgetting it."""
+    """Return the values to put back; undoing the first event deletes the memory."""
     if event.action == "purge" or memory.retention is Retention.PURGED:
         raise InvalidInput(f"event {event.seq} cannot be undone: {memory.id} was purged and its content is gone")
     if not event.changes:
@@ -261,7 +277,7 @@ def _values_before(event: Event, memory: Memory) -> dict[str, Any]:
 
 
 def _is_first(event: Event) -> bool:
-    """Tell whether an event is the one that a memory began with."""
+    """Return whether an event is the first of a memory."""
     return "retention" in event.changes and event.changes["retention"][0] is None
 
 

@@ -1,10 +1,10 @@
-"""Validate the arguments of `remember` and make a memory of them."""
+"""Arguments of `remember`: validation, keys, and the memory made from them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,16 +15,18 @@ from memotherm.model.clock import as_duration, as_moment
 from memotherm.model.ids import new_id
 from memotherm.model.literals import PriorityName, TierName
 from memotherm.model.names import renamed
-from memotherm.remember.keys import checked_key
-from memotherm.rules.marks import FILE_SOURCE
 from memotherm.settings import Settings
 from memotherm.settings.memories import MAX_METADATA_CHARS
+from memotherm.storage.store import Store
+from memotherm.storage.values import AFTER_PREFIX
 from memotherm.text.clean import digest, require_content, require_text
 from memotherm.text.tokens import count_tokens
+from memotherm.tiers.rules.properties import FILE_SOURCE
 
 __all__ = [
     "IMPORTED",
     "Draft",
+    "checked_key",
     "checked_kind",
     "checked_metadata",
     "checked_tags",
@@ -32,8 +34,73 @@ __all__ = [
     "expiry",
     "first_tier",
     "lifetime_of",
+    "list_keys",
     "memory_of",
 ]
+
+# Keys
+
+#: A PostgreSQL index entry has at most 2,700 bytes for key, tenant and space.
+_LONGEST_KEY = 400
+_PAGE = 500
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+
+
+def checked_key(key: object) -> str:
+    """Return a key that can be stored, or raise `InvalidInput`."""
+    if isinstance(key, str) and len(key) > _LONGEST_KEY:
+        raise InvalidInput(f"a key has at most {_LONGEST_KEY} characters, not {len(key):,}: keep the rest in metadata")
+    text = require_text(key, "a key", _LONGEST_KEY)
+    if _CONTROL.search(text):
+        raise InvalidInput(f"the key {key!r} contains a line break or another control character: remove it")
+    return text
+
+
+def list_keys(
+    store: Store,
+    spaces: Sequence[int],
+    now: datetime,
+    prefix: str,
+    depth: int | None,
+    after: str | None,
+    limit: int,
+) -> list[str]:
+    """Return the distinct keys with a prefix in order, each cut behind its `depth`-th slash after the prefix.
+
+    Keys behind a cut are skipped by the index, however many there are.
+    """
+    found: list[str] = []
+    first = prefix if after is None else max(prefix, _behind(after, depth))
+    while len(found) < limit:
+        page = store.keys(spaces, first, prefix + AFTER_PREFIX, now, _PAGE)
+        for key in page:
+            if key >= first:
+                found.append(_cut(key, len(prefix), depth))
+                first = _behind(found[-1], depth)
+        if len(page) < _PAGE:
+            break
+    return found[:limit]
+
+
+def _cut(key: str, start: int, depth: int | None) -> str:
+    if depth is None:
+        return key
+    for _ in range(depth):
+        slash = key.find("/", start)
+        if slash < 0:
+            return key
+        start = slash + 1
+    return key[:start]
+
+
+def _behind(key: str, depth: int | None) -> str:
+    """Return the lower bound of the keys after a key, or after all keys with a cut prefix."""
+    if depth is not None and key.endswith("/"):
+        return key[:-1] + chr(ord("/") + 1)
+    return key + " "
+
+
+# Drafts
 
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MOST_TAGS = 64
@@ -66,7 +133,7 @@ class Draft:
     verified_at: datetime | None = None
 
 
-#: What only imports give.
+#: Fields that only imports set.
 IMPORTED = ("retention", "created_at", "verified_at")
 #: The arguments of `remember`.
 _ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in IMPORTED)
@@ -184,7 +251,7 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_metadata(metadata: Mapping[str, Any] | None, longest: int = MAX_METADATA_CHARS) -> dict[str, Any]:
-    """Return the metadata as JSON gives it back, so that what is read equals what was written."""
+    """Return the metadata after a round trip through JSON, so that reads equal writes."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping):
@@ -205,7 +272,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None, longest: int = MAX_META
 
 
 def _checked_source(source: object) -> str:
-    """Return a source that `remember` may give; that of a file decides who may change the memory."""
+    """Return a valid source; callers cannot use the source of note files."""
     text = require_text(source, "source", _LONGEST_TAG)
     if text.strip().lower().startswith(FILE_SOURCE):
         raise InvalidInput(

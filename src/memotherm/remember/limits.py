@@ -12,11 +12,11 @@ from logging import getLogger
 
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.rules import Situation
-from memotherm.rules.rule import RuleSet, RuleSource, Stay
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
+from memotherm.tiers.rules import Situation
+from memotherm.tiers.rules.rule import RuleSet, RuleSource, Stay
 
 __all__ = ["Limits"]
 
@@ -48,7 +48,7 @@ class Limits:
         cause: Cause,
         keep: frozenset[str] = frozenset(),
     ) -> bool:
-        """Spill hot memories of a session until `needed` tokens fit; tell whether they do.
+        """Spill hot memories of a session until `needed` tokens fit; return whether they do.
 
         Nothing moves when it would not help: pinned memories and those to keep are never spilled.
         """
@@ -85,7 +85,7 @@ class Limits:
             _log.warning("%s", line)
 
     def is_spill_rule(self, rule_id: str) -> bool:
-        """Tell whether a rule moves memories out of a full session."""
+        """Return whether a rule moves memories out of a full session."""
         return any(rule.id == rule_id for rule in self._rules() if rule.selects.during == "spill")
 
     def spill(
@@ -140,5 +140,5 @@ def _is_hot_there(before: Record, space: int, cause: Cause) -> bool:
 
 
 def _is_counted(before: Record, space: int, priority: Priority, cause: Cause) -> bool:
-    """Tell whether the memory holds the priority already, so that changing it does not count again."""
+    """Return whether the memory already has the priority and is counted."""
     return before.memory.visible_at(cause.at) and before.space == space and before.memory.priority is priority

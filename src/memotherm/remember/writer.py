@@ -1,8 +1,8 @@
-"""Store new memories, merge those whose content is stored already, and replace those whose key is taken."""
+"""Store new memories: merge duplicates, replace memories by key, and import from other programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,15 +10,16 @@ from typing import Any
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.remember.changes import duplicate_of, require_visible
-from memotherm.remember.draft import Draft, memory_of
+from memotherm.remember.draft import IMPORTED, Draft, draft_of, memory_of
 from memotherm.remember.limits import Limits
-from memotherm.rules.retention import changed_retention
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Record
+from memotherm.storage.values import Cause, Find, Record
+from memotherm.text.clean import digest
+from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["MemoryWriter"]
+__all__ = ["Importer", "MemoryWriter"]
 
 
 class MemoryWriter:
@@ -45,7 +46,7 @@ class MemoryWriter:
         return [record.memory for record in records if record is not None]
 
     def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
-        """Store drafts from another program; return None for those whose content was purged here."""
+        """Store drafts from another program; return None for contents that were purged here."""
         records = self._write(drafts, scope, now, actor, skip_purged=True)
         return [None if record is None else record.memory for record in records]
 
@@ -88,7 +89,7 @@ class MemoryWriter:
         return self._store.transact(store_all, made_by=embedded.made_by)
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
-        """Store one memory inside a transaction, or change the one that has the same key or the same content."""
+        """Store one memory inside a transaction, or change the memory with the same key or content."""
         if cause.rule != memory.tier_rule:
             cause = replace(cause, rule=memory.tier_rule)
         stored = self.existing(transaction, space, memory, cause)
@@ -104,7 +105,7 @@ class MemoryWriter:
         return transaction.insert(space, memory, vectors, cause)
 
     def existing(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
-        """Return the memory with the same key; for one without a key, that with the same content."""
+        """Return the memory with the same key, or without a key the one with the same content."""
         if memory.key is not None:
             return transaction.with_key(space, memory.key)
         return duplicate_of(transaction, space, memory, cause.at, self._settings)
@@ -118,7 +119,7 @@ class MemoryWriter:
         vectors: Any,  # noqa: ANN401
         cause: Cause,
     ) -> Record:
-        """Give the memory that has the key the values of the new one; one that was hidden becomes active again."""
+        """Replace the values of the memory with the key; a hidden memory becomes active again."""
         if memory.retention is not Retention.ACTIVE:
             return stored
         after = _replaced(stored.memory, memory, cause.at)
@@ -137,7 +138,7 @@ class MemoryWriter:
 
 
 def _require_version(stored: Record | None, memory: Memory, version: int, now: datetime) -> None:
-    """Raise `StaleWrite` unless the visible memory with a key has this version, or there is none and it is 0."""
+    """Raise `StaleWrite` unless the visible memory with the key has this version; 0 means no memory."""
     found = stored.memory.version if stored is not None and stored.memory.visible_at(now) else 0
     if found != version:
         state = f"has version {found}, not {version}" if found else f"has no memory, and not one of version {version}"
@@ -166,7 +167,7 @@ def _merged(stored: Memory, new: Memory) -> Memory:
 def _replaced(stored: Memory, new: Memory, now: datetime) -> Memory:
     """Return the stored memory with the values of the new one.
 
-    What is visible keeps its tier and priority, unless the second call gave others.
+    A visible memory keeps its tier and priority, unless the second call gave others.
     """
     visible = stored.visible_at(now)
     keeps_tier = visible and new.tier_rule in ("default", "ttl")
@@ -203,7 +204,7 @@ def _archive_superseded(transaction: Transaction, superseded: Record, successor:
 
 
 def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
-    """Remove the reference to a successor from the memories that its new predecessor leads to; return the latter."""
+    """Break a cycle of `supersedes` before it closes; return the superseded memory."""
     reason = replace(cause, action="update", rule="superseded", why=f"{successor} replaces what had replaced it")
     link: Record | None = superseded
     seen: set[str] = set()
@@ -214,3 +215,69 @@ def _open_circle(transaction: Transaction, superseded: Record, successor: str, c
             return opened if link is superseded else superseded
         link = transaction.get(link.memory.supersedes)
     return superseded
+
+
+# Imports
+
+_PAGE = 1000
+
+
+class Importer:
+    """One import into a scope; entries that are already archived there are skipped."""
+
+    def __init__(self, store: Store, writer: MemoryWriter, scope: Scope, now: datetime, actor: str) -> None:
+        self._store = store
+        self._writer = writer
+        self._scope = scope
+        self._now = now
+        self._actor = actor
+        #: Archived memories by scope, read on demand.
+        self._archived: dict[Scope, set[tuple[str, str, str | None]]] = {}
+
+    def store(self, entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> tuple[int, int]:
+        """Store entries, given as mappings of `remember`'s arguments, `retention`, `created_at` and `verified_at`.
+
+        Return how many are new, and how many were left out because their content was purged here.
+
+        Args:
+            entries: The entries.
+            within: Fields of their scope; those that the scope of the import sets take precedence.
+        """
+        scope = Scope(**{**within, **dict(self._scope.items())})
+        drafts = [_draft(entry) for entry in entries]
+        if any(draft.retention is Retention.ARCHIVED for draft in drafts):
+            drafts = self._without_archived(drafts, scope)
+        before = self._store.seq()
+        memories = self._writer.import_drafts(drafts, scope, self._now, self._actor)
+        new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
+        return len(new), memories.count(None)
+
+    def _without_archived(self, drafts: Sequence[Draft], scope: Scope) -> list[Draft]:
+        """Return the drafts without those that the scope has already archived."""
+        if scope not in self._archived:
+            self._archived[scope] = self._archived_in(scope)
+        archived, remaining = self._archived[scope], []
+        for draft in drafts:
+            identity = (digest(draft.content), draft.kind, draft.key)
+            if draft.retention is not Retention.ARCHIVED:
+                remaining.append(draft)
+            elif identity not in archived:
+                archived.add(identity)
+                remaining.append(draft)
+        return remaining
+
+    def _archived_in(self, scope: Scope) -> set[tuple[str, str, str | None]]:
+        """Return the digest, kind and key of every archived memory of exactly a scope."""
+        spaces, archived, before = self._store.spaces(scope), set(), None
+        find = Find(now=self._now, retention=Retention.ARCHIVED, limit=_PAGE)
+        while page := self._store.find(spaces, replace(find, before=before)):
+            own = (record.memory for record in page if record.memory.scope == scope)
+            archived |= {(memory.digest, memory.kind, memory.key) for memory in own}
+            before = page[-1].no
+        return archived
+
+
+def _draft(entry: Mapping[str, Any]) -> Draft:
+    draft = draft_of({name: value for name, value in entry.items() if name not in IMPORTED})
+    retention = Retention.of(entry.get("retention", Retention.ACTIVE))
+    return replace(draft, retention=retention, created_at=entry.get("created_at"), verified_at=entry.get("verified_at"))

@@ -20,7 +20,6 @@ from memotherm.model.reports import Erased, Heat, Status
 from memotherm.model.results import Captured, EventPage, Maintenance, Page, Problem, ScopeCount
 from memotherm.model.uses import Feedback
 from memotherm.notes import Notes
-from memotherm.policies import Policies
 from memotherm.remote import decoding
 from memotherm.remote.notes import RemoteNotes
 from memotherm.remote.pages import page_sizes
@@ -34,6 +33,7 @@ from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.spool import user_spool
 from memotherm.spool.erasing import erase_jobs
+from memotherm.tiers.policies import Policies
 from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemoteMemotherm"]

@@ -9,15 +9,13 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.model import Tier
 from memotherm.model.results import TierCount
-from memotherm.policies import Policies, PolicySource
-from memotherm.policy import Finding, Policy, load
-from memotherm.policy.compare import Difference
-from memotherm.policy.document import PRESETS, unpacked
-from memotherm.policy.replay import Cause, Interval, Replay, ReplayRow
 from memotherm.remote import decoding
 from memotherm.remote.jobs import Remote, finished_job
 from memotherm.remote.verbs import plain
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport, Skipped
+from memotherm.tiers.lab.replay import Cause, Interval, Replay, ReplayRow
+from memotherm.tiers.policies import Policies, PolicySource
+from memotherm.tiers.policy import PRESETS, Difference, Finding, Policy, load, unpacked
 from memotherm.vectors.vectorizer import Progress
 
 __all__ = ["RemotePolicies"]

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 from memotherm.model import Retention, Tier
 from memotherm.model.clock import to_micros
-from memotherm.rules.select import Select
-from memotherm.rules.where import AllOf, FieldTest, Not, json_type, one_of
-from memotherm.rules.where import Condition as MetadataCondition
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, Filter, Find
+from memotherm.tiers.rules.select import AllOf, FieldTest, Not, Select, json_type, one_of
+from memotherm.tiers.rules.select import Condition as MetadataCondition
 
 __all__ = [
     "compiled_filter",

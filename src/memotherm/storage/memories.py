@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from memotherm.model import Event, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.results import ScopeCount, TierCount
-from memotherm.rules.select import Select
 from memotherm.storage.base import StoreBase
 from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
 from memotherm.storage.rows import changes_of, event_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Counts, Filter, Find, Identity, Record, TierChange
+from memotherm.tiers.rules.select import Select
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from memotherm.model import Memory, Retention, Scope, entry_points
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
 from memotherm.storage.statements import Row
-from memotherm.storage.store import Distribution, Store, SupportsDistribution, SupportsPartition
+from memotherm.storage.store import Distribution, Store, SupportsDistribution, SupportsPartition, Transaction
 from memotherm.storage.transfer import (
     PROGRESS_KEY,
     SPACES,
@@ -121,10 +122,7 @@ class Purges:
         """Purge the same memories in a copy, and add the tombstones that it lacks."""
         for memory in self.memories:
             cause = Cause(action="purge", at=memory.retention_since, rule="restore", why="purged after the checkpoint")
-            with copy.write() as transaction:
-                record = transaction.get(memory.id)
-                if record is not None and record.memory.retention is not Retention.PURGED:
-                    transaction.purge(record, cause)
+            copy.transact(functools.partial(_purge_again, memory_id=memory.id, cause=cause))
         if isinstance(copy, TransferTarget):
             self._add_tombstones(copy)
 
@@ -141,6 +139,12 @@ class Purges:
                     writer.put(SPACES, [(scope[0], spaces[scope], *scope[1:])])
                 if (mark, spaces[scope]) not in known:
                     writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], at)])
+
+
+def _purge_again(transaction: Transaction, memory_id: str, cause: Cause) -> None:
+    record = transaction.get(memory_id)
+    if record is not None and record.memory.retention is not Retention.PURGED:
+        transaction.purge(record, cause)
 
 
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:

@@ -12,7 +12,7 @@ from memotherm.model.fields import StoredFields
 from memotherm.model.literals import OrderName
 from memotherm.model.results import TierCount
 from memotherm.model.uses import Strength
-from memotherm.rules.where import Condition
+from memotherm.tiers.rules.select import Condition
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,11 +17,15 @@ The tests of a rule, a reranker, an embedder or a store inherit the conformance 
 
 from __future__ import annotations
 
-from memotherm.testing.clock import FakeClock
-from memotherm.testing.conformance import CheckpointConformance, SharedStoreConformance, StoreConformance
-from memotherm.testing.embedder import HashEmbedder
-from memotherm.testing.extensions import EmbedderConformance, RerankerConformance, RuleConformance
-from memotherm.testing.guard import guarded
+from memotherm.testing.conformance import (
+    CheckpointConformance,
+    EmbedderConformance,
+    RerankerConformance,
+    RuleConformance,
+    SharedStoreConformance,
+    StoreConformance,
+)
+from memotherm.testing.fakes import FakeClock, HashEmbedder, guarded
 
 __all__ = [
     "CheckpointConformance",

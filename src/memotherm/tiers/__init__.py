@@ -1,1 +1,12 @@
-"""The rules at work: compaction, maintenance, the working memory of sessions, metrics."""
+"""Tiers: which memories are hot, warm or cold, and why.
+
+rules            pure: selections, conditions, rules, and the decisions of one run
+policy           policy files; policy_checks lints and tests them
+engine           runs the rules on a store and applies their moves
+active_policy    the rules and limits that apply now; adoption changes them
+policies         the facade: mem.policies
+lab              replay of policies on the past, and shadow policies
+working_memory   the hot tokens of sessions
+scheduler        maintenance in the background
+tier_history     tier counts over time, and metrics
+"""

@@ -1,4 +1,4 @@
-"""Adopt a policy for a store, and take one back with all its moves."""
+"""Adopt a policy for a store, or roll it back with all its moves."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
 from memotherm.model.results import TierCount
 from memotherm.model.value import Value
-from memotherm.policy.document import Policy
 from memotherm.remember.changes import Changes
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
+from memotherm.tiers.policy import Policy
 
 __all__ = [
     "Adoption",
     "Rollback",
     "ShadowReport",
     "Skipped",
-    "Store",
     "adopt",
     "adopted_policies",
     "adoption_events",
@@ -45,7 +44,7 @@ _WHY = {
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Adoption(Value):
-    """A policy that was put in force, by adopting it or by rolling back another one."""
+    """A change of the active or shadow policy."""
 
     #: Its number in the ledger.
     number: int
@@ -53,7 +52,7 @@ class Adoption(Value):
     actor: str
     #: adopt, rollback, shadow or end_shadow.
     action: str
-    #: The name and hash of the policy in force or in the shadow from then on; no hash means the built-in rules.
+    #: The active or shadow policy from then on; an empty hash means the built-in rules.
     name: str
     hash: str
 
@@ -63,7 +62,7 @@ class Adoption(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Skipped(Value):
-    """A memory whose move a rollback has not taken back."""
+    """A memory that a rollback has skipped."""
 
     id: str
     why: str
@@ -74,16 +73,16 @@ class Skipped(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Rollback(Value):
-    """What the rollback of a policy did."""
+    """The result of a rollback."""
 
-    #: The policy that was taken back, and its hash.
+    #: The policy that was rolled back.
     name: str
     hash: str
-    #: The policy in force from now on.
+    #: The policy that is active now.
     adoption: Adoption
-    #: The moves back.
+    #: The moves that restore the former tiers.
     moves: tuple[Move, ...] = field(default=())
-    #: The memories that were left alone.
+    #: Memories that were moved since, and skipped.
     skipped: tuple[Skipped, ...] = ()
 
     def __str__(self) -> str:
@@ -92,19 +91,19 @@ class Rollback(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ShadowReport(Value):
-    """What a policy in the shadow would have done."""
+    """The effect of a shadow policy."""
 
     name: str
     hash: str
-    #: When it was first put there, from which on recalls are counted.
+    #: When it started; recalls are counted from then on.
     since: datetime
     #: The recalls that did not search cold.
     recalls: int
-    #: Returned memories that it would have had cold.
+    #: Returned memories that would have been cold.
     missed: int
-    #: Candidates that were not returned and that it would have had cold, so that no search had looked at them.
+    #: Candidates that were not returned and would have been cold, so not searched.
     spared: int
-    #: Memories that it would have in another tier now: (its tier, the tier they are in).
+    #: (Shadow tier, current tier) -> the memories where they differ.
     differing: Mapping[tuple[Tier, Tier], TierCount] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
@@ -119,7 +118,7 @@ def adoption_of(row: AdoptionRow) -> Adoption:
 
 
 def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> list[Event]:
-    """Return adoptions as events of the ledger, in any order: those after an event, or before it."""
+    """Return adoptions after or before an event as events of the ledger, in any order."""
     if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
         return []
     events = _events(store.adoptions())
@@ -147,17 +146,17 @@ def _events(adoptions: Iterable[AdoptionRow]) -> Iterator[Event]:
 
 
 def adopt(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Put a policy in force that has no errors."""
+    """Make a policy active; it must have no errors."""
     return _recorded(store, _row(policy, cause, "adopt"))
 
 
 def shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Put a policy in the shadow, and forget what it would have done there before."""
+    """Start a shadow policy, and drop its earlier shadow tiers."""
     return _recorded(store, _row(policy, cause, "shadow"), forget=policy.digest)
 
 
 def end_shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Take a policy out of the shadow."""
+    """Stop a shadow policy."""
     return _recorded(store, replace(_row(policy, cause, "end_shadow"), document=""), forget=policy.digest)
 
 
@@ -173,7 +172,7 @@ def _row(policy: Policy, cause: Cause, action: str) -> AdoptionRow:
 
 
 def adopted_policies(store: Store) -> list[AdoptionRow]:
-    """Return the policies that were put in force one after another and not rolled back, the present one last."""
+    """Return the adopted policies that were not rolled back, the active one last."""
     line = _line(store.adoptions())
     if not line:
         raise NotFound("no adopted policy is in force: there is nothing to roll back")
@@ -181,17 +180,18 @@ def adopted_policies(store: Store) -> list[AdoptionRow]:
 
 
 def put_back(store: Store, line: Sequence[AdoptionRow], cause: Cause) -> Adoption:
-    """Put the policy in force that was before the present one."""
+    """Make the previous policy active."""
     before = line[-2] if len(line) > 1 else replace(line[-1], name=_BUILTIN, hash="", document="")
     return _recorded(store, replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback"))
 
 
 def _recorded(store: Store, row: AdoptionRow, forget: str = "") -> Adoption:
-    with store.write() as transaction:
+    def change(transaction: Transaction) -> int:
         if forget:
             transaction.drop_shadow_tiers(forget)
-        number = transaction.adopt(row)
-    return adoption_of(replace(row, number=number))
+        return transaction.adopt(row)
+
+    return adoption_of(replace(row, number=store.transact(change)))
 
 
 def _line(adoptions: Sequence[AdoptionRow]) -> list[AdoptionRow]:
@@ -207,28 +207,31 @@ def _line(adoptions: Sequence[AdoptionRow]) -> list[AdoptionRow]:
 def restored_moves(
     store: Store, changes: Changes, policy: AdoptionRow, cause: Cause
 ) -> tuple[list[Move], list[Skipped]]:
-    """Take back all moves of a policy in one transaction, as far as nothing else has moved the memories since."""
+    """Undo all moves of a policy in one transaction, except for memories that were moved since."""
     cause = replace(cause, action="undo", rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}")
-    moves: list[Move] = []
-    skipped: list[Skipped] = []
-    with store.write() as transaction:
+    tenant = store.tenant
+
+    def take_back(transaction: Transaction) -> list[Move | Skipped]:
+        outcomes: list[Move | Skipped] = []
         for memory_id in transaction.moved_by(policy.hash):
             record = transaction.get(memory_id)
             # A tenant's part of a store also shows what belongs to no tenant, which is a part of its own.
-            if record is None or store.tenant not in (None, record.memory.scope.tenant or ""):
+            if record is None or tenant not in (None, record.memory.scope.tenant or ""):
                 continue
             outcome = _taken_back(transaction, changes, record, policy.hash, cause)
-            if isinstance(outcome, Move):
-                moves.append(outcome)
-            elif outcome is not None:
-                skipped.append(outcome)
-    return moves, skipped
+            if outcome is not None:
+                outcomes.append(outcome)
+        return outcomes
+
+    outcomes = store.transact(take_back)
+    moves = [outcome for outcome in outcomes if isinstance(outcome, Move)]
+    return moves, [outcome for outcome in outcomes if isinstance(outcome, Skipped)]
 
 
 def _taken_back(
     transaction: Transaction, changes: Changes, record: Record, policy: str, cause: Cause
 ) -> Move | Skipped | None:
-    """Put one memory back; return its move, why it was left alone, or None if an earlier rollback has done it."""
+    """Undo the moves of one memory; return the move, why it was skipped, or None if already undone."""
     memory = record.memory
     history = [event for event in transaction.events(record) if "tier" in event.changes]
     run = _last_run(history, policy)
@@ -252,7 +255,7 @@ def _taken_back(
 
 
 def _last_run(history: Sequence[Event], policy: str) -> list[Event]:
-    """Return the moves of a policy that nothing else has followed."""
+    """Return the latest uninterrupted moves of a policy, oldest first."""
     run: list[Event] = []
     for event in reversed(history):
         if event.policy != policy:

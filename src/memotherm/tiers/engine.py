@@ -1,37 +1,104 @@
-"""The engine of the rules: the store selects, a rule decides, and the engine applies and records the move."""
+"""The rule engine: the store selects, a rule decides, and the engine applies and records the move."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
+from memotherm.model.clock import from_micros, system_clock, to_micros
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
-from memotherm.rules import Select, Situation
-from memotherm.rules.deciding import ACTIVE_HOT, Decision, decide_all
-from memotherm.rules.retention import DeletedMemories
-from memotherm.rules.rule import RuleSet, RuleSource
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record
-from memotherm.tiers.clock_check import ClockChecks
+from memotherm.tiers.rules import Select, Situation
+from memotherm.tiers.rules.retention import DeletedMemories
+from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, RuleSource, decide_all
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["RuleEngine", "combined"]
+__all__ = ["CLOCK_JUMPED", "ClockCheck", "ClockChecks", "RuleEngine", "combined"]
+
+# Clock jumps
+
+#: Longest gap between runs that is not a jump, and the delay of purges after a jump.
+_DAY = timedelta(days=1)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+#: Prefix of the notice of a jump.
+CLOCK_JUMPED = "the clock jumped ahead"
+_NAMESPACE, _KEY = "maintenance", "clock"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClockCheck:
+    """The clock as seen by the runs of maintenance."""
+
+    #: The time of the last run.
+    last: datetime | None = None
+    #: The time of the run that saw the clock jump ahead; None if there was none in the last day.
+    jumped: datetime | None = None
+    #: The time of the run before the jump.
+    before: datetime | None = None
+
+    def next(self, now: datetime) -> ClockCheck:
+        """Return the check after a run at this time; setting the clock back ends a jump."""
+        if self.last is None or now - self.last > _DAY:
+            return ClockCheck(last=now, jumped=now, before=self.last)
+        if self.jumped is not None and self.jumped <= now < self.jumped + _DAY:
+            return replace(self, last=now)
+        return ClockCheck(last=now)
+
+    @property
+    def due_at(self) -> datetime | None:
+        """The time at which a purge must have been due, if the clock may have jumped since."""
+        return None if self.jumped is None else self.before or _NEVER
+
+    def notice(self, now: datetime) -> str | None:
+        """Return why memories past their grace may not be purged yet; None if they are."""
+        if self.jumped is None or not self.jumped <= now < self.jumped + _DAY:
+            return None
+        return (
+            f"{CLOCK_JUMPED}, or maintenance had not run for more than a day: what is past its grace since then is "
+            f"purged from {self.jumped + _DAY:%Y-%m-%d %H:%M} UTC on, unless the clock is set back before"
+        )
+
+
+class ClockChecks:
+    """The check of a store's clock, which all its tenants share."""
+
+    def __init__(self, store: Store, settings: Settings, clock: object) -> None:
+        self._store = store
+        #: Whether jumps of this clock delay purges; a custom clock is trusted.
+        self.enabled = settings.clock_check == "always" or (settings.clock_check == "system" and clock is system_clock)
+
+    def read(self, now: datetime) -> ClockCheck:
+        """Return the check of the last run."""
+        text = self._store.get_values(_NAMESPACE, now, _KEY).get(_KEY, "{}")
+        return ClockCheck(**{name: from_micros(micros) for name, micros in json.loads(text).items()})
+
+    def write(self, check: ClockCheck, now: datetime) -> None:
+        """Store the check of this run."""
+        times = {"last": check.last, "jumped": check.jumped, "before": check.before}
+        text = json.dumps({name: to_micros(time) for name, time in times.items() if time is not None})
+        self._store.put_value(_NAMESPACE, _KEY, text, now, None, replace=True)
+
+
+# Engine
 
 _PAGE = 5000
-#: How many moves one transaction makes, so that other writers never wait long.
+#: Moves per transaction, so that other writers never wait long.
 _BATCH = 500
-#: The most idle sessions that one run ends.
+#: Idle sessions ended per run, at most.
 _MOST_ENDED = 100
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
 
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
-    """Return what several runs of maintenance did together."""
+    """Return the sum of several runs of maintenance."""
     return Maintenance(
         moves=tuple(move for run in runs for move in run.moves),
         expired=sum(run.expired for run in runs),
@@ -64,7 +131,7 @@ class RuleEngine:
         self._clock_checks = clock_checks
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
-        """Run the compaction rules once over everything that a scope sees and may change."""
+        """Run the compaction rules once over all memories that a scope sees and may change."""
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact", self._settings)
@@ -114,7 +181,7 @@ class RuleEngine:
         )
 
     def clock_notice(self, spaces: tuple[int, ...], now: datetime) -> str | None:
-        """Return why memories past their grace are not purged yet; None if there are none, or if nothing hinders it."""
+        """Return why memories past their grace are not purged yet; None if nothing is waiting."""
         notice = self._clock_checks.read(now).notice(now) if self._clock_checks.enabled else None
         past_grace = DeletedMemories.selects.resolved(self._settings)
         return notice if notice and self._store.select(spaces, past_grace, now, 0, 1) else None
@@ -130,7 +197,7 @@ class RuleEngine:
         beside: tuple[int, ...] = (),
         progress: Progress | None = None,
     ) -> list[Move]:
-        """Decide and apply the moves of one run, as far as a scope may change memories; None may change all."""
+        """Decide and apply the moves of one run, limited to memories that `scope` may change; None allows all."""
         decisions = self._decided(rules, spaces, situation, scope, beside)
         return self._applied(decisions, rules, situation, cause, progress)
 
@@ -151,7 +218,7 @@ class RuleEngine:
         )
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
-        """End sessions that nobody has ended, as `session.end` does; return how many, and the moves of compaction."""
+        """End idle sessions as `session.end` does; return their number and the moves of compaction."""
         settings, moves = self._settings, list[Move]()
         if not settings.end_session_days:
             return 0, moves
@@ -159,14 +226,16 @@ class RuleEngine:
         idle = self._store.idle_sessions(spaces, before, _MOST_ENDED)
         for space, scope in idle:
             self._store.clear_injected(space)
-            with self._store.write() as transaction:
-                transaction.set_session(space, "archived", cause.at)
+            self._end_session(space, cause.at)
             if settings.compaction_on_session_end:
                 moves += self.compact(scope, replace(cause, action="move"), dry_run=False).moves
         return len(idle), moves
 
+    def _end_session(self, space: int, now: datetime) -> None:
+        self._store.transact(lambda transaction: transaction.set_session(space, "archived", now))
+
     def _log_run(self, name: str, scope: Scope, spaces: tuple[int, ...], situation: Situation) -> None:
-        """Log a run of the rules for replays: what moved is in the ledger, but not when nothing did."""
+        """Log a run of the rules for replays; the ledger does not show runs without moves."""
         if self._settings.recall_log == "off" or not spaces:
             return
         options = {
@@ -199,23 +268,25 @@ class RuleEngine:
         return [move for move in moves if move.rule not in rules.failures], rules.degraded()
 
     def promote(self, hits: Sequence[Hit], scope: Scope, cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
-        """Move the hits that earned it, as far as the scope may change them; return the moves and failed rules."""
+        """Promote hits that the scope may change; return the moves and the failed rules."""
         own = [hit for hit in hits if scope.may_change(hit.memory.scope)]
         moves, failures = self.promotions(own, cause.at)
         if not moves:
             return [], failures
-        with self._store.write() as transaction:
-            done = [
+
+        def promote(transaction: Transaction) -> list[Move]:
+            return [
                 move
                 for move in moves
                 if (record := transaction.get(move.id)) is not None and self._moved(transaction, record, move, cause)
             ]
-        return done, failures
+
+        return self._store.transact(promote), failures
 
     # Selecting
 
     def _selected(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Memory]:
-        """Yield what a rule looks at, a page at a time."""
+        """Yield the memories of a selection, a page at a time."""
         after = 0
         while page := self._store.select(spaces, selects, now, after, _PAGE):
             yield from (record.memory for record in page)
@@ -231,25 +302,30 @@ class RuleEngine:
         cause: Cause,
         progress: Progress | None = None,
     ) -> list[Move]:
-        """Apply the moves in small transactions; return those whose memory was still as the rule requires."""
-        # Moves to hot come behind those out of it, so that nothing is spilled for them. Purges come last, because
+        """Apply moves in small transactions; return the moves whose conditions still hold."""
+        # Moves out of hot come first, so that moves to hot spill nothing. Purges come last, because
         # the last one cleans the free space of the file for all of them.
         ordered = sorted(
             decisions,
             key=lambda decision: (decision.move.retention is Retention.PURGED, decision.move.to is Tier.HOT),
         )
+
+        def apply(transaction: Transaction, batch: list[Decision]) -> set[str]:
+            done: set[str] = set()
+            for decision in batch:
+                move, record = decision.move, transaction.get(decision.move.id)
+                if record is None:
+                    continue
+                changed = record.memory != decision.memory
+                if changed and not rules.still_holds(move, record.memory, situation):
+                    continue
+                if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
+                    done.add(move.id)
+            return done
+
         done: set[str] = set()
         for start in range(0, len(ordered), _BATCH):
-            with self._store.write() as transaction:
-                for decision in ordered[start : start + _BATCH]:
-                    move, record = decision.move, transaction.get(decision.move.id)
-                    if record is None:
-                        continue
-                    changed = record.memory != decision.memory
-                    if changed and not rules.still_holds(move, record.memory, situation):
-                        continue
-                    if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
-                        done.add(move.id)
+            done |= self._store.transact(partial(apply, batch=ordered[start : start + _BATCH]))
             if progress is not None:
                 progress(min(start + _BATCH, len(ordered)), len(ordered))
         return [decision.move for decision in decisions if decision.move.id in done]
@@ -275,7 +351,7 @@ class RuleEngine:
         return True
 
     def _embed_waiting(self, now: datetime, progress: Progress | None) -> tuple[int, tuple[str, ...]]:
-        """Make the vectors that memories still wait for, if their embedder answers again."""
+        """Embed memories whose embedder was unavailable, if it answers again."""
         made, degraded = 0, []
         try:
             made += self._vectorizer.fill_fallback(now, progress)

@@ -26,7 +26,7 @@ _RENEW_EVERY = timedelta(minutes=2)
 
 
 class Scheduler:
-    """Runs a job again and again on a thread of its own, on the parts of a store that it can claim."""
+    """Runs a job periodically on a background thread, on the parts of a store that it can claim."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Scheduler:
             self._thread = None
 
     def run_once(self, *, rested: timedelta = timedelta()) -> bool:
-        """Run the job now on every part of the store that no other process works on; tell whether there was one.
+        """Run the job now on every part of the store that no other process works on; return whether there was one.
 
         Args:
             rested: How long ago a part must have been done.
@@ -94,7 +94,7 @@ class Scheduler:
 
     @contextmanager
     def _renewing(self, claim: Claim) -> Iterator[None]:
-        """Renew a claim regularly, on a thread of its own, until the job ends or the claim is lost."""
+        """Renew a claim on a background thread until the job ends or the claim is lost."""
         ended = threading.Event()
 
         def renew() -> None:

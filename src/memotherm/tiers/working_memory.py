@@ -53,10 +53,13 @@ class WorkingMemory:
         begun = self.find(scope)
         if begun is not None:
             return begun
-        with self._store.write() as transaction:
+
+        def begin(transaction: Transaction) -> int:
             space = transaction.space(scope)
             transaction.set_session(space, "active", now)
-        return space
+            return space
+
+        return self._store.transact(begin)
 
     def find(self, scope: Scope) -> int | None:
         """Return the number of a session's space; None if the session has not begun."""
@@ -70,8 +73,7 @@ class WorkingMemory:
 
     def end(self, space: int, state: str, now: datetime) -> None:
         """Record that a session has ended."""
-        with self._store.write() as transaction:
-            transaction.set_session(space, state, now)
+        self._store.transact(lambda transaction: transaction.set_session(space, state, now))
 
     def add(self, scope: Scope, draft: Draft, cause: Cause) -> Memory:
         """Add a hot memory, spilling others first if needed; store it warm if it cannot fit."""
@@ -80,12 +82,14 @@ class WorkingMemory:
         if not asked_hot:
             memory = replace(memory, tier_rule="session.add")
         embedded = self._vectorizer.for_contents([memory.content])
-        with self._store.write(made_by=embedded.made_by) as transaction:
+
+        def add(transaction: Transaction) -> Memory:
             space = transaction.space(scope)
             self._reactivate(transaction, space, cause.at)
-            if not asked_hot:
-                memory = self._fitted(transaction, space, memory, cause)
-            return self._writer.store(transaction, space, memory, embedded.vectors[0], cause).memory
+            fitted = memory if asked_hot else self._fitted(transaction, space, memory, cause)
+            return self._writer.store(transaction, space, fitted, embedded.vectors[0], cause).memory
+
+        return self._store.transact(add, made_by=embedded.made_by)
 
     def _fitted(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Memory:
         """Return the memory with the tier that it fits into."""
@@ -108,7 +112,8 @@ class WorkingMemory:
 
     def spill(self, space: int, count: int, ids: Sequence[str] | None, cause: Cause) -> Spill:
         """Move hot memories out: the named ones, or the least relevant and oldest."""
-        with self._store.write() as transaction:
+
+        def spill(transaction: Transaction) -> Spill:
             spills = list(self._limits.spills(transaction, space, cause, "spilled on request"))
             if ids is None:
                 spills = spills[:count]
@@ -120,6 +125,8 @@ class WorkingMemory:
                 ]
             return Spill(moved=tuple(self._limits.spill(transaction, space, spills, cause)))
 
+        return self._store.transact(spill)
+
     def _refuse_spill(self, transaction: Transaction, space: int, memory_id: str) -> Never:
         """Say why a memory cannot be spilled."""
         memory = self._own(transaction, space, memory_id).memory
@@ -130,8 +137,9 @@ class WorkingMemory:
         raise InvalidInput(f"{memory_id} cannot be spilled: no spill rule moves it")
 
     def promote(self, space: int, memory_id: str, cause: Cause) -> bool:
-        """Move a memory of the session to hot, spilling others if needed; tell whether it moved."""
-        with self._store.write() as transaction:
+        """Move a memory of the session to hot, spilling others if needed; return whether it moved."""
+
+        def promote(transaction: Transaction) -> bool:
             try:
                 record = self._own(transaction, space, memory_id)
             except NotFound:
@@ -141,13 +149,16 @@ class WorkingMemory:
             )
             return self._promoted(transaction, record, move, cause, frozenset(), relevance=1.0)
 
+        return self._store.transact(promote)
+
     def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
         """Promote the hits that the rules select, best first; none of them spills another one."""
         earned, failures = self._engine.promotions(hits, cause.at)
-        done: list[Move] = []
         if not earned:
-            return done, failures
-        with self._store.write() as transaction:
+            return [], failures
+
+        def promote(transaction: Transaction) -> list[Move]:
+            done: list[Move] = []
             for move in earned:
                 record = transaction.get(move.id)
                 keep = frozenset(promoted.id for promoted in done)
@@ -155,7 +166,9 @@ class WorkingMemory:
                     continue
                 if self._promoted(transaction, record, move, cause, keep, relevance=None):
                     done.append(move)
-        return done, failures
+            return done
+
+        return self._store.transact(promote), failures
 
     def _promoted(
         self,
@@ -184,26 +197,22 @@ class WorkingMemory:
 
     def prune(self, space: int, keep: int, cause: Cause) -> list[str]:
         """Delete the least relevant cold memories beyond `keep`; `restore` brings them back."""
-        pruned: list[str] = []
-        with self._store.write() as transaction:
+
+        def prune(transaction: Transaction) -> list[str]:
             prunable = transaction.prunable(space, cause.at, -1)
-            for record in prunable[: max(0, len(prunable) - keep)]:
-                after = replace(record.memory, retention=Retention.DELETED)
-                transaction.change(record, after, replace(cause, action="forget", rule="session.prune"))
-                pruned.append(record.memory.id)
-        return pruned
+            return _forget(transaction, prunable[: max(0, len(prunable) - keep)], replace(cause, rule="session.prune"))
+
+        return self._store.transact(prune)
 
     def clear(self, space: int, cause: Cause) -> int:
         """Delete the memories of the session, except pinned ones; `restore` brings them back."""
-        forgotten = 0
-        with self._store.write() as transaction:
-            for tier in Tier:
-                for record in transaction.list_tier(space, tier, cause.at):
-                    if record.memory.priority is not Priority.PINNED:
-                        after = replace(record.memory, retention=Retention.DELETED)
-                        transaction.change(record, after, replace(cause, action="forget", rule="session.clear"))
-                        forgotten += 1
-        return forgotten
+
+        def clear(transaction: Transaction) -> int:
+            records = [record for tier in Tier for record in transaction.list_tier(space, tier, cause.at)]
+            unpinned = [record for record in records if record.memory.priority is not Priority.PINNED]
+            return len(_forget(transaction, unpinned, replace(cause, rule="session.clear")))
+
+        return self._store.transact(clear)
 
     def status(self, session: str, space: int, now: datetime) -> SessionStatus:
         """Return the counts of the session and suggestions."""
@@ -248,12 +257,11 @@ class WorkingMemory:
         return tuple(chosen)
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
-        """Tell whether to prompt for a flush: once in a cycle, which ends when a flush is not due."""
+        """Return whether to prompt for a flush: once per cycle, which ends when no flush is due."""
         state = self._store.flush_state(space)
         if not due and (cycle is not None or state is None or state[1]):
             return False
-        with self._store.write() as transaction:
-            return transaction.claim_flush(space, cycle, due=due)
+        return self._store.transact(lambda transaction: transaction.claim_flush(space, cycle, due=due))
 
     def require_own(self, space: int, memory_id: str) -> None:
         """Refuse a memory that is not this session's own."""
@@ -266,3 +274,11 @@ class WorkingMemory:
         if record is None or record.space != space or record.memory.retention is Retention.PURGED:
             raise NotFound(f"this session has no memory {memory_id!r}")
         return record
+
+
+def _forget(transaction: Transaction, records: Sequence[Record], cause: Cause) -> list[str]:
+    """Delete memories, and return their ids."""
+    cause = replace(cause, action="forget")
+    for record in records:
+        transaction.change(record, replace(record.memory, retention=Retention.DELETED), cause)
+    return [record.memory.id for record in records]

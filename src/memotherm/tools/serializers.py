@@ -16,10 +16,9 @@ from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 if TYPE_CHECKING:
     from memotherm.notes import Curated, Flush, NoteHit, NoteResults, NoteText
-    from memotherm.policy import Finding, Policy
-    from memotherm.policy.cases import CaseResult
-    from memotherm.policy.compare import Difference
-    from memotherm.policy.replay import Replay
+    from memotherm.tiers.lab.replay import Replay
+    from memotherm.tiers.policy import Difference, Finding, Policy
+    from memotherm.tiers.policy_checks import CaseResult
 
 __all__ = [
     "Json",

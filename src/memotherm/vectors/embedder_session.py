@@ -14,7 +14,7 @@ from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import DEFAULT, Calibration
 from memotherm.errors import DimensionMismatch, EmbedderRefused
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
 from memotherm.vectors.calibration import stored_calibration
 
@@ -153,9 +153,12 @@ class EmbedderSession:
             if len(batch) == 1:
                 return [exc]
             return [refusal for row in batch for refusal in self._store_batch(identity, [row], cause)]
-        with self.store.write() as transaction:
+
+        def add_vectors(transaction: Transaction) -> None:
             for (no, content), rows in zip(batch, vectors, strict=True):
                 transaction.add_vectors(identity.number, no, content, rows, cause)
+
+        self.store.transact(add_vectors)
         return []
 
 

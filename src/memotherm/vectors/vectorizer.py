@@ -208,8 +208,8 @@ class Vectorizer:
         def complete() -> bool:
             """Let the new vectors serve, unless a memory was added that has none of them yet."""
             keep = None if self._fallback is None else self._fallback.identity
-            with self._first.store.write() as transaction:
-                return transaction.serve(identity.number, None if keep is None else keep.number)
+            kept = None if keep is None else keep.number
+            return self._first.store.transact(lambda transaction: transaction.serve(identity.number, kept))
 
         return made + self._first.fill(identity, now, progress, complete)
 

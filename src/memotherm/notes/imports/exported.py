@@ -10,7 +10,7 @@ from typing import Any
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.names import field_of
 from memotherm.notes.imports.reading import Draft, Import, json_lines, moment
-from memotherm.rules.marks import FILE_SOURCE
+from memotherm.tiers.rules.properties import FILE_SOURCE
 
 __all__ = ["read"]
 

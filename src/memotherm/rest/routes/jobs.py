@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from memotherm.policy import Policy
-from memotherm.policy.document import load, loads
 from memotherm.rest.jobs import Job, Jobs
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import View
 from memotherm.rest.schemas.jobs import JobResponse, ReplayRequest
 from memotherm.rest.schemas.policies import PolicyRequest
+from memotherm.tiers.policy import Policy, load, loads
 from memotherm.tools import serializers
 
 __all__ = ["router"]

@@ -7,10 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from starlette.exceptions import HTTPException
 
-from memotherm import Memotherm, policy
+from memotherm import Memotherm
 from memotherm.errors import PolicyError
-from memotherm.policies import Policies
-from memotherm.policy import Finding, Policy
 from memotherm.remote import encoding
 from memotherm.rest.idempotency import once
 from memotherm.rest.routes.declaring import route
@@ -26,6 +24,9 @@ from memotherm.rest.schemas.policies import (
     ShadowResponse,
     TestsResponse,
 )
+from memotherm.tiers import policy
+from memotherm.tiers.policies import Policies
+from memotherm.tiers.policy import Finding, Policy
 from memotherm.tools import serializers
 
 __all__ = ["router"]

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
-from memotherm.policy.document import PRESETS
 from memotherm.rest.schemas.administration import MoveResponse
 from memotherm.rest.schemas.fields import Json, RequestBody, Text, TierName, absent
 from memotherm.rest.schemas.memories import MemoryResponse
+from memotherm.tiers.policy import PRESETS
 
 __all__ = [
     "AdoptionResponse",

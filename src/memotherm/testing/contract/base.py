@@ -4,28 +4,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memotherm.model import Memory, Scope, Tier
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Filter, Find, Record
-from memotherm.testing.clock import FakeClock
-from memotherm.testing.embedder import HashEmbedder
+from memotherm.testing.fakes import FakeClock, HashEmbedder
 from memotherm.text.words import query_words
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
-
 __all__ = ["EVERYONE", "LIVE", "Contract", "numbers"]
+
+Vectors = NDArray[np.float32]
 
 EVERYONE = Scope()
 LIVE = (Tier.HOT, Tier.WARM)
@@ -57,6 +55,11 @@ class Contract:
 
     # Writing
 
+    @property
+    def transaction(self) -> Transaction:
+        """Calls of its methods each run in a transaction of their own."""
+        return cast("Transaction", _SingleCalls(self.store))
+
     def cause(self, action: str = "test", **parts: str) -> Cause:
         """Return a cause with the current time."""
         return Cause(action=action, at=self.clock(), **parts)
@@ -78,27 +81,31 @@ class Contract:
     def stored(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
         """Store a memory with its vector, if an embedder serves."""
         serves = self.store.identity() is not None
-        with self.store.write() as transaction:
-            return transaction.insert(
-                transaction.space(scope),
-                self.memory(content, scope, **fields),
-                self.embedder.embed([content]) if serves else None,
-                self.cause("remember"),
-            )
+        vectors = self.embedder.embed([content]) if serves else None
+        memory = self.memory(content, scope, **fields)
+        return self.store.transact(
+            lambda transaction: transaction.insert(transaction.space(scope), memory, vectors, self.cause("remember"))
+        )
 
     def changed(self, record: Record, **fields: Any) -> Record:  # noqa: ANN401
         """Change fields of a stored memory."""
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> Record:
             current = transaction.get(record.memory.id)
             assert current is not None
             return transaction.change(current, replace(current.memory, **fields), self.cause("change"))
 
+        return self.store.transact(change)
+
     def purged(self, record: Record) -> Record:
         """Erase a stored memory."""
-        with self.store.write() as transaction:
+
+        def purge(transaction: Transaction) -> Record:
             current = transaction.get(record.memory.id)
             assert current is not None
             return transaction.purge(current, self.cause("purge"))
+
+        return self.store.transact(purge)
 
     # Reading
 
@@ -143,6 +150,17 @@ class Contract:
         return list(self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where()))
 
 
+class _SingleCalls:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+            return self._store.transact(lambda transaction: getattr(transaction, name)(*arguments, **named))
+
+        return call
+
+
 def numbers(records: Iterable[Record]) -> list[int]:
-    """Return the numbers of some records."""
+    """Return the numbers of the records."""
     return [record.no for record in records]

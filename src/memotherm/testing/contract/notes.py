@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memotherm.model import Retention, Scope, Tier
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 from memotherm.testing.contract.base import EVERYONE, Contract
 
@@ -20,10 +21,13 @@ class NotesContract(Contract):
 
     def collection(self, scope: Scope = EVERYONE) -> int:
         """Make a collection with a folder on it."""
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> int:
             space = transaction.space(scope, _COLLECTION)
             transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _COLLECTION))
-        return space
+            return space
+
+        return self.store.transact(change)
 
     def note(self, space: int, path: str = "MEMORY.md") -> NoteRow:
         """Return a file that is not stored yet."""
@@ -31,12 +35,15 @@ class NotesContract(Contract):
 
     def filed(self, space: int, content: str, path: str = "MEMORY.md") -> tuple[int, Record]:
         """Store a file of one chunk."""
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> tuple[int, Record]:
             memory = self.memory(content, kind="note", source=f"file:{path}")
             record = transaction.insert(space, memory, None, self.cause("sync"))
             number = transaction.put_note(self.note(space, path))
             transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
-        return number, record
+            return number, record
+
+        return self.store.transact(change)
 
     def test_a_collection_is_visible_in_its_scope_and_searched_separately(self) -> None:
         """Its memories are visible in the scope and have a space of their own."""
@@ -64,23 +71,24 @@ class NotesContract(Contract):
         """A memory of a file is no duplicate; a memory in a collection that is not from a file is one."""
         space = self.collection()
         _, record = self.filed(space, "an otter")
-        with self.store.write() as transaction:
-            home = transaction.space(EVERYONE)
-            assert transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
+        home = self.transaction.space(EVERYONE)
+        assert self.transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             moved = transaction.move_to_collection(own, space, self.cause("link"))
             duplicate = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
             assert duplicate is not None
             assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
+
+        self.store.transact(change)
 
     def test_shelving_moves_a_memory_in_both_searches(self) -> None:
         """With an event; its id stays."""
         self.serving()
         space = self.collection()
         record = self.stored("an otter")
-        with self.store.write() as transaction:
-            transaction.move_to_collection(record, space, self.cause("link"))
+        self.transaction.move_to_collection(record, space, self.cause("link"))
 
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
@@ -97,13 +105,15 @@ class NotesContract(Contract):
 
         assert self.store.roots(self.seen()) == [root]
         assert self.store.roots(()) == []
-        with self.store.write() as transaction:
-            transaction.drop_root(space)
+        self.transaction.drop_root(space)
         assert self.store.roots(self.seen()) == [root]
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             transaction.drop_note(number)
             transaction.discard(record, self.cause("purge"))
             transaction.drop_root(space)
+
+        self.store.transact(change)
         assert self.store.roots(self.seen()) == []
 
     def test_files_and_their_chunks_are_listed(self) -> None:
@@ -114,11 +124,14 @@ class NotesContract(Contract):
 
         assert self.store.notes(space) == [wanted]
         assert self.store.chunk_locations([record.no]) == {record.no: ChunkLocation("MEMORY.md", 1, 3, "Head", False)}
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             assert transaction.note(space, "MEMORY.md") == wanted
             assert [row.record.no for row in transaction.chunks(number)] == [record.no]
             assert transaction.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
             assert transaction.note(space, "MEMORY.md") is None
+
+        self.store.transact(change)
         assert [row.path for row in self.store.notes(space)] == ["memory/x.md"]
 
     def test_links_are_listed_with_their_files(self) -> None:
@@ -126,12 +139,15 @@ class NotesContract(Contract):
         space = self.collection()
         number, _ = self.filed(space, "plain")
         own = self.stored("linked")
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             shelved = transaction.move_to_collection(own, space, self.cause("link"))
             other = transaction.put_note(self.note(space, "memory/a.md"))
             transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
             assert transaction.is_linked_elsewhere(own.no, number)
             assert not transaction.is_linked_elsewhere(own.no, other)
+
+        self.store.transact(change)
         ((path, row),) = self.store.links(space)
 
         assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
@@ -139,17 +155,20 @@ class NotesContract(Contract):
     def test_a_file_with_a_chunk_in_another_space_is_misplaced(self) -> None:
         """It is listed until the memory is in the space of its file again."""
         space = self.collection(Scope(session="s1"))
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> Record:
             memory = self.memory("an otter", kind="note", source="file:MEMORY.md", scope=Scope(session="s1"))
             record = transaction.insert(space, memory, None, self.cause("sync"))
             number = transaction.put_note(self.note(space))
             transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
+            return record
+
+        record = self.store.transact(change)
         assert self.store.misplaced_notes(space) == []
 
         widened = self.changed(record, scope=Scope())
         assert self.store.misplaced_notes(space) == ["MEMORY.md"]
-        with self.store.write() as transaction:
-            transaction.move_to_collection(widened, space, self.cause("sync"))
+        self.transaction.move_to_collection(widened, space, self.cause("sync"))
         assert self.store.misplaced_notes(space) == []
 
     def test_discarding_erases_like_a_purge(self) -> None:
@@ -157,8 +176,7 @@ class NotesContract(Contract):
         self.serving()
         record = self.stored("an otter", metadata={"a": 1})
         changed = self.changed(record, metadata={"a": 2})
-        with self.store.write() as transaction:
-            transaction.discard(changed, self.cause("purge"))
+        self.transaction.discard(changed, self.cause("purge"))
 
         assert self.now(record).memory == replace(
             self.now(record).memory, content="", metadata={}, retention=Retention.PURGED
@@ -171,8 +189,7 @@ class NotesContract(Contract):
         space = self.stored("x").space
 
         def prompted(cycle: int | None, *, due: bool) -> bool:
-            with self.store.write() as transaction:
-                return transaction.claim_flush(space, cycle, due=due)
+            return self.transaction.claim_flush(space, cycle, due=due)
 
         assert self.store.flush_state(space) is None
         assert [prompted(0, due=True), prompted(0, due=True), prompted(1, due=False), prompted(1, due=True)] == [

@@ -19,7 +19,7 @@ __all__ = ["TransactionContract"]
 
 
 class _Interrupted(Exception):
-    """What breaks a transaction in these tests."""
+    """Raised to abort a transaction."""
 
 
 def _interrupt() -> None:
@@ -47,9 +47,8 @@ class TransactionContract(Contract):
         record = self.stored("a fact")
         self.clock.advance(hours=1)
         cause = Cause(action="move", at=self.clock(), actor="planner", rule="cooling", why="not used for long")
-        with self.store.write() as transaction:
-            after = replace(record.memory, tier=Tier.COLD, tags=("x",))
-            changed = transaction.change(record, after, cause)
+        after = replace(record.memory, tier=Tier.COLD, tags=("x",))
+        changed = self.transaction.change(record, after, cause)
         event = self.store.events(record)[-1]
 
         assert len(self.store.events(record)) == 2
@@ -107,18 +106,23 @@ class TransactionContract(Contract):
 
     def test_sequence_numbers_have_no_gaps(self) -> None:
         """Several changes in one transaction are several events in their order."""
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> Record:
             space = transaction.space(Scope())
             first = transaction.insert(space, self.memory("one"), None, self.cause())
             transaction.insert(space, self.memory("two"), None, self.cause())
             transaction.change(first, replace(first.memory, tier=Tier.HOT), self.cause())
+            return first
+
+        first = self.store.transact(change)
 
         assert self.store.seq() == 3
         assert [event.seq for event in self.store.events(first)] == [1, 3]
 
     def test_a_transaction_sees_what_it_has_written(self) -> None:
         """Reading inside a transaction comes after its own changes."""
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             space = transaction.space(Scope())
             memory = self.memory("one", priority=Priority.PINNED)
             record = transaction.insert(space, memory, None, self.cause())
@@ -127,19 +131,24 @@ class TransactionContract(Contract):
             assert transaction.duplicate(space, memory.digest, "fact", self.clock()) == record
             assert transaction.count_priority(space, Priority.PINNED, self.clock()) == 1
 
+        self.store.transact(change)
+
     def test_an_exception_takes_everything_back(self) -> None:
         """Neither rows nor words, vectors, tags, events nor counts stay behind."""
         self.serving()
         existing = self.stored("kept", tags=("old",))
         seq, counts = self.store.seq(), self.store.counts(self.seen(), self.clock())
         try:
-            with self.store.write() as transaction:
+
+            def change(transaction: Transaction) -> None:
                 space = transaction.space(Scope())
                 vectors = self.embedder.embed(["vanishing"])
                 transaction.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
                 transaction.change(existing, replace(existing.memory, tier=Tier.COLD, tags=("new",)), self.cause())
                 transaction.touch([existing.no], self.clock())
                 _interrupt()
+
+            self.store.transact(change)
         except _Interrupted:
             pass
 
@@ -171,11 +180,14 @@ class TransactionContract(Contract):
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
         """The number of a scope that was never committed may be given to another one."""
         try:
-            with self.store.write() as transaction:
+
+            def change(transaction: Transaction) -> None:
                 memory = self.memory("for ann", Scope(user="ann"))
                 transaction.insert(transaction.space(memory.scope), memory, None, self.cause())
                 assert transaction.get(memory.id) is not None
                 _interrupt()
+
+            self.store.transact(change)
         except _Interrupted:
             pass
         record = self.stored("for bob", Scope(user="bob"))
@@ -211,7 +223,8 @@ class TransactionContract(Contract):
         self.changed(record, content="another secret", digest=digests[1])
         copy = self.stored("the heron", ann)
         self.purged(record)
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             transaction.discard(copy, self.cause("purge"))
 
             assert transaction.purged_digests(ann, digests) == set(digests[:2])
@@ -221,12 +234,12 @@ class TransactionContract(Contract):
                 == transaction.purged_digests(Scope(), digests)
                 == set()
             )
+
+        self.store.transact(change)
         self.stored("the secret")
-        with self.store.write() as transaction:
-            assert transaction.purged_digests(ann, digests) == set(digests[:2]), "remembered again elsewhere"
+        assert self.transaction.purged_digests(ann, digests) == set(digests[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
-        with self.store.write() as transaction:
-            assert transaction.purged_digests(ann, digests) == {digests[1]}
+        assert self.transaction.purged_digests(ann, digests) == {digests[1]}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
         """Only a visible memory of the same space and kind is a duplicate."""
@@ -236,17 +249,16 @@ class TransactionContract(Contract):
         hidden = self.changed(self.stored("hidden words"), retention=Retention.ARCHIVED)
         self.clock.advance(hours=1)
 
-        with self.store.write() as transaction:
-            now = self.clock()
-            assert transaction.duplicate(known.space, known.memory.digest, "fact", now) == known
-            assert transaction.duplicate(known.space, known.memory.digest, "task", now) is None
-            created = known.memory.created_at
-            assert transaction.duplicate(known.space, known.memory.digest, "fact", now, since=created) == known
-            later = created + timedelta(seconds=1)
-            assert transaction.duplicate(known.space, known.memory.digest, "fact", now, since=later) is None
-            assert transaction.duplicate(known.space, digest("other words"), "fact", now) is None
-            assert transaction.duplicate(ended.space, ended.memory.digest, "fact", now) is None
-            assert transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None
+        now = self.clock()
+        assert self.transaction.duplicate(known.space, known.memory.digest, "fact", now) == known
+        assert self.transaction.duplicate(known.space, known.memory.digest, "task", now) is None
+        created = known.memory.created_at
+        assert self.transaction.duplicate(known.space, known.memory.digest, "fact", now, since=created) == known
+        later = created + timedelta(seconds=1)
+        assert self.transaction.duplicate(known.space, known.memory.digest, "fact", now, since=later) is None
+        assert self.transaction.duplicate(known.space, digest("other words"), "fact", now) is None
+        assert self.transaction.duplicate(ended.space, ended.memory.digest, "fact", now) is None
+        assert self.transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None
 
     def test_priorities_are_counted_in_one_space(self) -> None:
         """Memories that are not active, or in other spaces, do not count."""
@@ -256,18 +268,16 @@ class TransactionContract(Contract):
         self.stored("ended", priority=Priority.CRITICAL, expires_at=self.clock())
         self.changed(self.stored("hidden", priority=Priority.CRITICAL), retention=Retention.ARCHIVED)
 
-        with self.store.write() as transaction:
-            assert transaction.count_priority(first.space, Priority.CRITICAL, self.clock()) == 2
-            assert transaction.oldest_of_priority(first.space, Priority.CRITICAL, self.clock()) == first
-            assert transaction.count_priority(first.space, Priority.PINNED, self.clock()) == 0
-            assert transaction.oldest_of_priority(first.space, Priority.PINNED, self.clock()) is None
+        assert self.transaction.count_priority(first.space, Priority.CRITICAL, self.clock()) == 2
+        assert self.transaction.oldest_of_priority(first.space, Priority.CRITICAL, self.clock()) == first
+        assert self.transaction.count_priority(first.space, Priority.PINNED, self.clock()) == 0
+        assert self.transaction.oldest_of_priority(first.space, Priority.PINNED, self.clock()) is None
 
     def test_a_use_is_counted_without_an_event(self) -> None:
         """Use is no change: the version stays."""
         record = self.stored("used")
         used = self.clock.advance(hours=1)
-        with self.store.write() as transaction:
-            transaction.touch([record.no, 10_000], used)
+        self.transaction.touch([record.no, 10_000], used)
         memory = self.now(record).memory
 
         assert (memory.access_count, memory.recent_uses, memory.accessed_at) == (1, 1, used)
@@ -297,8 +307,7 @@ class TransactionContract(Contract):
     def test_the_running_relevance_is_no_event(self) -> None:
         """It is set as it is, and the version stays."""
         record = self.stored("a fact")
-        with self.store.write() as transaction:
-            transaction.set_relevance(record.no, 0.75)
+        self.transaction.set_relevance(record.no, 0.75)
 
         relevant = replace(record.memory, relevance=0.75)
         assert self.now(record) == Record(record.no, record.space, relevant, record.parts)

@@ -1,4 +1,4 @@
-"""Sessions, counters, leases, checkpoints, closing."""
+"""The contract of sessions, values, logs, leases, checkpoints and policies."""
 
 # ruff: noqa: S101 - asserting is what a test does
 
@@ -6,35 +6,36 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.model.ids import new_id
+from memotherm.model.results import TierCount
 from memotherm.model.uses import Strength
-from memotherm.storage.store import Claim, SupportsCheckpoint
-from memotherm.storage.values import LaterUse, RecallEntry, ReceiptRow, Record
+from memotherm.storage.store import Claim, SupportsCheckpoint, Transaction
+from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract, numbers
 
-__all__ = ["CheckpointContract", "UpkeepContract"]
+__all__ = ["CheckpointContract", "PoliciesContract", "UpkeepContract"]
 
 _SESSION = Scope(session="s1")
 
 
 class _Interrupted(Exception):
-    """What breaks a transaction in these tests."""
+    """Raised to abort a transaction."""
 
 
 class UpkeepContract(Contract):
-    """What a store does beside keeping memories."""
+    """Sessions, values, logs, leases and claims."""
 
     def test_a_session_has_a_state(self) -> None:
         """It begins active; one that has ended is not open."""
         space = self.stored("said in the session", _SESSION).space
         assert self.store.session_state(space) is None
 
-        with self.store.write() as transaction:
-            transaction.set_session(space, "active", self.clock())
+        self.transaction.set_session(space, "active", self.clock())
         assert self.store.session_state(space) == "active"
         assert self.store.open_sessions(self.seen(_SESSION)) == {"s1"}
         idle = [(space, _SESSION)]
@@ -45,8 +46,7 @@ class UpkeepContract(Contract):
         self.stored("said later", _SESSION)
         assert self.store.idle_sessions([space], self.clock(), 10) == []
 
-        with self.store.write() as transaction:
-            transaction.set_session(space, "archived", self.clock())
+        self.transaction.set_session(space, "archived", self.clock())
         assert self.store.session_state(space) == "archived"
         assert self.store.open_sessions(self.seen(_SESSION)) == frozenset()
 
@@ -59,11 +59,10 @@ class UpkeepContract(Contract):
         pinned = self.stored("pinned", _SESSION, tier=Tier.HOT, priority=Priority.PINNED, tokens=8)
         self.stored("warm", _SESSION, relevance=0.0, tokens=16)
 
-        with self.store.write() as transaction:
-            hot = transaction.list_tier(late.space, Tier.HOT, self.clock())
-            assert numbers(hot) == [pinned.no, second.no, first.no, late.no]
-            assert transaction.hot_tokens(late.space, self.clock()) == 15
-            assert transaction.session_state(late.space) is None
+        hot = self.transaction.list_tier(late.space, Tier.HOT, self.clock())
+        assert numbers(hot) == [pinned.no, second.no, first.no, late.no]
+        assert self.transaction.hot_tokens(late.space, self.clock()) == 15
+        assert self.transaction.session_state(late.space) is None
 
     def test_the_least_worth_is_pruned_first(self) -> None:
         """Use makes a cold memory worth more."""
@@ -71,8 +70,7 @@ class UpkeepContract(Contract):
         unused = self.stored("unused", _SESSION, tier=Tier.COLD, relevance=0.3)
         self.stored("warm", _SESSION, relevance=0.0)
 
-        with self.store.write() as transaction:
-            assert numbers(transaction.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
+        assert numbers(self.transaction.prunable(used.space, self.clock(), 10)) == [unused.no, used.no]
 
     def test_values_are_stored_by_namespace_and_key(self) -> None:
         """Until they expire; an existing value stays unless it is replaced."""
@@ -114,10 +112,13 @@ class UpkeepContract(Contract):
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""
         one, two = self.stored("one").space, self.stored("two", _SESSION).space
-        with self.store.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             transaction.tally(one, "spill", 10)
             transaction.tally(one, "spill", 5)
             transaction.tally(two, "spill", 100)
+
+        self.store.transact(change)
 
         assert self.store.tallies((one,))["spill"] == (2, 15)
         assert self.store.tallies((one, two))["spill"] == (3, 115)
@@ -188,10 +189,12 @@ class UpkeepContract(Contract):
                 at=self.clock(), recall=recall.number, space=recall.space, strength=strength, no=record.no, weight=2.5
             )
 
-        with self.store.write() as transaction:
+        def change(transaction: Transaction) -> None:
             assert transaction.add_later_use(use(first, Strength.CONFIRMED))
             assert not transaction.add_later_use(use(first, Strength.CONFIRMED))
             assert transaction.add_later_use(use(second, Strength.CONFIRMED))
+
+        self.store.transact(change)
         self.store.log_later_use(use(first, Strength.OPENED))
         memory = self.now(first).memory
         assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 0)
@@ -205,8 +208,7 @@ class UpkeepContract(Contract):
         assert [each.no for each in self.store.later_uses([first.space])] == [first.no, first.no]
         self.store.trim_recalls(self.clock())
         assert len(self.store.later_uses([first.space])) == 2
-        with self.store.write() as transaction:
-            transaction.erase_usage([first.space])
+        self.transaction.erase_usage([first.space])
         assert self.store.later_uses([first.space]) == []
 
     def test_a_lease_has_one_holder(self) -> None:
@@ -247,8 +249,7 @@ class UpkeepContract(Contract):
         with closing(self.claims("a")) as mine:
             claim = next(mine)
             self.clock.advance(minutes=9)
-            with claim.store.write() as transaction:
-                transaction.space(Scope())
+            claim.store.transact(lambda transaction: transaction.space(Scope()))
             self.clock.advance(minutes=9)
             assert list(self.claims("b")) == []
             assert claim.renew()
@@ -284,8 +285,7 @@ class UpkeepContract(Contract):
     def writes(self, claim: Claim) -> bool:
         """Return whether the holder of a claim can write."""
         try:
-            with claim.store.write() as transaction:
-                transaction.space(Scope())
+            claim.store.transact(lambda transaction: transaction.space(Scope()))
         except LeaseLost:
             return False
         return True
@@ -314,7 +314,7 @@ class UpkeepContract(Contract):
 
 
 class CheckpointContract(Contract):
-    """What a store does that writes checkpoints to files; a server may leave that to its own means."""
+    """Checkpoints to files; optional for stores on a server."""
 
     def test_a_checkpoint_is_a_new_file(self) -> None:
         """The store stays usable, and an existing file is not overwritten."""
@@ -335,3 +335,83 @@ class CheckpointContract(Contract):
         assert target.read_bytes() == written
         assert [path.name for path in self.folder.iterdir() if path.name.endswith(".partial")] == []
         assert self.listed() == ["after", "before"]
+
+
+class PoliciesContract(Contract):
+    """Adoptions and shadow tiers of policies."""
+
+    def test_adoptions_are_kept_in_order_and_noticed(self) -> None:
+        """Their numbers are those of the ledger; the last is known after a transaction and a read of the spaces."""
+        assert (self.store.adopted, self.store.adoptions()) == (0, [])
+        first = AdoptionRow(
+            at=self.clock(), actor="ana", action="adopt", name="house", hash="1f", document='[{"text": "é"}]'
+        )
+
+        number = self.store.for_tenant(None).transact(lambda transaction: transaction.adopt(first))
+        last = self.store.for_tenant(None).transact(
+            lambda transaction: transaction.adopt(
+                replace(first, action="rollback", name="builtin", hash="", document="")
+            )
+        )
+        assert self.store.seq() == last
+        otter = self.stored("an otter")
+        self.seen()
+
+        assert 0 < number < last == self.store.adopted < otter.memory.version
+        assert self.store.adoptions()[0] == replace(first, number=number)
+        assert [(row.action, row.name) for row in self.store.adoptions()] == [
+            ("adopt", "house"),
+            ("rollback", "builtin"),
+        ]
+
+    def test_an_event_has_the_hash_of_the_policy_that_decided_it(self) -> None:
+        """The memories that a policy has moved can be listed; other events have none."""
+        moved, other = self.stored("moved"), self.stored("moved by hand")
+
+        def change(transaction: Transaction) -> None:
+            for record, policy in ((moved, "1f"), (other, "")):
+                current = transaction.get(record.memory.id)
+                assert current is not None
+                cold = replace(current.memory, tier=Tier.COLD)
+                transaction.change(current, cold, replace(self.cause("move"), policy=policy))
+
+        self.store.transact(change)
+
+        assert self.transaction.moved_by("1f") == [moved.memory.id]
+        assert self.transaction.moved_by("") == []
+        assert [event.policy for event in self.transaction.events(moved)] == ["", "1f"]
+        assert [event.policy for event in self.store.events(moved)] == ["", "1f"]
+        assert [event.policy for event in self.store.events(other)] == ["", ""]
+
+    def test_the_tiers_of_a_policy_in_the_shadow_are_kept_apart(self) -> None:
+        """By policy; those that differ from the store are counted, and recalls count what it would have cold."""
+        cold, same = self.stored("cold in the shadow", tokens=3), self.stored("the same in both")
+        now, spaces = self.clock(), self.seen()
+        tiers = [ShadowTier(cold.no, Tier.COLD, "house.cool", now), ShadowTier(same.no, Tier.WARM, "", now)]
+
+        def change(transaction: Transaction) -> None:
+            transaction.put_shadow_tiers("1f", tiers[:1])
+            transaction.put_shadow_tiers("1f", tiers)
+
+        self.store.transact(change)
+        self.store.set_shadow("1f")
+        entry = RecallEntry(
+            at=now,
+            space=cold.space,
+            query="otter",
+            tiers=(Tier.WARM,),
+            micros=1,
+            candidates=[(cold.no, 1.0)],
+            returned=[cold.no, same.no],
+        )
+        self.store.log_recall(entry, keep=True)
+        self.store.log_recall(replace(entry, returned=[same.no]), keep=True)
+        self.store.log_recall(replace(entry, tiers=tuple(Tier)), keep=True)
+
+        assert self.store.shadow_tiers(spaces, "1f") == {tier.no: tier for tier in tiers}
+        assert self.store.shadow_tiers([], "1f") == self.store.shadow_tiers(spaces, "2f") == {}
+        assert self.store.shadow_counts(spaces, "1f") == {(Tier.COLD, Tier.WARM): TierCount(memories=1, tokens=3)}
+        tallies = self.store.tallies(spaces)
+        assert (tallies["shadow.missed:1f"], tallies["shadow.spared:1f"]) == (Tally(2, 1), Tally(2, 1))
+        self.transaction.drop_shadow_tiers("1f")
+        assert self.store.shadow_tiers(spaces, "1f") == {}

@@ -1,0 +1,262 @@
+"""Files of Anthropic's memory tool as keyed memories, and the texts that the tool shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from anthropic.lib.tools import ToolError
+
+from memotherm.errors import NotFound
+from memotherm.memory import Memotherm
+from memotherm.model import Memory, Retention
+
+__all__ = [
+    "KIND",
+    "ROOT",
+    "Files",
+    "directory_view",
+    "file_view",
+    "inserted",
+    "key_of",
+    "replaced",
+    "snippet",
+    "text_of",
+]
+
+# Files
+
+#: The key of the directory that holds all files.
+ROOT = "memories"
+#: The kind of the memories that hold files.
+KIND = "file"
+
+_MOUNT = f"/{ROOT}"
+#: Longer files are indexed by words only; embedding them takes minutes.
+_LONGEST_INDEXED = 100_000
+_PAGE = 1000
+
+
+def key_of(path: str) -> str:
+    """Return the key of a path such as "/memories/plan.md", or refuse one that leads out of the directory."""
+    if not path.startswith(_MOUNT):
+        raise ToolError(f"Path must start with {_MOUNT}, got: {path}")
+    parts = [ROOT]
+    for part in path.removeprefix(_MOUNT).split("/"):
+        if part == "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+        if not parts:
+            raise ToolError(f"Path {path} would escape {_MOUNT} directory")
+    return "/".join(parts)
+
+
+def text_of(memory: Memory) -> str:
+    """Return the text of the file that a memory holds."""
+    text = memory.metadata.get("text")
+    return text if isinstance(text, str) else memory.content
+
+
+class Files:
+    """The files of a memory; a directory exists while a file is in it."""
+
+    def __init__(self, memory: Memotherm) -> None:
+        self.memory = memory
+
+    def read(self, key: str) -> Memory | None:
+        """Return the memory of a file, or None."""
+        try:
+            return self.memory.get(key=key)
+        except NotFound:
+            return None
+
+    def inside(self, key: str) -> Iterator[Memory]:
+        """Yield the memories of all files in a directory, at any depth."""
+        cursor = None
+        while True:
+            page = self.memory.find(prefix=f"{key}/", limit=_PAGE, cursor=cursor)
+            yield from page
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def exists(self, key: str) -> bool:
+        """Return whether there is a file or a directory."""
+        return key == ROOT or (
+            bool(self.memory.keys(key, limit=1))
+            and (self.read(key) is not None or bool(self.memory.keys(f"{key}/", limit=1)))
+        )
+
+    def require_directories(self, key: str) -> None:
+        """Raise `ToolError` if a part of a path above its last one is a file."""
+        parts = key.split("/")
+        for count in range(2, len(parts)):
+            above = "/".join(parts[:count])
+            if self.read(above) is not None:
+                raise ToolError(f"The path /{above} is not a directory")
+
+    def create(self, key: str, text: str) -> None:
+        """Store a new file; raise `StaleWrite` if there is one meanwhile."""
+        self.memory.remember_many([{**_arguments(key, text), "version": 0}])
+
+    def rewrite(self, memory: Memory, text: str, why: str) -> None:
+        """Replace the text of a file, unless it has changed since it was read."""
+        arguments = _arguments(memory.key or "", text)
+        self.memory.update(
+            memory.id,
+            content=arguments["content"],
+            metadata=arguments["metadata"],
+            why=why,
+            version=memory.version,
+        )
+
+    def move(self, key: str, new_key: str) -> bool:
+        """Move a file, or all files of a directory; return whether there was one.
+
+        The new memory supersedes the one at the former path, which is archived. Raise `StaleWrite` if there is a file
+        at the new path meanwhile.
+        """
+        single = self.read(key)
+        found = [single] if single is not None else list(self.inside(key))
+        moved = [(memory, new_key + (memory.key or "").removeprefix(key)) for memory in found]
+        self.memory.remember_many(
+            {**_arguments(target, text_of(memory)), "supersedes": memory.id, "version": 0} for memory, target in moved
+        )
+        return bool(found)
+
+    def delete(self, key: str) -> bool:
+        """Delete a file, or all files of a directory; return whether there was one."""
+        single = self.read(key)
+        found = self.memory.forget_many(prefix=f"{key}/") if single is None else [self.memory.forget(single.id)]
+        for memory in found:
+            self._forget_former(memory)
+        return bool(found)
+
+    def _forget_former(self, memory: Memory) -> None:
+        """Also delete the file under its former names."""
+        while memory.supersedes is not None:
+            try:
+                memory = self.memory.get(memory.supersedes)
+            except NotFound:
+                return
+            if memory.retention is Retention.ARCHIVED:
+                self.memory.forget(memory.id)
+
+
+def _arguments(key: str, text: str) -> dict[str, Any]:
+    """Return the arguments of `remember` for a file."""
+    blank = not text.strip()
+    return {
+        "content": f"(blank file /{key})" if blank else text,
+        "kind": KIND,
+        "key": key,
+        "metadata": {"text": text} if blank else {},
+        "source": "anthropic",
+        "index": not blank and len(text) <= _LONGEST_INDEXED,
+    }
+
+
+# Views and edits
+
+_MOST_LINES = 999_999
+_NUMBER_WIDTH = 6
+#: Lines shown before and after a change.
+_AROUND = 2
+#: How deep a directory is shown.
+_LEVELS = 2
+_UNITS = "BKMG"
+
+
+def file_view(path: str, text: str, view_range: Sequence[int] | None) -> str:
+    """Return the lines of a file with their numbers, all of them or a range."""
+    lines = text.split("\n")
+    if len(lines) > _MOST_LINES:
+        raise ToolError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
+    first, last = 1, len(lines)
+    if view_range and len(view_range) == 2:
+        first = max(1, view_range[0])
+        last = last if view_range[1] == -1 else view_range[1]
+    shown = lines[first - 1 : last]
+    return f"Here's the content of {path} with line numbers:\n" + "\n".join(_numbered(shown, first))
+
+
+def directory_view(path: str, sizes: Mapping[str, int]) -> str:
+    """Return the files and directories of two levels; the size of a directory is that of its files.
+
+    Args:
+        path: The directory, as the command names it.
+        sizes: The bytes of each file in it, by the path relative to it.
+    """
+    entries: dict[tuple[str, ...], int] = {}
+    directories: set[tuple[str, ...]] = set()
+    for name, size in sizes.items():
+        parts = tuple(name.split("/"))
+        for depth in range(1, min(_LEVELS, len(parts)) + 1):
+            if parts[depth - 1].startswith("."):
+                break
+            entries[parts[:depth]] = entries.get(parts[:depth], 0) + size
+            if depth < len(parts):
+                directories.add(parts[:depth])
+    listed = [
+        f"{_size(entries[parts])}\t{path}/{'/'.join(parts)}{'/' if parts in directories else ''}"
+        for parts in sorted(entries)
+    ]
+    header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    return "\n".join([header, f"{_size(sum(sizes.values()))}\t{path}", *listed])
+
+
+def replaced(path: str, text: str, old: str, new: str) -> str:
+    """Return a text with the only occurrence of a part replaced."""
+    count = text.count(old)
+    if count == 0:
+        raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+    if count > 1:
+        lines = ", ".join(str(number) for number in _lines_with(text, old))
+        raise ToolError(
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+            "Please ensure it is unique"
+        )
+    return text.replace(old, new)
+
+
+def snippet(before: str, after: str, old: str) -> str:
+    """Return the lines around a replacement."""
+    changed = before[: before.find(old)].count("\n") + 1
+    first = max(1, changed - _AROUND)
+    lines = _numbered(after.split("\n")[first - 1 : changed + _AROUND], first)
+    message = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+    return f"{message}\n" + "\n".join(lines)
+
+
+def inserted(text: str, line: int, new: str) -> str:
+    """Return a text with lines inserted behind a line; it ends with a line feed."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if line < 0 or line > len(lines):
+        raise ToolError(f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}].")
+    lines.insert(line, new.rstrip("\n"))
+    result = "\n".join(lines)
+    return result if result.endswith("\n") else f"{result}\n"
+
+
+def _lines_with(text: str, part: str) -> list[int]:
+    """Return the number of the line of each occurrence, overlapping ones included."""
+    numbers = []
+    position = text.find(part)
+    while position != -1:
+        numbers.append(text.count("\n", 0, position) + 1)
+        position = text.find(part, position + 1)
+    return numbers
+
+
+def _numbered(lines: Sequence[str], first: int) -> list[str]:
+    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as `ls -h` does."""
+    unit = min(max(count.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
+    size = count / 1024**unit
+    return f"{int(size) if size == int(size) else format(size, '.1f')}{_UNITS[unit]}"

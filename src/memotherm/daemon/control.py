@@ -1,0 +1,62 @@
+"""Start and stop the daemon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from memotherm.daemon.client import connected, folder_of, is_private, is_supported
+from memotherm.daemon.process import lock_path
+
+__all__ = ["folder", "running", "start", "stop"]
+
+#: Environment variables of the daemon: locations only, no keys and no settings.
+_KEPT = ("HOME", "PATH", "PYTHONPATH", "LANG", "LC_ALL", "MEMOTHERM_HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+         "XDG_RUNTIME_DIR")  # fmt: skip
+
+
+def folder() -> str:
+    """Return the folder of the daemon's socket; create it if it does not exist."""
+    path = Path(folder_of(os.environ))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    return str(path)
+
+
+def running() -> int | None:
+    """Return the process number of the running daemon, or None."""
+    where = folder_of(os.environ)
+    connection = connected(where) if is_supported() else None
+    if connection is None:
+        return None
+    connection.close()
+    return int(lock_path(where).read_text())
+
+
+def start() -> None:
+    """Start the daemon in the background, unless the platform or the folder does not allow one.
+
+    If one is running, the new one ends at once.
+    """
+    if not is_supported() or not is_private(folder()):
+        return
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "memotherm", "daemon", "run"],
+        cwd="/",
+        env={name: value for name in _KEPT if (value := os.environ.get(name)) is not None},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def stop() -> int | None:
+    """End the running daemon and return its process number; None if there is none. Its forks finish their commands."""
+    process = running()
+    if process is not None:
+        os.kill(process, signal.SIGTERM)  # the next daemon removes the socket; nobody can connect to it
+    return process

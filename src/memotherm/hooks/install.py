@@ -1,0 +1,350 @@
+"""Install hooks and the MCP server into coding agents: files to change, backups, and a self-test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memotherm.hooks.settings_files import (
+    FileChange,
+    Json,
+    merged_json,
+    merged_toml,
+    with_hooks,
+    with_server,
+    without_hooks,
+    without_server,
+)
+from memotherm.model.clock import system_clock
+from memotherm.settings import client_home, data_home, isolated
+from memotherm.settings.private_files import create_folder, write_text
+
+__all__ = [
+    "CLIENTS",
+    "PLUGINS",
+    "RUNNERS",
+    "InstallRequest",
+    "Plan",
+    "back_up",
+    "installed",
+    "plan",
+    "record",
+    "restored",
+    "selftest",
+]
+
+# Backups
+
+
+def back_up(change: FileChange) -> Path | None:
+    """Write the old content of a file to the data folder, and return the path of the copy."""
+    if change.before is None or change.own:
+        return None
+    folder = _folder()
+    stamp = system_clock().strftime("%Y%m%dT%H%M%S%f")
+    copy = folder / f"{_key(change.path)}-{change.path.name}.{stamp}.backup"
+    create_folder(folder)
+    write_text(copy, change.before)
+    return copy
+
+
+def record(change: FileChange, *, uninstall: bool) -> None:
+    """Record a file as it was before the first installation, and as the last one left it."""
+    if change.own:
+        return
+    file = _record_file(change.path)
+    known = _read_record(change.path)
+    if uninstall or change.after is None:
+        file.unlink(missing_ok=True)
+        return
+    original = known["original"] if known and known["installed"] == _digest(change.before) else change.before
+    create_folder(file.parent)
+    write_text(file, json.dumps({"original": original, "installed": _digest(change.after)}, ensure_ascii=False))
+
+
+def restored(change: FileChange) -> FileChange:
+    """Return the change of an uninstallation; a file that is unchanged since gets its exact old content."""
+    known = None if change.own else _read_record(change.path)
+    if known is None or known["installed"] != _digest(change.before):
+        return change
+    return change._replace(after=known["original"])
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    try:
+        values = json.loads(_record_file(path).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return values if isinstance(values, dict) and {"original", "installed"} <= set(values) else None
+
+
+def _record_file(path: Path) -> Path:
+    return _folder() / f"{_key(path)}-{path.name}.json"
+
+
+def _folder() -> Path:
+    return data_home() / "backups"
+
+
+def _key(path: Path) -> str:
+    """Return a short hash of a file's path."""
+    return hashlib.sha256(os.path.realpath(path).encode()).hexdigest()[:12]
+
+
+def _digest(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode()).hexdigest()
+
+
+# Clients
+
+#: The plugins in the package.
+PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
+
+
+#: The commands that start the program on the machine of every teammate.
+_PROGRAMS = {
+    "path": ["memotherm"],
+    "uvx": ["uvx", "--from", "memotherm[mcp]", "memotherm"],
+    "pipx": ["pipx", "run", "--spec", "memotherm[mcp]", "memotherm"],
+}
+#: The ways to start the program.
+RUNNERS = tuple(_PROGRAMS)
+
+
+#: Environment variables that select the store; Codex passes only listed ones to a server.
+_FORWARDED = [
+    "MEMOTHERM_HOME",
+    "MEMOTHERM_STORE",
+    "MEMOTHERM_EMBEDDER",
+    "MEMOTHERM_KEY",
+    "MEMOTHERM_KEY_FILE",
+    "MEMOTHERM_API_KEY",
+]
+
+
+class InstallRequest(NamedTuple):
+    """The options of an installation."""
+
+    #: user or project.
+    scope: str = "user"
+    #: The project's folder, for the scope project.
+    folder: Path = Path()
+    #: Options for the hook and the server: --store, --project.
+    options: tuple[str, ...] = ()
+    capture: bool = True
+    uninstall: bool = False
+    #: How the program is started: path, uvx or pipx; None for this program, or for a project from the PATH.
+    run_with: str | None = None
+
+
+class Plan(NamedTuple):
+    """The changes to files, and the steps left to the user."""
+
+    changes: tuple[FileChange, ...]
+    next_steps: tuple[str, ...] = ()
+
+
+def plan(client: str, request: InstallRequest) -> Plan:
+    """Return the changes for a client; nothing is written."""
+    planned, steps = CLIENTS[client](request)
+    changes = (change for change in planned if change is not None)
+    return Plan(tuple(restored(change) if request.uninstall else change for change in changes), tuple(steps))
+
+
+def installed(client: str) -> bool:
+    """Return whether a client has our hooks or MCP server in the user's settings."""
+    return bool(plan(client, InstallRequest(uninstall=True)).changes)
+
+
+#: The changes to files, None where nothing changes, and the steps left to the user.
+ClientPlan = tuple[list[FileChange | None], list[str]]
+
+
+def _claude_code(request: InstallRequest) -> ClientPlan:
+    if request.scope == "project":
+        settings, servers = request.folder / ".claude" / "settings.json", request.folder / ".mcp.json"
+    else:
+        home = client_home("CLAUDE_CONFIG_DIR", ".claude")
+        settings = home / "settings.json"
+        servers = home / ".claude.json" if home != Path.home() / ".claude" else Path.home() / ".claude.json"
+    events = {
+        "SessionStart": ("startup|resume|clear|compact|fork", 10),
+        "UserPromptSubmit": (None, 10),
+        "PreCompact": (None, 10),
+        "Stop": (None, 10),
+        "SessionEnd": (None, 5),
+    }
+    return [
+        merged_json(settings, _hooks(request, "claude", events)),
+        merged_json(servers, _server(request, {"type": "stdio"})),
+    ], ["start a new Claude Code session; `/hooks` and `/mcp` list them"]
+
+
+def _codex(request: InstallRequest) -> ClientPlan:
+    home = request.folder / ".codex" if request.scope == "project" else client_home("CODEX_HOME", ".codex")
+    events = {
+        "SessionStart": ("startup|resume|clear|compact", 10),
+        "UserPromptSubmit": (None, 10),
+        "PreCompact": (None, 10),
+        "Stop": (None, 10),
+        "SessionEnd": (None, 3),
+    }
+    program, *arguments = _command("mcp", request)
+    table = (
+        f"[mcp_servers.memotherm]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
+        f"env_vars = {json.dumps(_FORWARDED)}\n"
+    )
+    return [
+        merged_json(home / "hooks.json", _hooks(request, "codex", events)),
+        merged_toml(home / "config.toml", None if request.uninstall else table),
+    ], ["start a new Codex session, and trust the hooks when it asks"]
+
+
+def _gemini(request: InstallRequest) -> ClientPlan:
+    home = request.folder / ".gemini" if request.scope == "project" else Path.home() / ".gemini"
+    # Gemini's timeouts are in milliseconds.
+    events = dict.fromkeys(("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"), (None, 10000))
+    hooks, server = _hooks(request, "gemini", events, {"name": "memotherm"}), _server(request, {})
+    return [merged_json(home / "settings.json", lambda values: server(hooks(values)))], [
+        "start a new Gemini CLI session in a trusted folder"
+    ]
+
+
+def _openclaw(request: InstallRequest) -> ClientPlan:
+    folder = data_home() / "openclaw-plugin"
+    if request.uninstall:
+        files = sorted(folder.glob("*")) if folder.is_dir() else []
+        return [FileChange(file, file.read_text("utf-8"), None, own=True) for file in files], [
+            "openclaw plugins uninstall memotherm"
+        ]
+    command = json.dumps({"command": _command("hook", request)}, indent=2) + "\n"
+    texts = {file.name: file.read_text("utf-8") for file in sorted((PLUGINS / "openclaw").iterdir()) if file.is_file()}
+    texts["command.json"] = command
+    return [_own_file(folder / name, text) for name, text in texts.items()], [
+        f"openclaw plugins install {shlex.quote(str(folder))} --accept-capabilities",
+        "openclaw config set plugins.entries.memotherm.hooks.allowConversationAccess true",
+    ]
+
+
+CLIENTS: dict[str, Callable[[InstallRequest], ClientPlan]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "gemini": _gemini,
+    "openclaw": _openclaw,
+}
+
+
+def _own_file(path: Path, text: str) -> FileChange | None:
+    before = path.read_text("utf-8") if path.is_file() else None
+    return None if before == text else FileChange(path, before, text, own=True)
+
+
+def _hooks(
+    request: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], extra: Json | None = None
+) -> Callable[[Json], Json]:
+    if request.uninstall:
+        return without_hooks
+    words = _command("hook", request)
+    after_verb = words.index("hook") + 1
+    command = _command_line([*words[:after_verb], "--client", client, *words[after_verb:]])
+    entries: dict[str, Json] = {}
+    for event, (matcher, timeout) in events.items():
+        hook = {**(extra or {}), "type": "command", "command": command, "timeout": timeout}
+        entries[event] = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+    return lambda values: with_hooks(values, entries)
+
+
+def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
+    if request.uninstall:
+        return without_server
+    program, *arguments = _command("mcp", request)
+    return lambda values: with_server(values, {**extra, "command": program, "args": arguments})
+
+
+def _command(verb: str, request: InstallRequest) -> list[str]:
+    """Return a command, with the absolute path of the program unless the configuration is shared."""
+    runner = request.run_with or ("path" if request.scope == "project" else None)
+    program = _PROGRAMS[runner] if runner else _own_program()
+    capture = ["--no-capture"] if verb == "hook" and not request.capture else []
+    return [*program, verb, *request.options, *capture]
+
+
+def _own_program() -> list[str]:
+    """Return the absolute path of the program: hosts may have another PATH."""
+    script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
+    return [script] if script else [sys.executable, "-m", "memotherm"]
+
+
+def _command_line(words: list[str]) -> str:
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+
+
+# Self-test
+
+_FACT = "The staging database is called heron"
+_SESSIONS = {
+    "claude": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
+    "codex": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
+    "gemini": ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+    "openclaw": ("session_start", "before_prompt_build", "agent_end", "before_compaction", "session_end"),
+}
+
+
+def selftest() -> dict[str, Any]:
+    """Return {"ok": ..., "checks": [...]}; the user's own store is not used."""
+    checks: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="memotherm-hook-", ignore_cleanup_errors=True) as folder:
+        for client, names in _SESSIONS.items():
+            home = Path(folder) / client
+            _run(home, "remember", _FACT, "--tier", "hot")
+            answers = [_send_event(home, client, name) for name in names]
+            worker = _run(home, "worker", "--once", "--json")
+            recalled = any("heron" in output for _, output in answers)
+            checks += [
+                _result_of(
+                    f"{client}: every answer is one JSON object or empty", all(ok for ok, _ in answers), answers
+                ),
+                _result_of(f"{client}: the memory is recalled for the agent", recalled, answers),
+                _result_of(f"{client}: the conversation is captured", '"captured": 2' in worker, worker),
+            ]
+    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+def _result_of(name: str, ok: bool, output: object) -> dict[str, Any]:
+    return {"check": name, "ok": ok, **({} if ok else {"output": str(output)[:2000]})}
+
+
+def _send_event(home: Path, client: str, name: str) -> tuple[bool, str]:
+    """Run the hook for an event; return whether its output is valid, and the output."""
+    payload = {
+        "hook_event_name": name,
+        "session_id": "selftest",
+        "prompt": "Tell me which staging database we use",
+        "last_assistant_message": "The staging database is heron, as you said.",
+    }
+    output = _run(home, "hook", "--client", client, "--deadline", "60", "--no-worker", stdin=json.dumps(payload))
+    try:
+        return isinstance(json.loads(output or "{}"), dict), output
+    except ValueError:
+        return False, output
+
+
+def _run(home: Path, *arguments: str, stdin: str = "") -> str:
+    """Run `memotherm` with a data folder of its own, and return its standard output."""
+    home.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "memotherm", *arguments]
+    process = subprocess.run(  # noqa: S603 - our own interpreter and module
+        command, input=stdin, capture_output=True, text=True, env=isolated(home), cwd=home, timeout=120, check=False
+    )
+    if process.stderr and os.name != "nt":
+        print(process.stderr, end="", file=sys.stderr)  # noqa: T201 - errors belong on standard error
+    return process.stdout

@@ -1,0 +1,58 @@
+"""Prepare a captured text: remove recalled blocks and secrets, and decide whether to store it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memotherm.model.results import Captured
+from memotherm.settings import Settings
+from memotherm.settings.exclusion import is_excluded
+from memotherm.text.filler import is_filler
+from memotherm.text.marker import without_blocks
+from memotherm.text.quantity import pluralize
+from memotherm.text.redaction import MARK, redactor
+
+__all__ = ["Prepared", "prepared"]
+
+
+class Prepared(NamedTuple):
+    """A text to store."""
+
+    text: Any
+    metadata: Mapping[str, Any] | None
+    #: The outcome; its status is skipped if the text is not to be stored.
+    result: Captured
+
+
+def prepared(content: object, metadata: Mapping[str, Any] | None, project: str | None, settings: Settings) -> Prepared:
+    """Return a text without recalled blocks and without secrets, and whether to store it.
+
+    Other types are returned unchanged, for `remember` to refuse.
+    """
+    if not isinstance(content, str):
+        return Prepared(content, metadata, Captured(status="stored"))
+    text = without_blocks(content)
+    removed = len(content) - len(text)
+    secrets = redactor(settings)
+    (text, kept), redacted = secrets.redact_values([text, None if metadata is None else dict(metadata)])
+    done = [f"{removed} characters of recalled memories were removed"] if removed else []
+    if redacted:
+        done.append(f"{pluralize(redacted, 'secret')} replaced by {MARK}")
+    reason = _reason_to_skip(text, project, settings, removed=bool(removed), redacted=bool(redacted))
+    why = reason if reason.startswith("nothing but") else "; ".join(filter(None, [reason, *done]))
+    status = "skipped" if reason else "stored"
+    return Prepared(text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted))
+
+
+def _reason_to_skip(text: str, project: str | None, settings: Settings, *, removed: bool, redacted: bool) -> str:
+    """Return why a text is not stored; empty if it is."""
+    if is_excluded(settings.capture_exclude, project):
+        return "the setting capture_exclude names this project"
+    if removed and not text.strip():
+        return "nothing but recalled memories"
+    if redacted and not text.replace(MARK, "").strip():
+        return "nothing but secrets"
+    if len(text.strip()) < settings.capture_min_chars:
+        return f"shorter than {settings.capture_min_chars} characters"
+    return "nothing but filler words" if settings.skip_filler and is_filler(text) else ""

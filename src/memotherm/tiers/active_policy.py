@@ -1,0 +1,143 @@
+"""The active rules and limits of a store: given to `open`, from the adopted policy, or built in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from memotherm.errors import PolicyError
+from memotherm.settings import Settings
+from memotherm.storage.store import Store
+from memotherm.storage.values import AdoptionRow
+from memotherm.tiers.rules import Rule
+from memotherm.tiers.rules.retention import RETENTION_RULES
+from memotherm.tiers.rules.rule import RuleSource
+
+if TYPE_CHECKING:
+    # Loaded with the first policy: most stores have none.
+    from memotherm.tiers.policy import Policy
+
+__all__ = ["ActivePolicy", "ActiveRules", "rules_of"]
+
+_log = getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActiveRules:
+    """The rules and settings that apply from one adoption to the next."""
+
+    #: The number of the adoption; 0 without one.
+    adoption: int
+    rules: RuleSource = field(compare=False)
+    settings: Settings
+    #: The adopted policy; None for the built-in rules and those of plugins.
+    policy: Policy | None = None
+    #: Why an adopted policy cannot be used.
+    problem: str = ""
+    #: The policy in the shadow.
+    shadow: Policy | None = None
+
+
+class ActivePolicy:
+    """Which rules and settings apply to a store now."""
+
+    def __init__(self, store: Store, rules: RuleSource | None, settings: Settings) -> None:
+        self._store = store
+        #: The rules that were given to `open`, which take precedence over an adopted policy.
+        self.given = rules
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._active = ActiveRules(adoption=-1, rules=rules or _installed_rules, settings=settings)
+
+    def rules(self) -> ActiveRules:
+        """Return the active rules as of the last read of the store; cheap enough for every call."""
+        if self._active.adoption != self._store.adopted:
+            self.refresh()
+        return self._active
+
+    def refresh(self) -> ActiveRules:
+        """Read the active policy from the store."""
+        with self._lock:
+            adoptions = self._store.adoptions()
+            number = adoptions[-1].number if adoptions else 0
+            if self._active.adoption != number:
+                active = self._rules_from(number, _document(adoptions, "adopt", "rollback"))
+                self._active = replace(active, shadow=_shadow(_document(adoptions, "shadow", "end_shadow")))
+                self._store.set_use_window(self._active.settings.use_window_days)
+                self._store.set_shadow("" if self._active.shadow is None else self._active.shadow.digest)
+            return self._active
+
+    def _rules_from(self, adoption: int, document: str) -> ActiveRules:
+        try:
+            policy = _policy(document)
+        except PolicyError as exc:
+            _log.warning("the adopted policy cannot be read, and the built-in rules are used: %s", exc)
+            rules, problem = self.given or _installed_rules, f"the adopted policy cannot be read: {exc}"
+            return ActiveRules(adoption=adoption, rules=rules, settings=self._settings, problem=problem)
+        if self.given is not None:
+            return ActiveRules(adoption=adoption, rules=self.given, settings=self._settings, policy=policy)
+        if policy is None:
+            return ActiveRules(adoption=adoption, rules=_installed_rules, settings=self._settings)
+        rules = rules_of(policy)
+        return ActiveRules(adoption=adoption, rules=rules, settings=policy.settings(self._settings), policy=policy)
+
+    def current(self) -> Policy:
+        """Return the adopted policy, or the built-in one."""
+        from memotherm.tiers.policy import load
+
+        return self.refresh().policy or load("builtin")
+
+    def notice(self) -> str | None:
+        """Return why an adopted policy is not used; None if it is."""
+        policy = self.rules().policy
+        if policy is None or self.given is None:
+            return self.rules().problem or None
+        return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
+
+
+def _document(adoptions: Sequence[AdoptionRow], *actions: str) -> str:
+    """Return the document of the last adoption with one of the actions."""
+    return next((row.document for row in reversed(adoptions) if row.action in actions), "")
+
+
+def _policy(document: str) -> Policy | None:
+    if not document:
+        return None
+    from memotherm.tiers.policy import unpacked
+
+    return unpacked(document)
+
+
+def _shadow(document: str) -> Policy | None:
+    try:
+        return _policy(document)
+    except PolicyError as exc:
+        _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
+        return None
+
+
+def _installed_rules() -> Sequence[Rule]:
+    # Loaded when rules first run, because hooks start faster without them.
+    from memotherm.tiers.rules.defaults import installed_rules
+
+    return installed_rules()
+
+
+def rules_of(policy: Policy) -> RuleSource:
+    """Return the retention rules, the rules of a policy marked with its hash, and the rules of plugins."""
+    from memotherm.tiers.rules.defaults import DEFAULT_RULES
+
+    own = tuple(replace(rule, policy=policy.digest) for rule in policy.tier_rules)
+    known = {rule.id for rule in (*DEFAULT_RULES, *own)}
+
+    @cache
+    def rules() -> Sequence[Rule]:
+        # Plugins are looked up when rules first run.
+        plugins = tuple(rule for rule in _installed_rules() if rule.id not in known)
+        return (*RETENTION_RULES, *own, *plugins)
+
+    return rules

@@ -1,0 +1,1 @@
+"""The lab of policies: replay of the past, comparison with caches, and policies in the shadow."""

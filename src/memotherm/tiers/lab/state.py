@@ -1,0 +1,433 @@
+"""The time line of a store as steps, and the memories of a replay under one policy that follow them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model.clock import to_micros
+from memotherm.model.uses import Strength
+from memotherm.settings import Settings
+from memotherm.tiers.lab.selection import Columns, next_decision_at
+from memotherm.tiers.rules.properties import use_weight
+from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, Stay, decide_all
+from memotherm.tiers.rules.select import Select
+
+__all__ = [
+    "FLAP",
+    "Asked",
+    "Born",
+    "Changed",
+    "Moved",
+    "Moves",
+    "Ran",
+    "State",
+    "Timeline",
+    "TimelineStep",
+    "Used",
+    "is_pinned",
+]
+
+# Time line
+
+
+class Born(NamedTuple):
+    """A memory was stored."""
+
+    at: datetime
+    place: int
+    #: As it was then, without its content.
+    memory: Memory
+
+
+class Changed(NamedTuple):
+    """A caller changed a memory."""
+
+    at: datetime
+    place: int
+    #: The new values by field.
+    values: Mapping[str, Any]
+
+
+class Moved(NamedTuple):
+    """A rule moved a memory; only the recorded history follows it."""
+
+    at: datetime
+    place: int
+    tier: Tier
+    rule: str
+
+
+class Used(NamedTuple):
+    """Memories were used without a query, or after one."""
+
+    at: datetime
+    places: tuple[int, ...]
+    #: None for a memory that was remembered again.
+    strength: Strength | None = None
+    #: The question that had returned them, for a use that followed it.
+    question: int | None = None
+
+
+class Asked(NamedTuple):
+    """A query, its results, and its answers in all tiers."""
+
+    at: datetime
+    #: Its position among the questions.
+    question: int
+    scope: Scope
+    tiers: tuple[Tier, ...]
+    #: The returned memories, in order.
+    returned: tuple[int, ...]
+    #: Whether results counted as used, and the results that were injected without being found.
+    used: bool
+    injected: frozenset[int]
+    #: Its answers, best first; empty if the query cannot be repeated.
+    demanded: tuple[int, ...]
+    #: How well memories answered it, where that decides something.
+    relevance: Mapping[int, float]
+    #: Whether the rules of promotion ran, and whether the running relevance was averaged.
+    promote: bool
+    average: bool
+    #: Whether the question counts: it can be repeated and is inside the period.
+    counted: bool
+
+
+class Ran(NamedTuple):
+    """The rules ran."""
+
+    at: datetime
+    #: compact or maintain.
+    run: str
+    scope: Scope
+    open_sessions: frozenset[str]
+
+
+TimelineStep = Born | Changed | Moved | Used | Asked | Ran
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timeline:
+    """Everything that a replay needs of a store, in order of time."""
+
+    steps: Sequence[TimelineStep]
+    #: The number of memories; steps name them by their place in this order.
+    memories: int
+    #: The id and the beginning of the content of each memory.
+    names: Sequence[tuple[str, str]]
+    #: When the rules of the policy take over from the recorded moves.
+    start: datetime | None
+    #: The end of the time line.
+    end: datetime | None = None
+    #: How many questions the log has in the period, and how many could be asked again.
+    questions: int = 0
+    askable: int = 0
+    #: The questions that uses have followed.
+    followed: frozenset[int] = frozenset()
+    #: Limits of the replay, as sentences for the user.
+    notes: tuple[str, ...] = field(default=())
+
+
+# State
+
+#: A move back to a tier that a rule took the memory out of within this time is a flap.
+FLAP = timedelta(days=7)
+#: The uses that `access_count` counts.
+_COUNTED = (None, Strength.RETURNED, Strength.INJECTED)
+_WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
+
+
+@dataclass(slots=True)
+class Moves:
+    """The moves that rules have made."""
+
+    count: int = 0
+    flaps: int = 0
+    #: The last move of each memory: when, from which tier, and the rule.
+    last: dict[int, tuple[datetime, Tier, str]] = field(default_factory=dict)
+
+    def add(self, index: int, at: datetime, was: Tier, now: Tier, rule: str) -> None:
+        """Count a move."""
+        self.count += 1
+        before = self.last.get(index)
+        if before is not None and before[1] is now and at - before[0] < FLAP:
+            self.flaps += 1
+        self.last[index] = (at, was, rule)
+
+
+class State:
+    """All memories under one policy."""
+
+    def __init__(self, count: int, rules: Sequence[Rule], settings: Settings) -> None:
+        self.memories: list[Memory | None] = [None] * count
+        self.moves = Moves()
+        #: Whether the token limit of sessions applies; recorded moves already respect it.
+        self.limited = False
+        self._settings = settings
+        self._window = timedelta(days=settings.use_window_days)
+        self._columns = Columns(count)
+        self._indexes: dict[str, int] = {}
+        self._rules = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain", "spill", "promote")}
+        #: Rule id -> the next moment at which it can decide about each memory, in microseconds.
+        self._next_decision = {
+            rule.id: np.zeros(count, np.int64) for run in ("compact", "maintain") for rule, _ in self._rules[run]
+        }
+        #: The hot memories of each scope, and the tokens of them.
+        self._hot: dict[Scope, set[int]] = defaultdict(set)
+        self._hot_tokens: dict[Scope, int] = defaultdict(int)
+        #: The number of hot and warm memories.
+        self.live = 0
+        #: The number of active memories.
+        self.active = 0
+
+    # Reading
+
+    def tier(self, index: int) -> Tier | None:
+        """Return the tier of a memory; None if it is not active."""
+        memory = self.memories[index]
+        return None if memory is None or memory.retention is not Retention.ACTIVE else memory.tier
+
+    def hot_tokens(self, scope: Scope) -> int:
+        """Return the tokens of the hot memories that a scope sees."""
+        return sum(tokens for other, tokens in self._hot_tokens.items() if tokens and scope.sees(other))
+
+    def final(self) -> dict[str, Tier]:
+        """Return the tiers of the active memories by id."""
+        return {
+            memory.id: memory.tier
+            for memory in self.memories
+            if memory is not None and memory.retention is Retention.ACTIVE
+        }
+
+    # Changing
+
+    def put(self, index: int, memory: Memory) -> None:
+        """Store a new or changed memory."""
+        before = self.memories[index]
+        if before is None:
+            self._indexes[memory.id] = index
+        else:
+            self._count(index, before, -1)
+        self.memories[index] = memory
+        self._columns.put(index, memory, before)
+        self._count(index, memory, 1)
+        self._wake(index)
+
+    def _count(self, index: int, memory: Memory, sign: int) -> None:
+        if memory.retention is not Retention.ACTIVE:
+            return
+        self.active += sign
+        if memory.tier is Tier.COLD:
+            return
+        self.live += sign
+        if memory.tier is Tier.HOT:
+            self._hot_tokens[memory.scope] += sign * memory.tokens
+            (self._hot[memory.scope].add if sign > 0 else self._hot[memory.scope].discard)(index)
+
+    def _wake(self, index: int) -> None:
+        for moments in self._next_decision.values():
+            moments[index] = 0
+
+    def add(self, index: int, memory: Memory) -> None:
+        """Store a new memory, making room for it if it is hot in a session."""
+        if memory.tier is Tier.HOT and not self._admitted(index, memory, memory.created_at):
+            memory = replace(memory, tier=Tier.WARM, tier_rule="session.full")
+        self.put(index, memory)
+
+    def change(self, index: int, values: dict[str, Any], at: datetime) -> None:
+        """Apply a change made by a caller."""
+        before = self.memories[index]
+        if before is None:
+            return
+        after = replace(before, **values)
+        if after.tier is Tier.HOT and not self._admitted(index, after, at, before):
+            after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
+        self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
+
+    def use(self, indexes: Iterable[int], at: datetime, strength: Strength | None) -> None:
+        """Count a use of each memory; `strength` is None when it was remembered again."""
+        weight = 1.0 if strength is None else use_weight(strength, self._settings)
+        times = 1 if strength in _COUNTED else 0
+        for index in indexes:
+            memory = self.memories[index]
+            if memory is None or memory.retention is Retention.PURGED:
+                continue
+            self.memories[index] = replace(
+                memory,
+                access_count=memory.access_count + times,
+                accessed_at=at,
+                **(self._weighed(memory, weight, at) if weight else {}),
+            )
+            self._columns.use(index, at, weighed=weight > 0)
+            self._wake(index)
+
+    def _weighed(self, memory: Memory, weight: float, at: datetime) -> dict[str, Any]:
+        """Return the fields that a weighted use changes."""
+        within = memory.last_used_at is not None and memory.last_used_at > at - self._window
+        recent = weight + (memory.recent_uses if within else 0)
+        return {"last_used_at": at, "use_weight": memory.use_weight + weight, "recent_uses": recent}
+
+    def average(self, relevance: Iterable[tuple[int, float]]) -> None:
+        """Move the running relevance of memories half-way to that of a query."""
+        for index, value in relevance:
+            memory = self.memories[index]
+            if memory is not None:
+                self.memories[index] = replace(memory, relevance=(memory.relevance + value) / 2)
+                self._wake(index)
+
+    def move(self, index: int, tier: Tier, rule: str, at: datetime, keep: Collection[str] = ()) -> bool:
+        """Move a memory by a rule, making room but sparing `keep`; return whether it moved."""
+        before = self.memories[index]
+        if before is None or before.tier is tier or not before.visible_at(at):
+            return False
+        after = replace(before, tier=tier, tier_rule=rule)
+        if tier is Tier.HOT and not self._admitted(index, after, at, before, keep):
+            return False
+        self.moves.add(index, at, before.tier, tier, rule)
+        self.put(index, _dated(before, after, at, updated=False))
+        return True
+
+    # Rules
+
+    def run(self, step: Ran) -> None:
+        """Run the rules of compaction or maintenance."""
+        rules, columns = self._rules[step.run], self._columns
+        situation = Situation(now=step.at, settings=self._settings, open_sessions=step.open_sessions)
+        seen = columns.seen_from(step.scope)
+        among = columns.inside(step.scope) if step.run == "maintain" else seen
+        decisions = decide_all(
+            _Watched(rules, self),
+            situation,
+            lambda selects, rule: self._selected(selects, step.at, among, rule),
+            own=(lambda _: True) if step.run == "maintain" else (lambda memory: step.scope.may_change(memory.scope)),
+            beside=lambda: self._selected(ACTIVE_HOT, step.at, seen & ~among, None),
+        )
+        for decision in sorted(decisions, key=lambda decision: decision.move.to is Tier.HOT):
+            memory = self.memories[self._indexes[decision.memory.id]]
+            if memory is not None and memory.tier is decision.move.from_tier:
+                self._apply(decision.move, step.at)
+
+    def promote(self, asked: Asked, given: Sequence[int]) -> None:
+        """Run the promotion rules on the results of a query.
+
+        A query of a session promotes its own memories only, and none of them spills another one.
+        """
+        rules, situation = self._rules["promote"], Situation(now=asked.at, settings=self._settings, recalled=True)
+        moves: list[Move] = []
+        for index in given:
+            memory = self.memories[index]
+            if memory is None or not asked.scope.may_change(memory.scope):
+                continue
+            if asked.average and memory.scope != asked.scope:
+                continue
+            relevance = asked.relevance.get(index, 0.0)
+            move = rules.first_move(memory, replace(situation, relevance=relevance))
+            if move is not None:
+                moves.append(move)
+        promoted: set[str] = set()
+        for move in moves:
+            if self._apply(move, asked.at, promoted) and asked.average:
+                promoted.add(move.id)
+
+    def _apply(self, move: Move, at: datetime, keep: Collection[str] = ()) -> bool:
+        return self.move(self._indexes[move.id], move.to, move.rule, at, keep)
+
+    def _selected(
+        self, selects: Select, now: datetime, among: NDArray[np.bool_], rule: Rule | None
+    ) -> Iterator[Memory]:
+        """Yield the selected memories whose decision can have changed."""
+        if rule is not None:
+            among = among & (self._next_decision[rule.id] <= to_micros(now))
+        decided = Columns.decides(selects)
+        for index in self._columns.selected(selects, now, among).tolist():
+            memory = self.memories[index]
+            if memory is not None and (decided or selects.matches(memory, now)):
+                yield memory
+
+    def schedule(self, rule: Rule, memory: Memory, situation: Situation) -> None:
+        """Record when a rule can next decide about a memory."""
+        moment = next_decision_at(rule, memory, situation)
+        if moment is not None:
+            self._next_decision[rule.id][self._indexes[memory.id]] = to_micros(moment)
+
+    # The limit of a session
+
+    def _admitted(
+        self, index: int, after: Memory, at: datetime, before: Memory | None = None, keep: Collection[str] = ()
+    ) -> bool:
+        """Spill hot memories of a session, sparing `keep`, until one more fits; return whether it fits."""
+        if not self.limited or after.scope.session is None or not after.visible_at(at):
+            return True
+        counted = before is not None and before.tier is Tier.HOT and before.visible_at(at)
+        needed = after.tokens - (before.tokens if before is not None and counted else 0)
+        hot = [
+            (other, memory)
+            for other in self._hot[after.scope]
+            if (memory := self.memories[other]) is not None and memory.visible_at(at)
+        ]
+        free = self._settings.hot_token_limit - sum(memory.tokens for _, memory in hot)
+        if free >= needed:
+            return True
+        if not self._settings.auto_spill or after.tokens > self._settings.hot_token_limit:
+            return False
+        chosen: list[Move] = []
+        for memory, move in self._spills([memory for other, memory in hot if other != index], at):
+            if memory.id in keep:
+                continue
+            chosen.append(move)
+            free += memory.tokens
+            if free >= needed:
+                for spilled in chosen:
+                    self._apply(spilled, at)
+                return True
+        return False
+
+    def _spills(self, hot: list[Memory], at: datetime) -> Iterator[tuple[Memory, Move]]:
+        """Yield the moves of the spill rules, in the order of the rules."""
+        situation = Situation(now=at, settings=self._settings, reason="made room in hot")
+        rules = self._rules["spill"]
+        left = {memory.id: memory for memory in sorted(hot, key=lambda memory: memory.id, reverse=True)}
+        for rule, selects in rules:
+            for memory in selects.sorted([memory for memory in left.values() if selects.matches(memory, at)]):
+                decision = rules.decide(rule, memory, situation)
+                if isinstance(decision, Stay):
+                    del left[memory.id]
+                elif decision is not None and decision.to is not Tier.HOT:
+                    yield left.pop(memory.id), decision
+
+
+class _Watched(RuleSet):
+    """Rules of one run that record when they can next decide about a memory."""
+
+    def __init__(self, rules: RuleSet, state: State) -> None:
+        self.failures = rules.failures
+        self._rules = rules._rules
+        self._state = state
+
+    def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | Stay | None:
+        decision = super().decide(rule, memory, situation)
+        if decision is None and memory.tier is not Tier.HOT:
+            self._state.schedule(rule, memory, situation)
+        return decision
+
+
+def _dated(before: Memory, after: Memory, at: datetime, *, updated: bool) -> Memory:
+    """Return a changed memory with the times that follow from its changes."""
+    return replace(
+        after,
+        updated_at=at if updated else before.updated_at,
+        tier_since=at if before.tier is not after.tier else before.tier_since,
+        retention_since=at if before.retention is not after.retention else before.retention_since,
+    )
+
+
+def is_pinned(memory: Memory | None) -> bool:
+    """Return whether a memory is pinned and so part of every result."""
+    return memory is not None and memory.priority is Priority.PINNED

@@ -1,0 +1,222 @@
+"""Tier policies of a store: lint, compare, replay, adopt, roll back and shadow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memotherm.errors import InvalidInput, NotFound, PolicyError
+from memotherm.model import Memory, Move
+from memotherm.model.clock import as_moment
+from memotherm.services import View, require_limit
+from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
+from memotherm.storage.values import AdoptionRow, Cause, Tally
+from memotherm.tiers.adoption import (
+    Adoption,
+    Rollback,
+    ShadowReport,
+    Skipped,
+    adopt,
+    adopted_policies,
+    adoption_of,
+    end_shadow,
+    put_back,
+    restored_moves,
+    shadow,
+)
+from memotherm.tiers.policy import Difference, Finding, Policy, differences, load
+from memotherm.vectors.vectorizer import Progress
+
+if TYPE_CHECKING:
+    from memotherm.tiers.lab.replay import Replay
+
+__all__ = ["Policies", "PolicySource", "require_adoptable"]
+
+_PAGE = 1000
+
+#: A policy, the path of a policy file, or the name of a preset.
+PolicySource = Policy | str | os.PathLike[str]
+
+
+class Policies:
+    """The policies of a store, as seen from one scope: `mem.policies`."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def lint(self, policy: PolicySource) -> list[Finding]:
+        """Return errors and warnings about a policy, including its effect on these memories."""
+        return _loaded(policy).lint(self._memories(), self._view.now())
+
+    def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
+        """Return the memories whose next move differs between two policies."""
+        sides = (_loaded(first), _loaded(second))
+        return list(differences(*sides, self._memories(), self._view.now(), self._view.services.settings))
+
+    def replay(
+        self,
+        policies: Sequence[PolicySource],
+        since: datetime | str | None = None,
+        limit: int = 10,
+        progress: Progress | None = None,
+    ) -> Replay:
+        """Replay policies on the history of these memories; nothing is changed.
+
+        Beside them stand everything live, what was recorded, and for each policy an LRU and an oracle of its size.
+
+        Args:
+            policies: Policies, paths of their files, or names of those that come with the package.
+            since: When the period begins, or how long ago, such as "90d"; None for the beginning of the recall log.
+            limit: How many of the best hits of a question it demands at most.
+            progress: Called with (done, total) for the questions and then for the steps of all policies.
+        """
+        # Loaded here, because only a replay needs them.
+        from memotherm.tiers.lab.read_timeline import read_timeline
+        from memotherm.tiers.lab.replay import replay_timeline
+
+        loaded = [_loaded(policy) for policy in policies]
+        if not loaded:
+            raise InvalidInput("name at least one policy to replay, such as builtin")
+        if len({policy.name for policy in loaded}) < len(loaded):
+            raise InvalidInput("two of the policies have the same name: give each its own [policy] name")
+        require_limit(limit, self._view.services.settings.pool_size)
+        view, now = self._view.at_and_below(), self._view.now()
+        settings = view.services.settings
+        timeline = read_timeline(
+            view.services.store,
+            view.services.pipeline,
+            view.scope,
+            now,
+            settings,
+            since=None if since is None else as_moment(since, "since", now),
+            first=limit,
+            progress=progress,
+        )
+        return replay_timeline(timeline, loaded, settings, progress)
+
+    def current(self) -> Policy:
+        """Return the active policy: the last adopted one, or the built-in one."""
+        return self._view.services.active_policy.current()
+
+    def unused(self) -> str | None:
+        """Return why the adopted policy is not used, such as rules that were given to `open`; None if it is."""
+        return self._view.services.active_policy.notice()
+
+    def history(self) -> list[Adoption]:
+        """Return which policies were adopted, rolled back and run in the shadow, in order."""
+        return [adoption_of(row) for row in self._view.services.whole.adoptions()]
+
+    def adopt(self, policy: PolicySource) -> Adoption:
+        """Make a policy active for the whole store, in all processes that use it.
+
+        It is kept in the store with everything that it extends, and its moves carry its hash. A policy with lint
+        errors or failing tests is refused with all of them, and the one in force stays.
+        """
+        self._require_whole()
+        loaded = _loaded(policy)
+        require_adoptable(loaded, self.lint(loaded))
+        return adopt(self._view.services.whole, loaded, self._view.cause("adopt"))
+
+    def rollback(self) -> Rollback:
+        """Undo all moves of the active policy, and make the previous policy active.
+
+        Memories that were moved since are skipped and listed.
+        """
+        self._require_whole()
+        whole, cause = self._view.services.whole, self._view.cause("rollback")
+        line = adopted_policies(whole)
+        # The moves come first, so that an interrupted rollback can be repeated; and once more for what another
+        # process has moved meanwhile.
+        moves, _ = self._moves_back(line[-1], cause)
+        adoption = put_back(whole, line, cause)
+        late, skipped = self._moves_back(line[-1], cause)
+        return Rollback(
+            name=line[-1].name, hash=line[-1].hash, adoption=adoption, moves=(*moves, *late), skipped=tuple(skipped)
+        )
+
+    def _moves_back(self, policy: AdoptionRow, cause: Cause) -> tuple[list[Move], list[Skipped]]:
+        moves: list[Move] = []
+        skipped: list[Skipped] = []
+        for part in self._view.services.whole.parts(self._view.scope):
+            moved, left = restored_moves(part, self._view.services.on(part).changes, policy, cause)
+            moves += moved
+            skipped += left
+        return moves, skipped
+
+    def start_shadow(self, policy: PolicySource) -> Adoption:
+        """Run a policy in the shadow of the active one: record its moves, and count the results it would miss.
+
+        One policy at a time can be in the shadow; what it would have done there before is forgotten.
+        """
+        self._require_whole()
+        loaded = _loaded(policy)
+        require_adoptable(loaded, self.lint(loaded))
+        services = self._view.services
+        return shadow(services.whole, loaded, self._view.cause("shadow"))
+
+    def stop_shadow(self) -> ShadowReport:
+        """Take the policy out of the shadow, and return its last report."""
+        self._require_whole()
+        report = self.shadow_report()
+        end_shadow(self._view.services.whole, self._shadow(), self._view.cause("end_shadow"))
+        return report
+
+    def shadow_report(self) -> ShadowReport:
+        """Return what the shadow policy would have missed and spared, and the tiers it would use."""
+        policy, store = self._shadow(), self._view.inside
+        started = next(row for row in store.adoptions() if (row.action, row.hash) == ("shadow", policy.digest))
+        spaces = store.spaces_within(self._view.scope)
+        # Recalls from scopes without visible spaces are counted under space 0.
+        tallies = store.tallies(spaces if self._view.scope.items() else (0, *spaces))
+        missed, spared = (tallies.get(name + policy.digest, Tally()) for name in (SHADOW_MISSED, SHADOW_SPARED))
+        return ShadowReport(
+            name=policy.name,
+            hash=policy.digest,
+            since=started.at,
+            recalls=missed.times,
+            missed=missed.amount,
+            spared=spared.amount,
+            differing=store.shadow_counts(spaces, policy.digest),
+        )
+
+    def _shadow(self) -> Policy:
+        policy = self._view.services.active_policy.refresh().shadow
+        if policy is None:
+            raise NotFound(
+                "no policy is in the shadow: start one with start_shadow, or `memotherm policy shadow start`"
+            )
+        return policy
+
+    def _require_whole(self) -> None:
+        if self._view.scope.items():
+            raise InvalidInput(
+                f"a policy applies to the whole store: adopt it or roll it back without a scope, not {self._view.scope}"
+            )
+
+    def _memories(self) -> Iterator[Memory]:
+        """Yield the active memories at and below the scope."""
+        store = self._view.inside
+        spaces, find = store.spaces_within(self._view.scope), replace(self._view.listing(), limit=_PAGE)
+        while page := store.find(spaces, find):
+            yield from (record.memory for record in page)
+            find = replace(find, before=page[-1].no)
+
+
+def require_adoptable(policy: Policy, found: list[Finding]) -> None:
+    """Raise `PolicyError` with every error and every failing test of a policy."""
+    errors = [finding for finding in found if not finding.warning]
+    failed = [
+        Finding(code="P013", message=f"the test {result.name!r} fails: {result.detail}")
+        for result in policy.test()
+        if not result.passed
+    ]
+    if errors or failed:
+        listed = "\n".join(f"  {policy.origin}: {finding}" for finding in (*errors, *failed))
+        raise PolicyError(f"{policy.name} is not adopted, and the policy in force stays:\n{listed}", (*errors, *failed))
+
+
+def _loaded(policy: PolicySource) -> Policy:
+    return policy if isinstance(policy, Policy) else load(policy)

@@ -1,0 +1,402 @@
+"""Policy files: rules, limits and tests in TOML.
+
+from memotherm.tiers import policy
+
+house = policy.load("policy.toml")
+print(*house.lint(), sep="\\n")
+mem = memotherm.open("agent.db", rules=house.rules)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from memotherm.errors import MemothermError, NotFound, PolicyError
+from memotherm.model import Memory, Move
+from memotherm.model.value import Value
+from memotherm.settings import Settings
+from memotherm.settings.tiers import TierSettings
+from memotherm.tiers.policy_checks import Case, CaseResult, lint, read_case, run_case
+from memotherm.tiers.rules.conditions import Finding, suggestion
+from memotherm.tiers.rules.defaults import BUILTIN_FILE
+from memotherm.tiers.rules.retention import RETENTION_RULES
+from memotherm.tiers.rules.rule import HotUse, Rule, RuleSet, Situation
+from memotherm.tiers.rules.table import TableRule, read_rule
+
+__all__ = ["LIMITS", "PRESETS", "Difference", "Finding", "Policy", "differences", "load", "loads", "unpacked"]
+
+_Read = TypeVar("_Read")
+
+_SECTIONS = ("policy", "limits", "rule", "test")
+_HEADER = ("name", "extends", "description")
+_LONGEST_FILE = 1_000_000
+#: Longest chain of `extends`.
+_DEEPEST = 10
+_FOLDER = Path(__file__).with_name("presets")
+#: Presets: the policies in the package, by name.
+PRESETS: Mapping[str, Path] = {
+    "builtin": BUILTIN_FILE,
+    **{file.stem: file for file in sorted(_FOLDER.glob("*.toml"))},
+}
+#: The settings that a policy may set: none of them hides or deletes anything.
+LIMITS = (
+    *(setting.name for setting in fields(TierSettings)),
+    *("cool_hot_days", "cool_warm_days", "keep_hot_heat", "heat_half_life_days", "warm_again_uses", "min_stay_days"),
+    *("hot_token_limit", "warm_access_threshold"),
+)
+_RESERVED = ("compact.", "maintain.", "session.", "promote.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """Rules that move memories between tiers, the limits they use, and their tests."""
+
+    name: str
+    description: str = ""
+    #: The policy that this one extends; its rules come after these.
+    base: Policy | None = None
+    #: Settings of this file, without its base.
+    own_limits: Mapping[str, Any] = field(default_factory=dict)
+    #: Rules of this file, without its base.
+    own_rules: tuple[TableRule, ...] = ()
+    own_cases: tuple[Case, ...] = ()
+    #: The text of the file.
+    text: str = field(default="", repr=False)
+    #: Where the text comes from, for messages.
+    origin: str = ""
+    #: Warnings found while reading.
+    found: tuple[Finding, ...] = ()
+
+    @property
+    def tier_rules(self) -> tuple[TableRule, ...]:
+        """The rules of this policy and of its base, in the order in which they are asked."""
+        return (*self.own_rules, *(self.base.tier_rules if self.base is not None else ()))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules for `memotherm.open(rules=...)`; the retention rules come first and always run."""
+        return (*RETENTION_RULES, *self.tier_rules)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The settings of this policy and of its base."""
+        return {**(self.base.limits if self.base is not None else {}), **self.own_limits}
+
+    @property
+    def digest(self) -> str:
+        """A hash of the policy and its base."""
+        texts = [self.text, *([] if self.base is None else [self.base.digest])]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+    def packed(self) -> str:
+        """Return the policy and its bases as text, for `unpacked`."""
+        return json.dumps([{"origin": policy.origin, "text": policy.text} for policy in self._line()])
+
+    def _line(self) -> Iterator[Policy]:
+        """Yield the bases from the root on, then this policy."""
+        if self.base is not None:
+            yield from self.base._line()
+        yield self
+
+    def settings(self, settings: Settings | None = None) -> Settings:
+        """Return settings with the limits of the policy."""
+        return replace(settings or Settings(), **self.limits)
+
+    def lint(self, memories: Iterable[Memory] | None = None, now: datetime | None = None) -> list[Finding]:
+        """Return errors and warnings; with memories, also about the effect of the rules on them."""
+        found = lint(self.own_rules, self.tier_rules, self.settings(), memories, now)
+        return [*self.found, *(_located(finding, self.text) for finding in found)]
+
+    def test(self) -> list[CaseResult]:
+        """Run the tests of the file."""
+        settings = self.settings()
+        return [run_case(case, self.rules, settings) for case in self.own_cases]
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """Read a policy from a file, or a preset by its name.
+
+    Raise `PolicyError` with all findings.
+    """
+    return _load(path, 0)
+
+
+def loads(text: str, origin: str = "policy") -> Policy:
+    """Read a policy from text; it can extend presets only."""
+    return _read(text, origin, None, 0)
+
+
+def unpacked(text: str) -> Policy:
+    """Read a policy from the text of `Policy.packed`, without files."""
+    base: Policy | None = None
+    for part in json.loads(text):
+        base = _read(part["text"], part["origin"], None, 0, base)
+    if base is None:
+        raise PolicyError("the stored policy is empty: adopt it again")
+    return base
+
+
+def _load(path: str | os.PathLike[str], depth: int) -> Policy:
+    preset = PRESETS.get(os.fspath(path))
+    file = preset or Path(path).expanduser()
+    try:
+        if file.stat().st_size > _LONGEST_FILE:
+            raise PolicyError(f"{file} is longer than a policy can be ({_LONGEST_FILE:,} bytes)")
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFound(f"there is no policy {os.fspath(path)}: {suggestion(os.fspath(path), PRESETS)}") from None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise PolicyError(f"cannot read the policy {file}: {exc}") from exc
+    return _read(text, file.name if preset else str(file), None if preset else file.parent, depth)
+
+
+def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy | None = None) -> Policy:
+    """Read a policy from text, or raise `PolicyError` with all findings.
+
+    `base` is the policy that it extends, if that was read already.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise PolicyError(f"{origin} is not TOML: {exc}", (Finding(code="P000", message=str(exc)),)) from None
+    found: list[Finding] = []
+    found.extend(
+        Finding(code="P001", message=f"unknown section {name}: {suggestion(name, _SECTIONS)}", path=(name,))
+        for name in document
+        if name not in _SECTIONS
+    )
+    header = _header(document.get("policy", {}), found)
+    if base is None:
+        base = _base(header.get("extends"), folder, depth, found)
+    limits = _limits(document.get("limits", {}), found)
+    rules = _tables(document, "rule", read_rule, found)
+    cases = _tables(document, "test", read_case, found)
+    if origin != BUILTIN_FILE.name:
+        _check_ids(document.get("rule", ()), base, found)
+    policy = Policy(
+        name=str(header.get("name", Path(origin).stem)),
+        description=str(header.get("description", "")),
+        base=base,
+        own_limits=limits,
+        own_rules=tuple(rules.values()),
+        own_cases=tuple(cases.values()),
+        text=text,
+        origin=origin,
+        found=tuple(_located(finding, text) for finding in found),
+    )
+    if any(not finding.warning for finding in found):
+        raise _all_errors(policy, list(rules))
+    return policy
+
+
+def _all_errors(policy: Policy, places: Sequence[int]) -> PolicyError:
+    """Return all errors of a file, including lint errors of the rules that could be read.
+
+    Args:
+        policy: What could be read.
+        places: The places in the file of the rules that could be read.
+    """
+    found = [*policy.found]
+    for finding in lint(policy.own_rules, policy.tier_rules, policy.settings()):
+        path = finding.path
+        if path[0] == "rule":
+            path = ("rule", places[int(path[1])], *path[2:])
+        found.append(_located(replace(finding, path=path), policy.text))
+    errors = tuple(sorted((finding for finding in found if not finding.warning), key=lambda finding: finding.line or 0))
+    listed = "\n".join(f"  {policy.origin}: {finding}" for finding in errors)
+    return PolicyError(f"{policy.origin} has {len(errors)} error{'s' if len(errors) > 1 else ''}:\n{listed}", errors)
+
+
+def _located(finding: Finding, text: str) -> Finding:
+    return replace(finding, line=line_of(text, finding.path)) if finding.line is None else finding
+
+
+def _header(header: object, found: list[Finding]) -> Mapping[str, Any]:
+    if not isinstance(header, Mapping):
+        found.append(
+            Finding(code="P002", message='policy must be a table: [policy] with name = "..."', path=("policy",))
+        )
+        return {}
+    for key, value in header.items():
+        if key not in _HEADER:
+            message = f"unknown key {key}: {suggestion(key, _HEADER)}"
+            found.append(Finding(code="P001", message=message, path=("policy", key)))
+        elif not isinstance(value, str) or not value.strip():
+            found.append(Finding(code="P002", message=f"{key} must be a text", path=("policy", key)))
+    return header
+
+
+def _base(extends: object, folder: Path | None, depth: int, found: list[Finding]) -> Policy | None:
+    """Return the policy that this one extends."""
+    if not isinstance(extends, str):
+        return None
+    path = ("policy", "extends")
+    if depth >= _DEEPEST:
+        message = f"more than {_DEEPEST} policies extend one another: check that none extends itself"
+        found.append(Finding(code="P002", message=message, path=path))
+        return None
+    if extends not in PRESETS and folder is None:
+        message = f"extends = {extends!r} is not a policy of the package: {suggestion(extends, PRESETS)}"
+        found.append(Finding(code="P002", message=message, path=path))
+        return None
+    try:
+        return _load(extends if extends in PRESETS or folder is None else folder / extends, depth + 1)
+    except MemothermError as exc:
+        found.append(Finding(code="P002", message=f"extends: {exc}", path=path))
+        return None
+
+
+def _limits(limits: object, found: list[Finding]) -> dict[str, Any]:
+    """Return the limits that are settings with valid values."""
+    if not isinstance(limits, Mapping):
+        found.append(Finding(code="P002", message="limits must be a table of settings", path=("limits",)))
+        return {}
+    valid = {}
+    for name, value in limits.items():
+        if name not in LIMITS:
+            message = f"a policy cannot set {name}: {suggestion(name, LIMITS)}"
+            found.append(Finding(code="P001", message=message, path=("limits", name)))
+            continue
+        try:
+            valid[name] = getattr(Settings(**{name: value}), name)
+        except MemothermError as exc:
+            found.append(Finding(code="P002", message=str(exc), path=("limits", name)))
+    return valid
+
+
+def _tables(
+    document: Mapping[str, Any], name: str, read: Callable[..., _Read | None], found: list[Finding]
+) -> dict[int, _Read]:
+    """Return the tables that could be read, by their place."""
+    tables = document.get(name, [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        found.append(Finding(code="P002", message=f"write each {name} as [[{name}]]", path=(name,)))
+        return {}
+    read_tables = {place: read(table, (name, place), found) for place, table in enumerate(tables)}
+    return {place: table for place, table in read_tables.items() if table is not None}
+
+
+def _check_ids(tables: object, base: Policy | None, found: list[Finding]) -> None:
+    """Find ids that occur twice, or that belong to the built-in rules."""
+    seen = {rule.id for rule in base.tier_rules} if base is not None else set()
+    for place, table in enumerate(tables if isinstance(tables, list) else ()):
+        rule_id = table.get("id") if isinstance(table, Mapping) else None
+        if not isinstance(rule_id, str):
+            continue
+        path = ("rule", place, "id")
+        if rule_id.startswith(_RESERVED):
+            message = f"{rule_id} begins like the ids of the built-in rules: use a prefix of your own"
+            found.append(Finding(code="P004", message=message, path=path))
+        elif rule_id in seen:
+            found.append(
+                Finding(code="P004", message=f"another rule has the id {rule_id}: give each its own", path=path)
+            )
+        seen.add(rule_id)
+
+
+# Lines of findings
+
+_TABLE_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z0-9_.-]+)\s*\]\]?")
+
+
+def line_of(text: str, path: tuple[str | int, ...]) -> int | None:
+    """Return the line of a key such as ("rule", 0, "when", "idle"), or of its longest prefix that is found."""
+    if not path:
+        return None
+    lines = text.splitlines()
+    start, end = _section(lines, path)
+    if start is None:
+        return None
+    line = start
+    for part in path[2:] if len(path) > 1 and isinstance(path[1], int) else path[1:]:
+        if not isinstance(part, str):
+            continue
+        found = _key(lines, line, end, part)
+        if found is None:
+            break
+        line = found
+    return line + 1
+
+
+def _section(lines: list[str], path: tuple[str | int, ...]) -> tuple[int | None, int]:
+    """Return the first line of the table of a path, and the end of that table."""
+    wanted = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
+    start, count = None, 0
+    for number, line in enumerate(lines):
+        header = _TABLE_HEADER.match(line)
+        if header is None:
+            continue
+        if start is not None and not header[2].startswith(f"{path[0]}."):
+            return start, number
+        if header[2] == path[0]:
+            if count == wanted:
+                start = number
+            count += 1
+    return start, len(lines)
+
+
+def _key(lines: list[str], start: int, end: int, key: str) -> int | None:
+    """Return the first line that sets a key, whole or its last part."""
+    names = "|".join(re.escape(name) for name in dict.fromkeys((key, key.rsplit(".", 1)[-1])))
+    pattern = re.compile(rf"(?:^|[\s{{,.\[\"])(?:{names})\"?\s*[=.]")
+    return next((number for number in range(start, end) if pattern.search(lines[number])), None)
+
+
+# Comparison of two policies
+
+_RUNS = ("compact", "maintain")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Difference(Value):
+    """A memory that two policies would leave in different tiers."""
+
+    memory: Memory
+    #: The run of the rules: compact or maintain.
+    run: str
+    #: The move of the first policy; None if the memory stays.
+    first: Move | None
+    second: Move | None
+
+    def __str__(self) -> str:
+        first, second = (
+            f"{self.memory.tier} (stays)" if move is None else f"{move.to} [{move.rule}]"
+            for move in (self.first, self.second)
+        )
+        return f"{self.memory.id} {self.run}: {first} against {second}"
+
+
+def differences(
+    first: Policy, second: Policy, memories: Iterable[Memory], now: datetime, settings: Settings
+) -> Iterator[Difference]:
+    """Yield the memories whose next move differs, each decided alone."""
+    listed = list(memories)
+    for run in _RUNS:
+        sides = [_Side(policy, run, now, settings, listed) for policy in (first, second)]
+        for memory in listed:
+            ours, theirs = (side.move(memory) for side in sides)
+            if (ours and ours.to) != (theirs and theirs.to):
+                yield Difference(memory=memory, run=run, first=ours, second=theirs)
+
+
+class _Side:
+    """One policy in one run."""
+
+    def __init__(self, policy: Policy, run: str, now: datetime, settings: Settings, memories: Iterable[Memory]) -> None:
+        own: dict[str, Any] = {"now": now, "settings": policy.settings(settings)}
+        self._rules = RuleSet(policy.tier_rules, run, own["settings"])
+        alone = Situation(**own)
+        staying = [memory for memory in memories if memory.tier == "hot" and not self._rules.first_move(memory, alone)]
+        self._situation = Situation(**own, hot=HotUse.of(staying))
+
+    def move(self, memory: Memory) -> Move | None:
+        return self._rules.first_move(memory, self._situation)

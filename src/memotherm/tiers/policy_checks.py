@@ -1,0 +1,447 @@
+"""Checks of a policy: its own tests, and a linter for contradictions, unreachable rules and flapping."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory, Move, Priority, Scope, Tier
+from memotherm.model.clock import as_duration
+from memotherm.model.value import Value
+from memotherm.settings import Settings
+from memotherm.tiers.rules.conditions import Comparison, Condition, FieldType, Finding, Table, suggestion
+from memotherm.tiers.rules.rule import Rule, RuleSet, Situation
+from memotherm.tiers.rules.select import RUNS
+from memotherm.tiers.rules.table import TableRule
+
+__all__ = ["Case", "CaseResult", "contradictory", "implies", "lint", "read_case", "run_case"]
+
+# Tests
+
+#: The moment at which tests run, and of the linter's examples.
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_KEYS = ("name", "run", "memory", "expect", "relevance")
+_EXPECTED = ("tier", "rule")
+_MEMORY = (
+    "content", "kind", "tags", "tier", "priority", "scope", "metadata", "source", "tokens",
+    "age", "idle", "unchanged", "in_tier", "expires_in", "uses", "use_weight", "recent_uses", "relevance",
+    "tier_rule", "session",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One test of a policy file."""
+
+    name: str
+    run: str
+    memory: Memory
+    #: The tier that the memory has after the run.
+    tier: Tier
+    #: The rule that must have moved it; None accepts any.
+    rule: str | None = None
+    #: The sessions that are open.
+    open_sessions: frozenset[str] = frozenset()
+    #: In the run `promote`: how well the memory answers the query.
+    relevance: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CaseResult(Value):
+    """The result of one test of a policy file."""
+
+    name: str
+    passed: bool
+    #: What happened instead; empty when it passed.
+    detail: str = ""
+    #: The move that the rules decided.
+    move: Move | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return f"{'PASS' if self.passed else 'FAIL'} {self.name}{f': {self.detail}' if self.detail else ''}"
+
+
+def run_case(case: Case, rules: Sequence[Rule], settings: Settings) -> CaseResult:
+    """Run one test against rules."""
+    situation = Situation(
+        now=_NOW,
+        settings=settings,
+        open_sessions=case.open_sessions,
+        recalled=case.run == "promote",
+        relevance=case.relevance,
+        reason="a session needs room",
+    )
+    run = RuleSet(rules, case.run, settings)
+    move = run.first_move(case.memory, situation)
+    tier = case.memory.tier if move is None or move.retention is not None else move.to
+    problems = list(run.degraded())
+    if tier is not case.tier:
+        moved = f", moved by {move.rule}" if move is not None else ""
+        problems.append(f"expected {case.tier}, but it is {tier}{moved}")
+    elif case.rule is not None and (move is None or move.rule != case.rule):
+        problems.append(f"expected {case.rule} to move it, but {'nothing' if move is None else move.rule} did")
+    return CaseResult(name=case.name, passed=not problems, detail="; ".join(problems), move=move)
+
+
+def read_case(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> Case | None:
+    """Read a test from a table; add findings to `found`, and return None if there is an error."""
+    before = len(found)
+    _unknown(table, _KEYS, path, found)
+    described, expected = table.get("memory"), table.get("expect")
+    name, run = str(table.get("name", f"test {path[-1]}")), table.get("run", "compact")
+    if run not in RUNS:
+        message = f"unknown run {run!r}: {suggestion(str(run), RUNS)}"
+        found.append(Finding(code="P002", message=message, path=(*path, "run")))
+    if not isinstance(described, Mapping) or not isinstance(expected, Mapping):
+        message = 'a test needs memory = { ... } and expect = { tier = "..." }'
+        found.append(Finding(code="P002", message=message, path=path))
+        return None
+    _unknown(described, _MEMORY, (*path, "memory"), found)
+    _unknown(expected, _EXPECTED, (*path, "expect"), found)
+    try:
+        memory = _memory(described)
+        tier = Tier.of(expected.get("tier", memory.tier))
+        relevance = float(table.get("relevance", 0.0))
+    except (InvalidInput, TypeError, ValueError) as exc:
+        found.append(Finding(code="P002", message=str(exc), path=path))
+        return None
+    if len(found) > before:
+        return None
+    session = memory.scope.session
+    is_open = described.get("session", "open") == "open" and session is not None
+    return Case(
+        name=name,
+        run=run,
+        memory=memory,
+        tier=tier,
+        rule=expected.get("rule"),
+        open_sessions=frozenset({session} if is_open and session is not None else ()),
+        relevance=relevance,
+    )
+
+
+def _unknown(table: Mapping[str, Any], known: Sequence[str], path: tuple[str | int, ...], found: list[Finding]) -> None:
+    found.extend(
+        Finding(code="P001", message=f"unknown key {key}: {suggestion(key, known)}", path=(*path, key))
+        for key in table
+        if key not in known
+    )
+
+
+def _memory(described: Mapping[str, Any]) -> Memory:
+    """Return the memory that a test describes by durations before now."""
+    created = _NOW - _duration(described.get("age", "0d"))
+    ago = {name: _NOW - _duration(described[name]) for name in ("idle", "unchanged", "in_tier") if name in described}
+    uses = int(described.get("uses", described.get("recent_uses", 1 if "idle" in described else 0)))
+    scope = dict(described.get("scope", {}))
+    if "session" in described:
+        scope.setdefault("session", "test")
+    return Memory(
+        id="mem_test",
+        content=str(described.get("content", "")),
+        kind=str(described.get("kind", "fact")),
+        tags=tuple(described.get("tags", ())),
+        tier=Tier.of(described.get("tier", "warm")),
+        priority=Priority.of(described.get("priority", "normal")),
+        scope=Scope(**scope),
+        metadata=dict(described.get("metadata", {})),
+        source=str(described.get("source", "agent")),
+        tokens=int(described.get("tokens", 10)),
+        created_at=created,
+        updated_at=ago.get("unchanged", created),
+        accessed_at=ago.get("idle", created if uses else None),
+        last_used_at=ago.get("idle", created if uses else None),
+        expires_at=_NOW + _duration(described["expires_in"]) if "expires_in" in described else None,
+        access_count=uses,
+        use_weight=float(described.get("use_weight", uses)),
+        recent_uses=float(described.get("recent_uses", uses)),
+        relevance=float(described.get("relevance", 0.5)),
+        tier_since=ago.get("in_tier", created),
+        tier_rule=str(described.get("tier_rule", "default")),
+        retention_since=created,
+    )
+
+
+def _duration(value: object) -> timedelta:
+    """Return a duration, which may be 0."""
+    if value in (0, "0", "0d"):
+        return timedelta(0)
+    if not isinstance(value, str | int | float):
+        raise InvalidInput(f"a duration is text such as '7d', not {value!r}")
+    return as_duration(value)
+
+
+# Linter
+
+# Ranges of conditions
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """An interval of numbers; durations are seconds."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
+
+    def within(self, other: _Range) -> bool:
+        above = self.low > other.low or (self.low == other.low and (self.low_open or not other.low_open))
+        below = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
+        return above and below
+
+
+def contradictory(condition: Condition, settings: Settings) -> bool:
+    """Return whether no value can satisfy all comparisons of a condition."""
+    return bool(condition.comparisons) and _range(condition, settings).empty
+
+
+def implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
+    """Return whether one condition on a field implies another."""
+    if wide.comparisons or narrow.comparisons:
+        if not (wide.comparisons and narrow.comparisons) or _excludes(wide) or _excludes(narrow):
+            return narrow == wide
+        return _range(narrow, settings).within(_range(wide, settings))
+    if wide.all or narrow.all:
+        return wide.all and narrow.all and set(wide.values) <= set(narrow.values)
+    return set(narrow.values) <= set(wide.values)
+
+
+def _excludes(condition: Condition) -> bool:
+    """Return whether a condition excludes a single value, which no interval can express."""
+    return any(comparison.operator == "!=" for comparison in condition.comparisons)
+
+
+def _range(condition: Condition, settings: Settings) -> _Range:
+    low, high, low_open, high_open = -math.inf, math.inf, False, False
+    for comparison in condition.comparisons:
+        bound = _number(comparison, settings, duration=condition.field.type is FieldType.DURATION)
+        if comparison.operator in (">", ">=", "==") and (bound, comparison.operator == ">") > (low, low_open):
+            low, low_open = bound, comparison.operator == ">"
+        if comparison.operator in ("<", "<=", "==") and (-bound, comparison.operator == "<") > (-high, high_open):
+            high, high_open = bound, comparison.operator == "<"
+    return _Range(low, high, low_open, high_open)
+
+
+def _number(comparison: Comparison, settings: Settings, *, duration: bool) -> float:
+    bound = comparison.bound(settings, duration=duration)
+    return bound.total_seconds() if isinstance(bound, timedelta) else float(bound)
+
+
+# Findings
+
+_MOST_EXAMPLES = 5000
+#: In days. A memory is stored before a rule moves it.
+_HOUR = 1 / 24
+#: The share of the live memories that one run may move without a warning.
+_MANY = 0.2
+
+
+def lint(
+    own: Sequence[TableRule],
+    rules: Sequence[TableRule],
+    settings: Settings,
+    memories: Iterable[Memory] | None = None,
+    now: datetime | None = None,
+) -> Iterator[Finding]:
+    """Yield findings about a policy's own rules, in the order of all its rules.
+
+    With memories, also check the effect of the rules on them at `now`, or at their last use.
+    """
+    for place, rule in enumerate(own):
+        yield from _contradictions(rule, place, settings)
+        yield from _unreachable(rule, place, own, settings)
+        if not rule.why:
+            message = f"{rule.id} has no why: say the reason, which is shown in the history of a memory"
+            yield Finding(code="P010", message=message, path=("rule", place), warning=True)
+    if settings.cool_hot_days > settings.cool_warm_days:
+        message = (
+            f"cool_hot_days ({settings.cool_hot_days:g}) is more than cool_warm_days ({settings.cool_warm_days:g}): "
+            "a hot memory would cool later than a warm one"
+        )
+        yield Finding(code="P008", message=message, path=("limits",))
+    yield from _flapping(own, rules, settings)
+    if memories is not None:
+        listed = list(memories)
+        moment = now or max((memory.used_at for memory in listed), default=_NOW)
+        yield from _in_store(own, rules, Situation(now=moment, settings=settings), listed)
+
+
+def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
+    for table in rule.when.tables:
+        for condition in table.conditions:
+            if contradictory(condition, settings):
+                message = f"{rule.id}: no memory can satisfy {condition.field.name} in when: loosen one comparison"
+                yield Finding(code="P006", message=message, path=("rule", place, "when", condition.field.name))
+        tier = table.named("tier")
+        if tier is not None and len(rule.targets) == 1 and tier.values == (str(rule.targets[0][0]),):
+            message = f"{rule.id}: when asks for tier = {tier.values[0]!r}, where to moves it: nothing would move"
+            yield Finding(code="P006", message=message, path=("rule", place, "to"))
+
+
+def _unreachable(rule: TableRule, place: int, own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
+    """Find an earlier rule of the same run that decides about all memories this one selects."""
+    for earlier in own[:place]:
+        decides = not earlier.targets or any(not condition.tables[0].conditions for _, condition in earlier.targets)
+        if earlier.run != rule.run or earlier.unless.tables or not decides:
+            continue
+        covered = all(
+            any(_covers(wide, narrow, settings) for wide in earlier.when.tables) for narrow in rule.when.tables
+        )
+        if covered:
+            message = f"{rule.id} is never asked: {earlier.id}, which comes first, decides about all that it matches"
+            yield Finding(code="P005", message=message, path=("rule", place))
+            return
+
+
+def _covers(wide: Table, narrow: Table, settings: Settings) -> bool:
+    """Return whether every memory that satisfies the narrow table satisfies the wide one."""
+    return all(
+        any(
+            condition.field.name == stricter.field.name and implies(stricter, condition, settings)
+            for stricter in narrow.conditions
+        )
+        for condition in wide.conditions
+    )
+
+
+# Flapping
+
+
+def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
+    """Find pairs of rules that move the same memory back and forth at one moment."""
+    told: set[tuple[str, str]] = set()
+    places = {rule.id: place for place, rule in enumerate(own)}
+    for memory in itertools.islice(_examples(own, settings), _MOST_EXAMPLES):
+        for first, second in _moved_back(memory, rules, settings):
+            if (first in places or second in places) and (first, second) not in told:
+                told |= {(first, second), (second, first)}
+                pair = first if first == second else f"{first} and {second}"
+                message = f"{pair} move a memory back and forth at one moment ({_described(memory)}): add a condition"
+                yield Finding(code="P007", message=message, path=("rule", places.get(first, places.get(second, 0))))
+
+
+def _moved_back(memory: Memory, rules: Sequence[TableRule], settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the rules of moves that return a memory to a tier that it has just left."""
+    situation = Situation(now=_NOW, settings=settings)
+    sets = [RuleSet(rules, run, settings) for run in ("compact", "maintain")]
+    left: dict[Tier, str] = {}
+    for rule_set in itertools.chain(sets, sets):
+        move = rule_set.first_move(memory, situation)
+        if move is None:
+            continue
+        if move.to in left:
+            yield left[move.to], move.rule
+            return
+        left[memory.tier] = move.rule
+        memory = replace(memory, tier=move.to, tier_since=_NOW, tier_rule=move.rule)
+
+
+def _described(memory: Memory) -> str:
+    tags = f", tags {', '.join(memory.tags)}" if memory.tags else ""
+    return f"{memory.tier} {memory.kind}{tags}, stored {(_NOW - memory.created_at).days} days ago"
+
+
+def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory]:
+    """Yield memories at the corners of the conditions of rules."""
+    conditions = [
+        condition
+        for rule in rules
+        for tables in (rule.when, rule.unless)
+        for table in tables.tables
+        for condition in table.conditions
+    ]
+    words = {
+        name: list(dict.fromkeys(value for c in conditions if c.field.name == name for value in c.values))
+        for name in ("kind", "tags", "source")
+    }
+    metadata: list[dict[str, Any]] = [{}] + [
+        {c.field.name.removeprefix("metadata."): value}
+        for c in conditions
+        if c.field.name.startswith("metadata.")
+        for value in c.values
+    ]
+    days = sorted({_HOUR, 400.0, *(max(_HOUR, corner) for corner in _corner_days(conditions, settings))})
+    counts = sorted({0, 5, *_corner_counts(conditions, settings)})
+    for tier, kind, tag, more, age, idle, uses in itertools.product(
+        Tier, words["kind"] or ["fact"], [None, *words["tags"]], metadata, days, days, counts
+    ):
+        if idle > age:
+            continue
+        created = _NOW - timedelta(days=age)
+        yield Memory(
+            id="mem_example",
+            content="",
+            kind=kind,
+            tags=() if tag is None else (tag,),
+            tier=tier,
+            scope=Scope(),
+            metadata=more,
+            tokens=10,
+            created_at=created,
+            updated_at=created,
+            accessed_at=_NOW - timedelta(days=idle) if uses else None,
+            last_used_at=_NOW - timedelta(days=idle) if uses else None,
+            access_count=uses,
+            use_weight=uses,
+            recent_uses=uses,
+            tier_since=created,
+            retention_since=created,
+        )
+
+
+def _corner_days(conditions: Sequence[Condition], settings: Settings) -> Iterator[float]:
+    for condition in conditions:
+        if condition.field.type is FieldType.DURATION:
+            for comparison in condition.comparisons:
+                bound = comparison.bound(settings, duration=True)
+                if isinstance(bound, timedelta):
+                    yield bound / timedelta(days=1)
+
+
+def _corner_counts(conditions: Sequence[Condition], settings: Settings) -> Iterator[int]:
+    for condition in conditions:
+        if condition.field.name in ("uses", "use_weight", "recent_uses"):
+            for comparison in condition.comparisons:
+                bound = comparison.bound(settings, duration=False)
+                if not isinstance(bound, timedelta):
+                    yield int(bound)
+
+
+# With the memories of a store
+
+
+def _in_store(
+    own: Sequence[TableRule], rules: Sequence[TableRule], situation: Situation, memories: Sequence[Memory]
+) -> Iterator[Finding]:
+    settings = situation.settings
+    sets = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain")}
+    matched: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    for memory in memories:
+        matched.update(rule.id for rule in own if rule.when.holds(memory, situation))
+        for rule_set in sets.values():
+            move = rule_set.first_move(memory, situation)
+            if move is not None:
+                moved[move.rule] += 1
+    for place, rule in enumerate(own):
+        if not matched[rule.id] and rule.run in sets:
+            message = f"{rule.id} matches none of the {len(memories)} memories of this store"
+            yield Finding(code="P011", message=message, path=("rule", place), warning=True)
+        if moved[rule.id] > _MANY * len(memories):
+            message = f"{rule.id} would move {moved[rule.id]} of {len(memories)} memories at once"
+            yield Finding(code="P012", message=message, path=("rule", place), warning=True)
+    pinned = sum(memory.tokens for memory in memories if memory.priority == "pinned")
+    if pinned > settings.hot_max_tokens:
+        message = f"hot_max_tokens is {settings.hot_max_tokens}, and the pinned memories of this store need {pinned}"
+        yield Finding(code="P009", message=message, path=("limits", "hot_max_tokens"), warning=True)

@@ -1,0 +1,379 @@
+"""Conditions of a policy file: the fields they can name, and how they are read and tested.
+
+    when = { kind = "decision", tags.any = ["api", "contract"], idle = "< 90d" }
+
+All fields of a table must hold. A list of tables holds when one of them does.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.model import SCOPE_FIELDS, Memory, Priority, Tier
+from memotherm.model.clock import as_duration
+from memotherm.model.value import Value
+from memotherm.settings import Settings
+from memotherm.tiers.rules.properties import heat, in_file, is_blocker, is_closed, is_open, recent_uses
+from memotherm.tiers.rules.rule import Situation
+
+__all__ = [
+    "FIELDS",
+    "FREE_FIELDS",
+    "Comparison",
+    "Condition",
+    "Field",
+    "FieldType",
+    "Finding",
+    "Table",
+    "Tables",
+    "field_named",
+    "read_tables",
+    "suggestion",
+]
+
+# Findings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Finding(Value):
+    """An error or warning about a policy file."""
+
+    #: A stable code, such as P001.
+    code: str
+    #: What is wrong and what to do.
+    message: str
+    #: Where: keys and positions from the top of the file, such as ("rule", 0, "when", "idle").
+    path: tuple[str | int, ...] = ()
+    #: The line in the file; None when it is not known.
+    line: int | None = None
+    #: Whether the policy can be used as it is.
+    warning: bool = False
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f"line {self.line}: "
+        return f"{where}{self.code} {self.message}"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the known word that is closest, as the end of a message, or list them all."""
+    # Imported here, because it takes time and is used only when something is wrong.
+    import difflib
+
+    words = list(known)
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else f"use one of {', '.join(words)}"
+
+
+# Fields
+
+
+class FieldType(StrEnum):
+    """The type of a field, which decides how a condition is written."""
+
+    WORD = "a word or a list of words"
+    TAGS = "a tag or a list of tags"
+    YES_NO = "true or false"
+    NUMBER = 'a number or a comparison such as ">= 3"'
+    DURATION = 'a comparison with a duration, such as ">= 14d"'
+    VALUE = "a value, a list of values or a comparison with a number"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A property of a memory, and how to read it."""
+
+    name: str
+    type: FieldType
+    description: str
+    #: Return the value; None never satisfies a condition.
+    read: Callable[[Memory, Situation], Any] = field(compare=False)
+    #: The words it can have; empty when any word is allowed.
+    words: tuple[str, ...] = ()
+
+
+def _session(memory: Memory, situation: Situation) -> str:
+    if memory.scope.session is None:
+        return "none"
+    return "open" if memory.scope.session in situation.open_sessions else "ended"
+
+
+def _status(memory: Memory, situation: Situation) -> str:  # noqa: ARG001
+    if is_closed(memory):
+        return "done"
+    return "open" if is_open(memory) else "none"
+
+
+def _since_use(memory: Memory, situation: Situation) -> timedelta | None:
+    return None if memory.last_used_at is None else situation.now - memory.last_used_at
+
+
+def _until_expiry(memory: Memory, situation: Situation) -> timedelta | None:
+    return None if memory.expires_at is None else memory.expires_at - situation.now
+
+
+def _recent_uses(memory: Memory, situation: Situation) -> float:
+    if situation.recalled:
+        return recent_uses(memory, situation.now, situation.settings) + situation.settings.weight_returned
+    return memory.recent_uses
+
+
+def _used_in_tier(memory: Memory, situation: Situation) -> bool:  # noqa: ARG001
+    return memory.last_used_at is not None and memory.last_used_at > memory.tier_since
+
+
+_DECLARED = (
+    Field("tier", FieldType.WORD, "Its tier.", lambda memory, _: str(memory.tier), tuple(Tier)),
+    Field("kind", FieldType.WORD, "Its kind, such as decision.", lambda memory, _: memory.kind),
+    Field("tags", FieldType.TAGS, "At least one of these tags; `tags.all` asks for all of them.",
+          lambda memory, _: memory.tags),
+    Field("priority", FieldType.WORD, "Its priority.", lambda memory, _: str(memory.priority), tuple(Priority)),
+    Field("source", FieldType.WORD, "Where it came from.", lambda memory, _: memory.source),
+    Field("status", FieldType.WORD, "What its metadata `status` or `state` says: open, done, or none of both.",
+          _status, ("open", "done", "none")),
+    Field("session", FieldType.WORD, "Whether its session is open or has ended; none outside of a session.",
+          _session, ("open", "ended", "none")),
+    Field("tier_rule", FieldType.WORD, "The id of the rule that moved it into its tier; explicit after a call.",
+          lambda memory, _: memory.tier_rule),
+    Field("blocker", FieldType.YES_NO, "Whether it has the tag `blocker` and is not done.",
+          lambda memory, _: is_blocker(memory)),
+    Field("note", FieldType.YES_NO, "Whether it is part of a note file.", lambda memory, _: in_file(memory)),
+    Field("moved", FieldType.YES_NO, "Whether it has ever been in another tier.",
+          lambda memory, _: memory.tier_since > memory.created_at),
+    Field("used_in_tier", FieldType.YES_NO, "Whether it was used since it came into its tier.", _used_in_tier),
+    Field("age", FieldType.DURATION, "Time since it was stored.",
+          lambda memory, situation: situation.now - memory.created_at),
+    Field("idle", FieldType.DURATION, "Time since it was last used, or stored if it never was.",
+          lambda memory, situation: situation.now - memory.used_at),
+    Field("used", FieldType.DURATION, "Time since it was last used; no comparison holds if it never was.", _since_use),
+    Field("untouched", FieldType.DURATION, "Time since it was last used or changed.",
+          lambda memory, situation: situation.now - max(memory.updated_at, memory.used_at)),
+    Field("in_tier", FieldType.DURATION, "Time since it came into its tier.",
+          lambda memory, situation: situation.now - memory.tier_since),
+    Field("expires_in", FieldType.DURATION, "Time until it expires; no comparison holds if it does not.",
+          _until_expiry),
+    Field("tokens", FieldType.NUMBER, "The tokens of its content.", lambda memory, _: memory.tokens),
+    Field("uses", FieldType.NUMBER, "How often it was returned or injected.", lambda memory, _: memory.access_count),
+    Field("use_weight", FieldType.NUMBER, "The sum of the weights of its uses.", lambda memory, _: memory.use_weight),
+    Field("recent_uses", FieldType.NUMBER,
+          "The weight of its uses in its last window of use; a recall that promotes counts itself.", _recent_uses),
+    Field("heat", FieldType.NUMBER, "The logarithm of the weight of its uses, halved for every half-life without use.",
+          lambda memory, situation: heat(memory, situation.now, situation.settings)),
+    Field("relevance", FieldType.NUMBER, "Its running average relevance to queries.",
+          lambda memory, _: memory.relevance),
+    Field("query_relevance", FieldType.NUMBER, "In the run `promote`: how well it answers the query.",
+          lambda _, situation: situation.relevance),
+)  # fmt: skip
+
+#: The fields with one name, by name.
+FIELDS: Mapping[str, Field] = MappingProxyType({declared.name: declared for declared in _DECLARED})
+#: The fields that are followed by a name of their own: `metadata.status`, `scope.project`, `setting.tiering`.
+FREE_FIELDS = ("metadata", "scope", "setting")
+_SETTINGS = frozenset(setting.name for setting in fields(Settings))
+
+
+def field_named(name: str) -> Field | None:
+    """Return the field with a name such as `idle` or `metadata.status`, or None if there is none."""
+    first, _, rest = name.partition(".")
+    if first == "metadata" and rest:
+        return Field(name, FieldType.VALUE, f"The metadata {rest}.", lambda memory, _: memory.metadata.get(rest))
+    if first == "scope" and rest in SCOPE_FIELDS:
+        return Field(name, FieldType.WORD, f"The {rest} of its scope.", lambda memory, _: getattr(memory.scope, rest))
+    if first == "setting" and rest in _SETTINGS:
+        return Field(name, FieldType.VALUE, f"The setting {rest}.", lambda _, now: getattr(now.settings, rest))
+    return FIELDS.get(name)
+
+
+# Conditions
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_COMPARISON = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*")
+_NUMERIC_SETTINGS = frozenset(setting.name for setting in fields(Settings) if setting.type in ("int", "float"))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison with a number, a duration, or a setting that holds one."""
+
+    operator: str
+    #: A number, a timedelta, or the name of a setting.
+    value: float | timedelta | str
+
+    def bound(self, settings: Settings, *, duration: bool) -> float | timedelta:
+        """Return the value to compare with; a setting that is a duration holds days."""
+        if not isinstance(self.value, str):
+            return self.value
+        number: float = getattr(settings, self.value)
+        return timedelta(days=number) if duration else number
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A field that must have one of the values, or satisfy all comparisons."""
+
+    field: Field
+    values: tuple[Any, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    #: Whether all of the values must be there; only of tags.
+    all: bool = False
+
+    def holds(self, memory: Memory, situation: Situation) -> bool:
+        """Return whether a memory satisfies the condition."""
+        found = self.field.read(memory, situation)
+        if found is None:
+            return False
+        if self.field.type is FieldType.TAGS:
+            return set(self.values) <= set(found) if self.all else not set(self.values).isdisjoint(found)
+        if not self.comparisons:
+            return any(_same(found, value) for value in self.values)
+        duration = self.field.type is FieldType.DURATION
+        if not duration and (isinstance(found, bool) or not isinstance(found, int | float)):
+            return False
+        return all(
+            _OPERATORS[comparison.operator](found, comparison.bound(situation.settings, duration=duration))
+            for comparison in self.comparisons
+        )
+
+
+def _same(found: object, wanted: object) -> bool:
+    """Return whether two values are equal; true and 1 are not."""
+    return found == wanted and isinstance(found, bool) is isinstance(wanted, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Conditions that must all hold."""
+
+    conditions: tuple[Condition, ...] = ()
+
+    def holds(self, memory: Memory, situation: Situation) -> bool:
+        """Return whether a memory satisfies every condition."""
+        return all(condition.holds(memory, situation) for condition in self.conditions)
+
+    def named(self, name: str) -> Condition | None:
+        """Return the condition on a field, or None."""
+        return next((condition for condition in self.conditions if condition.field.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Tables, one of which must hold."""
+
+    tables: tuple[Table, ...] = ()
+
+    def holds(self, memory: Memory, situation: Situation) -> bool:
+        """Return whether a memory satisfies one of the tables."""
+        return any(table.holds(memory, situation) for table in self.tables)
+
+
+def read_tables(value: object, path: tuple[str | int, ...], found: list[Finding]) -> Tables:
+    """Read the conditions of a table or a list of tables; add findings to `found`."""
+    tables = value if isinstance(value, list) else [value]
+    read = []
+    for place, table in enumerate(tables):
+        where = (*path, place) if isinstance(value, list) else path
+        if not isinstance(table, Mapping):
+            message = f'{path[-1]} must be a table such as {{ kind = "message" }}, or a list of them'
+            found.append(Finding(code="P002", message=message, path=where))
+            continue
+        read.append(Table(tuple(_conditions(table, where, found))))
+    return Tables(tuple(read))
+
+
+def _conditions(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> Iterator[Condition]:
+    for name, value in _flat(table):
+        where = (*path, name)
+        whole = name.endswith(".all")
+        known = field_named(name.removesuffix(".all").removesuffix(".any") if name.startswith("tags.") else name)
+        if known is None:
+            names = [*FIELDS, "tags.any", "tags.all", *(f"{free}.NAME" for free in FREE_FIELDS)]
+            message = f"unknown field {name}: {suggestion(name, names)}"
+            found.append(Finding(code="P001", message=message, path=where))
+            continue
+        try:
+            yield _condition(known, value, whole=whole)
+        except InvalidInput as exc:
+            code = "P003" if known.type in (FieldType.NUMBER, FieldType.DURATION) else "P002"
+            found.append(Finding(code=code, message=f"{name}: {exc}", path=where))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a table with their dotted names."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _condition(field: Field, value: object, *, whole: bool) -> Condition:
+    """Return the condition that a field has a value, or raise `InvalidInput`."""
+    values = tuple(value) if isinstance(value, list) else (value,)
+    if not values:
+        raise InvalidInput("an empty list matches nothing: name at least one value, or leave the field out")
+    if field.type is FieldType.YES_NO:
+        _require(values, bool, field)
+        return Condition(field, values)
+    if field.type in (FieldType.WORD, FieldType.TAGS):
+        _require(values, str, field)
+        for word in values:
+            if field.words and word not in field.words:
+                raise InvalidInput(f"unknown value {word!r}: {suggestion(word, field.words)}")
+        return Condition(field, values, all=whole)
+    if field.type is FieldType.VALUE and not _is_comparison(value):
+        if not all(isinstance(each, str | int | float | bool) for each in values):
+            raise InvalidInput(f"expected {field.type}, not {value!r}")
+        return Condition(field, values)
+    if field.type is FieldType.NUMBER and isinstance(value, int | float) and not isinstance(value, bool):
+        return Condition(field, comparisons=(Comparison("==", value),))
+    if not isinstance(value, str):
+        raise InvalidInput(f"expected {field.type}, not {value!r}")
+    return Condition(field, comparisons=tuple(_comparisons(value, duration=field.type is FieldType.DURATION)))
+
+
+def _require(values: Sequence[object], kind: type, field: Field) -> None:
+    for value in values:
+        if not isinstance(value, kind):
+            raise InvalidInput(f"expected {field.type}, not {value!r}")
+
+
+def _is_comparison(value: object) -> bool:
+    return isinstance(value, str) and _COMPARISON.fullmatch(value.split(",")[0]) is not None
+
+
+def _comparisons(text: str, *, duration: bool) -> Iterator[Comparison]:
+    """Yield the comparisons of a text such as ">= 7d, < 30d"."""
+    for part in text.split(","):
+        match = _COMPARISON.fullmatch(part)
+        if match is None:
+            example = ">= 14d" if duration else ">= 3"
+            raise InvalidInput(f'cannot read the comparison {part.strip()!r}: write for example "{example}"')
+        yield Comparison(match[1], _bound(match[2], duration=duration))
+
+
+def _bound(text: str, *, duration: bool) -> float | timedelta | str:
+    """Return the number or duration to compare with, or the name of a setting that holds one."""
+    if text in _NUMERIC_SETTINGS:
+        return text
+    if not duration:
+        try:
+            return float(text)
+        except ValueError:
+            raise InvalidInput(f"{text!r} is neither a number nor a setting that holds one") from None
+    if re.fullmatch(r"0+[smhdw]?", text):
+        return timedelta(0)
+    return as_duration(text)

@@ -1,0 +1,115 @@
+"""Properties of a memory that rules look at: heat, status, and whether it is protected."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+from memotherm.model import Memory, Priority
+from memotherm.model.fields import MemoryFields
+from memotherm.model.uses import Strength
+from memotherm.settings import Settings
+
+__all__ = [
+    "DATE_KEYS",
+    "FILE_SOURCE",
+    "decay",
+    "heat",
+    "in_file",
+    "is_blocker",
+    "is_closed",
+    "is_open",
+    "protected",
+    "recent_uses",
+    "use_weight",
+]
+
+# Use
+
+
+def use_weight(strength: Strength, settings: Settings) -> float:
+    """Return the weight of a use."""
+    return float(getattr(settings, f"weight_{strength}"))
+
+
+def decay(memory: Memory, now: datetime, settings: Settings) -> float:
+    """Return 1 for a memory that is used now, halved for every half-life without use."""
+    idle = max(timedelta(0), now - memory.used_at) / timedelta(days=1)
+    return float(0.5 ** (idle / settings.heat_half_life_days))
+
+
+def heat(memory: Memory, now: datetime, settings: Settings) -> float:
+    """Return the logarithm of the weight of the uses of a memory, decayed since the last one."""
+    return math.log2(1 + memory.use_weight) * decay(memory, now, settings)
+
+
+def recent_uses(memory: Memory, now: datetime, settings: Settings) -> float:
+    """Return the weight of the uses in the current window of use, which ends after `use_window_days` without use."""
+    if memory.last_used_at is None or now - memory.last_used_at >= timedelta(days=settings.use_window_days):
+        return 0.0
+    return memory.recent_uses
+
+
+# Status and protection
+
+#: How the source of a memory begins that is part of a note.
+FILE_SOURCE = "file:"
+
+_OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
+_CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
+_STATE_KEYS = ("status", "state")
+#: Metadata keys of dates that protect a memory until they have passed.
+DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
+
+
+def is_blocker(memory: MemoryFields) -> bool:
+    """Return whether a memory has the tag `blocker` and is not closed."""
+    return "blocker" in memory.tags and not is_closed(memory)
+
+
+def is_closed(memory: MemoryFields) -> bool:
+    """Return whether the status in its metadata says that it is done."""
+    return _state(memory) in _CLOSED
+
+
+def in_file(memory: Memory) -> bool:
+    """Return whether a memory is part of a note: its content changes with the file, its tier with its age."""
+    return memory.source.startswith(FILE_SOURCE)
+
+
+def is_open(memory: Memory) -> bool:
+    """Return whether the status in its metadata says that it is open."""
+    return _state(memory) in _OPEN
+
+
+def protected(memory: Memory, now: datetime) -> str | None:
+    """Return why maintenance must not move an unused memory, or None."""
+    if memory.priority is Priority.PINNED:
+        return "pinned"
+    if in_file(memory):
+        return "it lives in a file"
+    if is_blocker(memory):
+        return "an active blocker"
+    if "permanent" in memory.tags or memory.metadata.get("permanent") is True:
+        return "permanent"
+    if memory.expires_at is not None:
+        return "it has an end of its own"
+    if any(_later(memory.metadata.get(key), now) for key in DATE_KEYS):
+        return "its date is still to come"
+    return None
+
+
+def _state(memory: MemoryFields) -> str:
+    states = (memory.metadata.get(key) for key in _STATE_KEYS)
+    return next((str(state).strip().lower() for state in states if state is not None), "")
+
+
+def _later(value: object, now: datetime) -> bool:
+    """Return whether a value is a date or moment after now."""
+    if not isinstance(value, str):
+        return False
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) > now

@@ -1,0 +1,228 @@
+"""Rules written as tables of a policy file."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory, Move, Priority, Tier
+from memotherm.tiers.rules.conditions import FIELDS, Condition, Finding, Table, Tables, read_tables, suggestion
+from memotherm.tiers.rules.properties import is_blocker, protected
+from memotherm.tiers.rules.rule import STAY, Situation, Stay
+from memotherm.tiers.rules.select import RUNS, Select
+
+__all__ = ["TableRule", "read_rule"]
+
+_KEYS = ("id", "run", "when", "unless", "to", "why", "order")
+_TARGETS = (*Tier, "stay")
+_EVERYTHING: Final = Tables((Table(),))
+_NOTHING: Final = Tables()
+
+
+def _whole_if_it_is(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+#: The placeholders of `why`, and how to read their values.
+_WORDS: Mapping[str, Callable[[Memory, Situation], object]] = {
+    "kind": lambda memory, _: memory.kind,
+    "days": lambda memory, situation: (situation.now - memory.used_at).days,
+    "untouched": lambda memory, situation: (situation.now - max(memory.updated_at, memory.used_at)).days,
+    "uses": lambda memory, _: memory.access_count,
+    "recent_uses": lambda memory, situation: _whole_if_it_is(FIELDS["recent_uses"].read(memory, situation)),
+    "relevance": lambda _, situation: situation.relevance,
+    "reason": lambda _, situation: situation.reason,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableRule:
+    """A rule that was read from a table of a policy file.
+
+    What is protected is never moved down: a pinned memory or an active blocker in no run but a spill, which spares
+    pinned ones only; and what is permanent, dated, has an end of its own or lives in a note neither to cold nor by
+    maintenance.
+    """
+
+    id: str
+    run: str
+    when: Tables = _EVERYTHING
+    unless: Tables = _NOTHING
+    #: The tiers it can move to, each with its condition; the first that holds decides. Empty means that it stays.
+    targets: tuple[tuple[Tier, Tables], ...] = ()
+    why: str = ""
+    order: tuple[str, ...] = ()
+    #: The hash of the policy that it belongs to, if that was adopted.
+    policy: str = ""
+    selects: Select = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "selects", _selection(self))
+
+    def decide(self, memory: Memory, situation: Situation) -> Move | Stay | None:
+        """Return the move if the conditions hold, nothing forbids it, and there is room."""
+        if not self.when.holds(memory, situation) or self.unless.holds(memory, situation):
+            return None
+        if not self.targets:
+            return STAY
+        target = next((tier for tier, condition in self.targets if condition.holds(memory, situation)), None)
+        if target is None or target is memory.tier or not self._allowed(memory, target, situation):
+            return None
+        return Move.of(memory, target, self._reason(memory, situation))
+
+    def _allowed(self, memory: Memory, target: Tier, situation: Situation) -> bool:
+        """Return whether protections and limits allow a move."""
+        if target.rank < memory.tier.rank:
+            return target is not Tier.HOT or self._has_room(memory, situation)
+        if memory.priority is Priority.PINNED:
+            return False
+        if self.run == "spill":
+            return True
+        if target is Tier.COLD or self.run == "maintain":
+            return protected(memory, situation.now) is None
+        return not is_blocker(memory)
+
+    def _has_room(self, memory: Memory, situation: Situation) -> bool:
+        """Return whether a memory fits into hot; a promoted memory makes room for itself."""
+        if self.run == "compact":
+            return situation.hot.has_room_for(memory, situation.settings)
+        if self.run == "maintain":
+            return situation.hot.seen_from(memory.scope).has_room_for(memory, situation.settings)
+        return True
+
+    def _reason(self, memory: Memory, situation: Situation) -> str:
+        return self.why.format_map({name: read(memory, situation) for name, read in _WORDS.items()})
+
+
+def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> TableRule | None:
+    """Read a rule from a table; add findings to `found`, and return None if there is an error."""
+    before = len(found)
+    found.extend(
+        Finding(code="P001", message=f"unknown key {key}: {suggestion(key, _KEYS)}", path=(*path, key))
+        for key in table
+        if key not in _KEYS
+    )
+    rule_id, run = table.get("id"), table.get("run", "compact")
+    if not isinstance(rule_id, str) or not rule_id.strip():
+        found.append(Finding(code="P002", message='a rule needs an id, such as id = "house.contracts"', path=path))
+    if run not in RUNS:
+        message = f"unknown run {run!r}: {suggestion(str(run), RUNS)}"
+        found.append(Finding(code="P002", message=message, path=(*path, "run")))
+    when = read_tables(table["when"], (*path, "when"), found) if "when" in table else _EVERYTHING
+    unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else _NOTHING
+    targets = tuple(_targets(table, path, found))
+    why = _why(table.get("why", ""), path, found)
+    order = tuple(table.get("order", ()))
+    try:
+        Select(order=order)
+    except InvalidInput as exc:
+        found.append(Finding(code="P002", message=str(exc), path=(*path, "order")))
+    if any(not finding.warning for finding in found[before:]):
+        return None
+    return TableRule(id=str(rule_id), run=run, when=when, unless=unless, targets=targets, why=why, order=order)
+
+
+def _targets(
+    table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]
+) -> Iterator[tuple[Tier, Tables]]:
+    """Yield the tiers of `to`, each with its condition."""
+    path = (*path, "to")
+    to = table.get("to")
+    if to == "stay":
+        return
+    targets = to if isinstance(to, Mapping) else {to: {}}
+    for target, condition in targets.items():
+        if target not in tuple(Tier):
+            message = f"to = {target!r} is not a tier: {suggestion(str(target), _TARGETS)}"
+            if target is None:
+                message = f"a rule needs to: {', '.join(_TARGETS)}"
+            found.append(Finding(code="P002", message=message, path=path))
+            continue
+        yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else _EVERYTHING
+
+
+def _why(why: object, path: tuple[str | int, ...], found: list[Finding]) -> str:
+    """Return the text of a reason; its placeholders must be known."""
+    path = (*path, "why")
+    if not isinstance(why, str):
+        found.append(Finding(code="P002", message="why must be a text", path=path))
+        return ""
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(why) if name is not None]
+        for name in names:
+            if name not in _WORDS:
+                message = f"why cannot name {{{name}}}: {suggestion(name, _WORDS)}"
+                found.append(Finding(code="P001", message=message, path=path))
+        if not set(names) - _WORDS.keys():
+            why.format_map(dict.fromkeys(_WORDS, 0))
+    except (ValueError, AttributeError, LookupError) as exc:
+        found.append(Finding(code="P002", message=f"cannot read why: {exc}", path=path))
+    return why
+
+
+# From conditions to a selection. The selection may be wider than the conditions, which `decide` looks at again.
+
+
+def _selection(rule: TableRule) -> Select:
+    """Return the memories that a rule has to look at."""
+    parts = [_part(table) for table in rule.when.tables]
+    if len(parts) == 1:
+        return Select(during=rule.run, order=rule.order, expired=_expired(rule), **parts[0])
+    tiers = {tier for part in parts for tier in part.get("tiers", tuple(Tier))}
+    return Select(
+        during=rule.run,
+        order=rule.order,
+        expired=_expired(rule),
+        tiers=tuple(tier for tier in Tier if tier in tiers),
+        either=tuple(Select(**part) for part in parts),
+    )
+
+
+def _expired(rule: TableRule) -> bool | None:
+    # A recall that promotes has found the memory, so it is not asked again whether it has expired.
+    return None if rule.run == "promote" else False
+
+
+def _part(table: Table) -> dict[str, Any]:
+    """Return the fields of a `Select` for one table of conditions."""
+    fields: dict[str, Any] = {}
+    for condition in table.conditions:
+        for name, value in _selected_fields(condition):
+            if name == "metadata":
+                fields[name] = {**value, **fields.get(name, {})}
+            else:
+                fields.setdefault(name, value)
+    return fields
+
+
+def _selected_fields(condition: Condition) -> Iterator[tuple[str, Any]]:
+    name = condition.field.name
+    words = {"tier": "tiers", "kind": "kinds", "priority": "priorities"}
+    if name in words:
+        yield words[name], condition.values
+    elif name == "tags":
+        yield "tags", condition.values[:1] if condition.all else condition.values
+    elif name == "blocker" and condition.values == (True,):
+        yield "tags", ("blocker",)
+    elif name == "used_in_tier" and len(condition.values) == 1:
+        yield "used_in_tier", condition.values[0]
+    elif name.startswith("metadata.") and not condition.comparisons:
+        yield "metadata", {name.removeprefix("metadata."): condition.values}
+    for comparison in condition.comparisons:
+        if comparison.operator in (">", ">=", "=="):
+            for duration in _AT_LEAST.get(name, ()):
+                yield duration, comparison.value
+        elif name == "used" and comparison.operator in ("<", "<="):
+            yield "used_within", comparison.value
+
+
+#: The durations of a `Select` that hold whenever a field is at least as long.
+_AT_LEAST = {
+    "idle": ("unused_for",),
+    "age": ("older_than",),
+    "in_tier": ("in_tier_for",),
+    "untouched": ("unchanged_for", "unused_for"),
+}
