@@ -19,7 +19,7 @@ from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import texts
 from memotherm import Settings, Tier
-from memotherm.model.ids import new_id
+from memotherm.model.clock import new_id
 from memotherm.storage.open import open_store
 from memotherm.storage.values import RecallEntry, Use
 from memotherm.testing import FakeClock

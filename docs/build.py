@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from memotherm.rest.schemas.memories import MoveRequest, RememberRequest
 from memotherm.rest.schemas.search import QueryRequest, RecallRequest
 from memotherm.rest.schemas.sessions import SessionAddRequest, SessionRecallRequest, SpillRequest
 from memotherm.session import Session
-from memotherm.settings import GROUPS
-from memotherm.settings.names import OTHER_NAMES
+from memotherm.settings import FIELDS, GROUPS
+from memotherm.settings.schema import ESSENTIAL
+from memotherm.settings.sources import OTHER_NAMES
 from memotherm.tools import TOOLS
 
 DOCS = Path(__file__).parent
@@ -47,7 +48,7 @@ _MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
 _SETTINGS_HEAD = """\
 # Settings
 
-Every setting with its default, by concern.
+Most users change none of them, and some of the first ten.
 Values come from, in order of precedence:
 
 1. arguments: `memotherm.open(..., settings={"hot_token_limit": 60})`
@@ -273,16 +274,21 @@ def _table(title: str, theirs: str, ours: str, rows: list[tuple[str, str]]) -> s
 
 def settings_page() -> str:
     """Return a table of settings for each group, from their declarations."""
-    sections = []
+    first = _settings_table([FIELDS[name] for name in ESSENTIAL])
+    sections = [f"## The ten that matter most\n\n{first}\n"]
     for title, group in GROUPS.items():
-        rows = [
-            f"| `{declared.name}` | {_default(declared.default)} | {_allowed(declared.metadata['project'])} "
-            f"| {declared.metadata['description']} |"
-            for declared in fields(group)
-        ]
-        table = "| setting | default | project | description |\n|---|---|---|---|\n" + "\n".join(rows)
-        sections.append(f"## {title}\n\n{inspect.getdoc(group)}\n\n{table}\n")
+        others = [declared for declared in fields(group) if declared.name not in ESSENTIAL]
+        sections.append(f"## {title}\n\n{inspect.getdoc(group)}\n\n{_settings_table(others)}\n")
     return _SETTINGS_HEAD + "\n".join(sections)
+
+
+def _settings_table(settings: Iterable[Field[Any]]) -> str:
+    rows = [
+        f"| `{declared.name}` | {_default(declared.default)} | {_allowed(declared.metadata['project'])} "
+        f"| {declared.metadata['description']} |"
+        for declared in settings
+    ]
+    return "| setting | default | project | description |\n|---|---|---|---|\n" + "\n".join(rows)
 
 
 def _allowed(project: bool | tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memotherm import DEFAULT_RULES, Memory, Move, Rule, Select, Situation, Tier
 from memotherm.embed import Embedder, resolve
-from memotherm.embed.reranker import Reranker
+from memotherm.embed.protocol import Reranker
 from memotherm.testing import EmbedderConformance, HashEmbedder, RerankerConformance, RuleConformance
 
 

@@ -219,14 +219,14 @@ def test_long_memories_share_a_small_budget(mem: Memotherm, turn: bool) -> None:
 
 
 def test_one_huge_memory_does_not_take_everything(mem: Memotherm) -> None:
-    """Nothing but a pinned memory may cost more than context_entry_tokens."""
+    """Nothing but a pinned memory may cost more than 500 tokens."""
     mem.remember("otters: " + "they eat and dive and swim all day. " * 2000)
     mem.remember("otters hold hands")
 
     context = mem.context("otters", budget=2000)
 
     assert sorted(entry.form or "" for entry in context.included) == ["full", "shortened"]
-    assert max(entry.tokens for entry in context.included) <= Settings().context_entry_tokens
+    assert max(entry.tokens for entry in context.included) <= 500
 
 
 def test_pinned_memories_over_the_budget_are_shortened_oldest_first(mem: Memotherm, open_mem: Open) -> None:
@@ -531,7 +531,7 @@ def test_a_receipt_says_that_all_pinned_memories_were_left_out(mem: Memotherm) -
 
 @pytest.mark.sqlite
 def test_an_old_fact_says_when_it_was_last_verified(mem: Memotherm, clock: FakeClock) -> None:
-    """After `verified_days` a fact names its last verification, or the day since which there was none."""
+    """After 90 days a fact names its last verification, or the day since which there was none."""
     stated = f"{clock.now:%Y-%m-%d}"
     checked = mem.remember("The office is in Lisbon", tier="hot")
     for content, kind in (("Rent is due on the 3rd", "fact"), ("Ana said hello", "message")):

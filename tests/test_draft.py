@@ -22,7 +22,7 @@ from memotherm.remember.draft import (
     memory_of,
 )
 from memotherm.testing import FakeClock
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 
 
 def made(content: str = "a fact", **values: Any) -> Memory:

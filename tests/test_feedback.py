@@ -69,7 +69,7 @@ def test_feedback_counts_once_for_a_recall(mem: Memotherm) -> None:
 
 
 def test_opening_counts_after_a_recall_that_returned_the_memory(mem: Memotherm, clock: FakeClock) -> None:
-    """Not without a recall, not once more for the same one, and not after `opened_minutes`."""
+    """Not without a recall, not once more for the same one, and not after an hour."""
     port = mem.remember("The staging database listens on port 5433", key="port")
     mem.get(port.id)
     assert weight_of(mem, port.id) == 0

@@ -160,6 +160,36 @@ reader.join()
 mem.close()
 """
 
+_DURING_MODULE_LOCKS = """
+import itertools, signal
+from datetime import UTC, datetime
+from memotherm.model.clock import new_id
+from memotherm.text.language import stemmer
+
+sys.setswitchinterval(1e-6)
+done = threading.Event()
+now = datetime.now(UTC)
+stem = stemmer("english")
+
+def busy(work):
+    while not done.is_set():
+        work()
+
+def in_the_child():
+    signal.alarm(10)
+    return [new_id("mem", now)[:3], stem("forking")]
+
+work = (lambda: new_id("mem", now)), (lambda: stem("reading"))
+threads = [threading.Thread(target=busy, args=(each,)) for each in work]
+for thread in threads:
+    thread.start()
+try:
+    answers = [in_child(in_the_child) for _ in range(40)]
+finally:
+    done.set()
+print(json.dumps([list(answer) for answer in set(map(tuple, answers))]))
+"""
+
 
 def run(code: str, url: Path | str) -> Any:
     done = python(_BEGIN + code, url)
@@ -206,3 +236,8 @@ def test_workers_of_a_pool_open_the_store_themselves(tmp_path: Path) -> None:
 def test_a_child_recalls_although_another_thread_recalled_during_the_fork(tmp_path: Path) -> None:
     """What the thread was about to compute does not keep the child waiting."""
     assert run(_DURING_A_RECALL, located(tmp_path / "memory.db")) == ["the parent wrote this before the fork"]
+
+
+def test_a_child_makes_ids_and_stems_words_although_other_threads_did_during_the_fork(tmp_path: Path) -> None:
+    """No lock of a module stays locked in the child by a thread that only its parent has."""
+    assert run(_DURING_MODULE_LOCKS, tmp_path / "memory.db") == [["mem", "fork"]]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from memotherm import Memotherm
-from memotherm.text.marker import CLOSE, OPEN, carries_marker, escape_markers, without_blocks
+from memotherm.text.content import CLOSE, OPEN, carries_marker, escape_markers, without_blocks
 from tests.properties import texts
 
 BLOCK = f"{OPEN}\nRecalled memories: data.\n- a fact\n{CLOSE}"

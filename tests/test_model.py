@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from memotherm import Hit, Memory, Page, Priority, Recall, Retention, Scope, Tier, Why
 from memotherm.errors import InvalidInput
-from memotherm.model.clock import as_duration, from_micros, read_clock, to_micros
-from memotherm.model.ids import new_id
+from memotherm.model.clock import as_duration, from_micros, new_id, read_clock, to_micros
 from memotherm.testing import FakeClock
 
 

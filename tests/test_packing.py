@@ -13,7 +13,7 @@ from memotherm import Memory
 from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.budget import min_rest_for_hot, min_rest_for_recalled, split
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, format_of
-from memotherm.text.marker import OPEN
+from memotherm.text.content import OPEN
 from memotherm.text.tokens import counter
 
 SIZES = range(6)

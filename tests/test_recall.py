@@ -152,9 +152,10 @@ def test_pinned_memories_obey_the_filters_and_the_scope(mem: Memotherm) -> None:
     assert contents(mem.scoped(user="bob").recall("boat")) == ["always be kind"]
 
 
-def test_a_boost_changes_the_ranking() -> None:
+def test_a_boost_changes_the_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Critical and important memories overtake slightly better matches, low ones fall behind (E14, E35)."""
-    with opened(settings={"use_weight": 0}) as mem:
+    monkeypatch.setattr("memotherm.recall.weights._USE_WEIGHT", 0)
+    with opened() as mem:
         plain = mem.remember("the boat sails at dawn from the old pier")
         low = mem.remember("the boat sails at dawn from the new pier", priority="low")
         critical = mem.remember("the boat sails from some harbour", priority="critical")

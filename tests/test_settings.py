@@ -123,9 +123,9 @@ def test_a_broken_file_is_named(home: dict[str, str], project: Path) -> None:
 
 def test_zero_is_zero(home: dict[str, str], project: Path) -> None:
     """A setting of 0 is never taken for a missing one."""
-    found = load({"max_pinned": 0, "use_weight": 0}, environ=home, folder=project)
+    found = load({"max_pinned": 0, "boost_pinned": 0}, environ=home, folder=project)
 
-    assert (found.max_pinned, found.use_weight) == (0, 0.0)
+    assert (found.max_pinned, found.boost_pinned) == (0, 0.0)
 
 
 def test_words_become_values(home: dict[str, str], project: Path) -> None:
@@ -199,7 +199,6 @@ PRIVATE = [
     'tokenizer = "tokenizer.json"',
     'recall_log = "off"',
     "recall_log_days = 0",
-    'context_role = "system"',
     'retention = "standard"',
     "archive_after_days = 0.001",
     "delete_after_days = 0.001",

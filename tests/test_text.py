@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.errors import ContentTooLarge, InvalidInput
-from memotherm.text.clean import digest, require_text
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import digest, pluralize, require_text
 from memotherm.text.words import is_english, is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)

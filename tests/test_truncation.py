@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memotherm.text.truncation import first_characters, sentence_ends, title
+from memotherm.text.content import first_characters, sentence_ends, title
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 FLAG = "\U0001f1e9\U0001f1ea"

@@ -50,10 +50,9 @@ if TYPE_CHECKING:
     )
     from memotherm.memory import Memotherm
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
-    from memotherm.model.literals import FormatName, PriorityName, TierName
+    from memotherm.model.memory import FormatName, PriorityName, TierName
     from memotherm.model.recall import TimedRecall
-    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
-    from memotherm.model.reports import Status
+    from memotherm.model.reports import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage, Status
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.session import Session
@@ -76,12 +75,12 @@ _HOMES = {
     "Event": "model",
     "EventPage": "model.results",
     "Forbidden": "errors",
-    "FormatName": "model.literals",
-    "KeptEntry": "model.receipts",
-    "KeptReceipt": "model.receipts",
+    "FormatName": "model.memory",
+    "KeptEntry": "model.reports",
+    "KeptReceipt": "model.reports",
     "TimedRecall": "model.recall",
-    "ReceiptAnswer": "model.receipts",
-    "ReceiptPage": "model.receipts",
+    "ReceiptAnswer": "model.reports",
+    "ReceiptPage": "model.reports",
     "Hit": "model",
     "InvalidInput": "errors",
     "LeaseLost": "errors",
@@ -102,7 +101,7 @@ _HOMES = {
     "PluginUnavailable": "errors",
     "PolicyError": "errors",
     "Priority": "model",
-    "PriorityName": "model.literals",
+    "PriorityName": "model.memory",
     "Problem": "model.results",
     "ReadOnly": "errors",
     "Recall": "model",
@@ -128,7 +127,7 @@ _HOMES = {
     "StoreFull": "errors",
     "StoreUnavailable": "errors",
     "Tier": "model",
-    "TierName": "model.literals",
+    "TierName": "model.memory",
     "Why": "model",
     "decrypt": "opening",
     "distribute": "opening",

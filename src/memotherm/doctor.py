@@ -18,7 +18,7 @@ from memotherm import Memotherm, __version__
 from memotherm.errors import Forbidden, MemothermError, SettingsError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.install import CLIENTS, installed
-from memotherm.settings.describing import described_settings
+from memotherm.settings.sources import described_settings
 from memotherm.spool import user_spool
 from memotherm.tiers.engine import CLOCK_JUMPED
 

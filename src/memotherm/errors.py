@@ -8,14 +8,14 @@
     ├── LimitReached            a priority is full (`max_pinned`, `max_critical`)
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
-    ├── ReadOnly                a change through a memory, or with a key, that may only read
-    ├── Forbidden               an API key of a tenant was used for what concerns the whole store
+    ├── ReadOnly                a change through a read-only memory or key
+    ├── Forbidden               a tenant's API key was used for an operation on the whole store
     ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           an unknown setting, or an invalid value
     ├── StoreError              an error of the database
     │   ├── StoreUnavailable    it cannot be opened or reached
     │   ├── NotAStore           the file is not a store
-    │   ├── WrongKey            it is encrypted with another key, or not at all
+    │   ├── WrongKey            it has another encryption key, or none
     │   ├── SchemaTooNew        written by a newer Memotherm
     │   ├── StoreBusy           other writers locked it for too long
     │   ├── LeaseLost           another process took over a job whose lease had expired
@@ -23,8 +23,8 @@
     │   ├── StoreDamaged        the file is corrupt
     │   └── StoreClosed         used after close()
     ├── EmbedderError           an error of the embedder
-    │   ├── EmbedderUnavailable unreachable, overloaded or out of quota; trying later may help
-    │   ├── EmbedderRefused     it refused the request; a repetition will fail again
+    │   ├── EmbedderUnavailable unreachable, overloaded or out of quota; try again later
+    │   ├── EmbedderRefused     it refused the request; retrying will not help
     │   └── DimensionMismatch   vectors of another length than declared
     └── PluginError             an error of a plugin
         ├── PluginNotFound      no plugin has that name
@@ -90,7 +90,7 @@ class ContentTooLarge(InvalidInput):
 
 
 class NotFound(MemothermError, LookupError):
-    """Nothing with that id can be seen from this scope."""
+    """Nothing with that id is visible from this scope."""
 
     code = "not_found"
 
@@ -114,13 +114,13 @@ class StaleWrite(MemothermError):
 
 
 class ReadOnly(MemothermError):
-    """Memories may only be read here; nothing was written."""
+    """This memory or key is read-only; nothing was written."""
 
     code = "read_only"
 
 
 class Forbidden(MemothermError):
-    """An API key of a tenant was used for what concerns the whole store."""
+    """A tenant's API key was used for an operation on the whole store."""
 
     code = "forbidden"
 
@@ -144,7 +144,7 @@ class PolicyError(InvalidInput):
 
     def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
         super().__init__(message)
-        #: Everything that is wrong, each with its code, line and remedy.
+        #: The errors, each with its code, line and remedy.
         self.findings = findings
 
 
@@ -167,7 +167,7 @@ class NotAStore(StoreError):
 
 
 class WrongKey(StoreError):
-    """The encryption key or the API key does not fit the store, or only one of the two is there."""
+    """The encryption key or API key does not match the store, or one of them is missing."""
 
     code = "wrong_key"
 
@@ -221,13 +221,13 @@ class EmbedderUnavailable(EmbedderError):
 
 
 class EmbedderRefused(EmbedderError):
-    """The embedder refused the request; a repetition would fail again."""
+    """The embedder refused the request; retrying will not help."""
 
     code = "embedder_refused"
 
 
 class DimensionMismatch(EmbedderError):
-    """The embedder returned vectors of another length than it declares."""
+    """The embedder returned vectors of another length than it declared."""
 
     code = "dimension_mismatch"
 

@@ -18,11 +18,10 @@ from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
-from memotherm.model.filters import MemoryFilters
-from memotherm.model.literals import FormatName, OrderName, PriorityName, TierName
+from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
-from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
+from memotherm.model.recall import Feedback, TimedRecall
+from memotherm.model.reports import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -33,7 +32,6 @@ from memotherm.model.results import (
     ScopeCount,
     SessionStatus,
 )
-from memotherm.model.uses import Feedback
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import Question
 from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
@@ -57,7 +55,7 @@ from memotherm.spool import user_spool
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.store import Store, SupportsCheckpoint, SupportsNodes
 from memotherm.storage.values import RootRow
-from memotherm.text.clean import require_content
+from memotherm.text.content import require_content
 from memotherm.text.redaction import redactor
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
@@ -82,6 +80,8 @@ __all__ = ["KeyValue", "Memotherm"]
 _log = logging.getLogger(__name__)
 
 _LARGEST_PAGE = 1000
+#: The share by which the interval of maintenance varies at random.
+_MAINTENANCE_JITTER = 0.2
 _LONGEST_CURSOR = 18
 _ORDERS = get_args(OrderName)
 #: The most moments of a history, and the most memories that a listing leaves out.
@@ -871,7 +871,7 @@ class Memotherm:
             jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
         from memotherm.remember.export_scope import all_erased, erase
-        from memotherm.spool.erasing import erase_jobs
+        from memotherm.spool import erase_jobs
 
         if not self.scope.items():
             raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
@@ -938,7 +938,7 @@ class Memotherm:
         """
         now = self._view.now()
         importer = Importer(self._services.store, self._services.writer, self.scope, now, self._view.actor)
-        from memotherm.notes.importing import import_memories
+        from memotherm.notes.imports import import_memories
 
         return import_memories(kind, path, now, self.settings, importer.store, progress)
 
@@ -1047,8 +1047,7 @@ class Memotherm:
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {self.scope}" if self.scope.items() else "maintain"
         first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
-        jitter = self.settings.maintain_jitter
-        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, jitter, first)
+        return Scheduler(self._view.inside, name, self._maintain, self._view.now, every, _MAINTENANCE_JITTER, first)
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm import embed
 from memotherm import settings as settings_module
-from memotherm.embed import Embedder
-from memotherm.embed.former import former_embedder
-from memotherm.embed.reranker import Reranker, ScoreTexts, resolve_reranker
+from memotherm.embed import Embedder, former_embedder
+from memotherm.embed.protocol import Reranker, ScoreTexts, resolve_reranker
 from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
@@ -21,8 +20,8 @@ from memotherm.model.clock import Clock
 from memotherm.recall.weights import RankingOptions
 from memotherm.remote.address import is_remote
 from memotherm.settings import Settings
-from memotherm.settings.encryption import Key, api_key, key_text, with_key
-from memotherm.settings.private_files import create_folder
+from memotherm.settings.keys import Key, api_key, key_text, with_key
+from memotherm.settings.paths import create_folder
 from memotherm.storage.open import (
     distribute_store,
     migrate_store,
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["aopen", "decrypt", "distribute", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
 
 _log = logging.getLogger(__name__)
+#: Timeout of a request to a remote store.
+_REMOTE_TIMEOUT_SECONDS = 30.0
 
 
 def open(  # noqa: A001 - the name is `memotherm.open`
@@ -110,7 +111,7 @@ def _connect(url: str, scope: Scope | None, settings: Settings, key: Key | None,
 
     if given:
         raise InvalidInput(f"{given[0]} is for a store that is opened here: set it where {url} runs")
-    transport = Transport(url, api_key(settings, key), settings.remote_timeout_seconds)
+    transport = Transport(url, api_key(settings, key), _REMOTE_TIMEOUT_SECONDS)
     return RemoteMemotherm(transport, with_key(settings, None), scope)
 
 

@@ -14,8 +14,7 @@ from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_moment, read_clock
-from memotherm.model.filters import MemoryFilters
-from memotherm.model.literals import FormatName, TierName
+from memotherm.model.memory import FormatName, MemoryFilters, TierName
 from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.feedback import FeedbackLog
@@ -34,8 +33,7 @@ from memotherm.settings import Settings
 from memotherm.storage.read_only import read_only
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
-from memotherm.text.clean import require_text
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import ClockChecks, RuleEngine
 from memotherm.tiers.lab.shadow import ShadowedEngine
@@ -366,8 +364,7 @@ class View:
         if not blank:
             # What a replica sees may be older.
             seen = spaces if self.services.reader is self.services.store else None
-            least = settings.context_min_score
-            question = self.question(str(query), tiers, min_score=least, where=where, spaces=seen, now=now)
+            question = self.question(str(query), tiers, min_score=0.0, where=where, spaces=seen, now=now)
         return Request(spaces=spaces, now=now, question=question, budget=budget, format=format, track=track)
 
     def count_injected(self, records: Sequence[Record]) -> None:

@@ -13,7 +13,7 @@ from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
-from memotherm.model.literals import FormatName, TierName
+from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.remember.draft import Draft
 from memotherm.services import Services, View
@@ -213,10 +213,10 @@ class Session(Generic[M]):
             read_only: Whether the agent cannot write files.
         """
         # Only a flush needs notes.
-        from memotherm.notes.appending import writable
-        from memotherm.notes.day import local_day
+        from memotherm.notes.edits import writable
+        from memotherm.notes.files import Layout
         from memotherm.notes.flush import flush_for, is_due
-        from memotherm.notes.layout import Layout
+        from memotherm.notes.placement import local_day
 
         settings = self._services.settings
         if heartbeat and not settings.flush_on_heartbeat:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memotherm.embed import GeminiEmbedder, LocalEmbedder, OpenAIEmbedder, resolve
-from memotherm.embed.former import former_embedder
+from memotherm.embed import GeminiEmbedder, LocalEmbedder, OpenAIEmbedder, former_embedder, resolve
 
 KEYS = {"openai": "sk-test", "gemini": "g-test"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memotherm.embed import checked, embed_query
-from memotherm.embed.gemini import GeminiEmbedder
+from memotherm.embed.services import GeminiEmbedder
 from memotherm.errors import EmbedderError, SettingsError
 
 from .service import Reply, Service, unit_of

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memotherm.embed.batch import batches, estimated_tokens
-from memotherm.embed.http import HttpResponse, pause
-from memotherm.embed.openai import OpenAIEmbedder
+from memotherm.embed.http import HttpResponse, batches, estimated_tokens, pause
 from memotherm.embed.secret import checked_key, checked_url, redact, redact_url
+from memotherm.embed.services import OpenAIEmbedder
 from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
 
 from .service import Reply, Request, Service, unit_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memotherm.embed import checked
-from memotherm.embed.openai import OpenAIEmbedder
+from memotherm.embed.services import OpenAIEmbedder
 from memotherm.errors import DimensionMismatch, EmbedderError, EmbedderRefused, SettingsError
 
 from . import service

@@ -16,7 +16,7 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause
 from memotherm.testing import FakeClock, HashEmbedder
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 
 FOLDER = Path(__file__).parent

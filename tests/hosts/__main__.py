@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from memotherm.notes.transcript import transcript
+from memotherm.notes.files import transcript
 from tests.hosts.clients import codex_command, patient, worked_off
 from tests.hosts.first_day import CLIENTS, first_day, printed, written
 from tests.hosts.model import REPLY, Model, model

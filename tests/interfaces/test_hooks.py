@@ -26,10 +26,9 @@ from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
 from memotherm.hooks.recall import advertised, running_server
 from memotherm.mcp.schemas import CORE
-from memotherm.spool import Spool
-from memotherm.spool.destination import project_name
+from memotherm.spool import Spool, project_name
 from memotherm.testing import FakeClock
-from memotherm.text.person import kind_about_user
+from memotherm.text.phrases import kind_about_user
 from memotherm.tools import TOOLS
 from tests.helpers import ROOT, python
 from tests.interfaces.served import served

@@ -21,7 +21,7 @@ from memotherm.notes import Notes
 from memotherm.rest.app import application
 from memotherm.session import Session
 from memotherm.settings import FIELDS, Settings, load
-from memotherm.settings.names import OTHER_NAMES
+from memotherm.settings.sources import OTHER_NAMES
 from tests.helpers import ROOT, opened
 
 Json = dict[str, Any]

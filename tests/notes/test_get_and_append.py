@@ -15,7 +15,7 @@ import pytest
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NoteUnavailable, StaleWrite
 from memotherm.notes import Notes
-from memotherm.notes.appending import append, rewrite
+from memotherm.notes.edits import append, rewrite
 from memotherm.testing import FakeClock
 from tests.helpers import SOURCE, together
 from tests.notes.ids import spec
@@ -169,7 +169,7 @@ def test_processes_append_at_once_without_losing_a_line(tmp_path: Path) -> None:
     """Between processes too, while another one replaces the file by renaming."""
     file = tmp_path / "day.md"
     code = (
-        "import sys, pathlib; from memotherm.notes.appending import append\n"
+        "import sys, pathlib; from memotherm.notes.edits import append\n"
         "for n in range(40): append(pathlib.Path(sys.argv[1]), f'- {sys.argv[2]}/{n} whole line')\n"
     )
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -193,7 +193,7 @@ def test_a_full_disk_leaves_the_note_as_it_was(tmp_path: Path) -> None:
     file.write_text("- safe\n")
     code = (
         "import resource, signal, sys, pathlib\n"
-        "from memotherm.notes.appending import append\n"
+        "from memotherm.notes.edits import append\n"
         "from memotherm.errors import StoreFull\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"

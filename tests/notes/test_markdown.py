@@ -9,18 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memotherm.errors import InvalidInput
-from memotherm.text.markdown import (
-    Chunk,
-    ChunkSize,
-    chunks,
-    decode,
-    format_item,
-    item_at,
-    items,
-    linked_items,
-    split_lines,
-    with_link,
-)
+from memotherm.text.chunks import Chunk, ChunkSize, chunks
+from memotherm.text.markdown import decode, format_item, item_at, items, linked_items, split_lines, with_link
 from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
 

@@ -10,7 +10,6 @@ import pytest
 
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause
 
 Change = Callable[[Memotherm, str], object]
@@ -71,15 +70,12 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
     linked = view.remember("Atlas is written in Rust").id
     notes.export(linked)
     chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
-
-    def widen(transaction: Transaction) -> None:
+    with mem._services.store.write() as transaction:
         for memory_id in (chunk, linked):
             record = transaction.get(memory_id)
             assert record is not None
             cause = Cause(action="widen", at=record.memory.created_at)
             transaction.change(record, replace(record.memory, scope=Scope()), cause)
-
-    mem._services.store.transact(widen)
     assert {problem.code for problem in mem.check()} == {"chunk"}
 
     notes.sync()

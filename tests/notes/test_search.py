@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput
 from memotherm.notes import Notes
-from memotherm.notes.searching import Scored, age_factor, diverse, shows_citations, snippet
+from memotherm.notes.search import Scored, age_factor, diverse, shows_citations, snippet
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.notes.ids import spec
 from tests.notes.index import cited

@@ -444,7 +444,7 @@ def test_a_session_begins_even_when_its_notes_are_gone(mem: Memotherm, notes: No
     mem.session("s1")
 
     assert len(mem.recall("metric units", min_score=0.3)) == 1
-    with pytest.raises(NoteUnavailable, match="left as it is"):
+    with pytest.raises(NoteUnavailable, match="left unchanged"):
         notes.sync()
 
 
@@ -471,9 +471,11 @@ def test_progress_counts_files(notes: Notes) -> None:
     assert told[-1] == (4, 4)
 
 
-def test_a_file_that_is_too_large_is_skipped_and_named(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
-    """By the setting; nothing is cut off silently."""
-    notes = open_mem(settings={"note_max_bytes": 60}).notes(workspace)
+def test_a_file_that_is_too_large_is_skipped_and_named(
+    notes: Notes, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is cut off silently."""
+    monkeypatch.setattr("memotherm.notes.files.MAX_BYTES", 60)
     (workspace / "memory" / "big.md").write_text("x" * 61)
 
     assert "larger than 60 bytes" in next(each for each in notes.sync().skipped if each.path.endswith("big.md")).why

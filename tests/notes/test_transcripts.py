@@ -11,7 +11,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.notes import Notes
-from memotherm.notes.transcript import transcript
+from memotherm.notes.files import transcript
 from tests.notes.ids import spec
 from tests.notes.index import cited
 

@@ -21,7 +21,7 @@ from memotherm.context.packing import Candidate, Limits, Packed, pack
 from memotherm.context.packing.formats import FULL, Format, format_of
 from memotherm.model import Priority
 from memotherm.testing import FakeClock, HashEmbedder
-from memotherm.text.marker import CLOSE, OPEN
+from memotherm.text.content import CLOSE, OPEN
 from memotherm.text.tokens import Counter, counter
 from tests.properties import texts
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memotherm import Memory, Priority, Retention, Scope, Select, Settings, Tier
 from memotherm.storage.open import open_store
 from memotherm.testing import FakeClock
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from tests.stores import a_store, insert_all
 
 DAYS = st.integers(0, 6).map(lambda days: timedelta(days=days))

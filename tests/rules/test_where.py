@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from memotherm import Memory, Retention, Scope, Settings, Tier
 from memotherm.errors import InvalidInput
-from memotherm.model.ids import new_id
+from memotherm.model.clock import new_id
 from memotherm.storage.open import open_store
 from memotherm.storage.values import Filter, Find
 from memotherm.testing import FakeClock
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from memotherm.tiers.rules.select import holds, parsed_where
 from tests.helpers import examples
 from tests.stores import a_store, insert_all

@@ -366,7 +366,7 @@ def test_use_and_decay_are_the_signals(mem: Memotherm, clock: FakeClock) -> None
     assert decay(memory, memory.used_at, settings) == 1.0
     assert decay(memory, clock.now, settings) == pytest.approx(0.5 ** (31 / 30))
     assert heat(memory, clock.now, settings) == pytest.approx(4 * 0.5 ** (31 / 30))
-    assert heat(memory, clock.now, settings) >= settings.keep_hot_heat
+    assert heat(memory, clock.now, settings) >= 1
 
 
 @spec("M17")

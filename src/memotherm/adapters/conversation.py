@@ -10,7 +10,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory
 from memotherm.model.results import Captured
 from memotherm.session import Session
-from memotherm.text.marker import without_blocks
+from memotherm.text.content import without_blocks
 from memotherm.text.redaction import redactor
 
 __all__ = ["BUDGET", "Conversation", "known", "storable"]

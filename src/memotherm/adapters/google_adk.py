@@ -25,7 +25,7 @@ from memotherm.adapters.conversation import known, storable
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
-from memotherm.model.filters import MemoryFilters
+from memotherm.model.memory import MemoryFilters
 
 __all__ = ["MemothermMemoryService"]
 

@@ -47,7 +47,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.clock import Clock
 from memotherm.settings import load
-from memotherm.settings.encryption import Key
+from memotherm.settings.keys import Key
 from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["MemothermStore"]

@@ -11,7 +11,7 @@ from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, json_option, opened, store_option
 from memotherm.cli.output import print_json, problem_json
 from memotherm.cli.progress import progress_bar
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 
 __all__ = ["check", "checkpoint", "reembed", "restore_checkpoint"]
 

@@ -19,7 +19,7 @@ from memotherm.cli.options import (
 )
 from memotherm.cli.output import content_of, print_changed
 from memotherm.model import Memory, Priority, Tier
-from memotherm.model.literals import PriorityName, TierName
+from memotherm.model.memory import PriorityName, TierName
 
 __all__ = [
     "archive", "move", "pin", "prioritize", "undo", "unpin", "update",

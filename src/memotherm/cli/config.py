@@ -10,11 +10,8 @@ from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.settings import FIELDS
-from memotherm.settings.describing import described_settings
-from memotherm.settings.editing import with_setting, without_setting
-from memotherm.settings.folders import user_file
-from memotherm.settings.loading import known
-from memotherm.settings.private_files import create_folder, write_text
+from memotherm.settings.paths import create_folder, user_file, write_text
+from memotherm.settings.sources import described_settings, known, with_setting, without_setting
 
 __all__ = ["command"]
 

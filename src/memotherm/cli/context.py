@@ -10,7 +10,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import content_of, print_json, print_notes
 from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.cli.terminal import printable
-from memotherm.model.literals import FormatName
+from memotherm.model.memory import FormatName
 
 __all__ = ["command"]
 

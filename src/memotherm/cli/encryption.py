@@ -11,8 +11,8 @@ import memotherm
 from memotherm.cli.options import json_option
 from memotherm.cli.output import print_json
 from memotherm.errors import InvalidInput
-from memotherm.settings.encryption import KEY_BYTES
-from memotherm.settings.private_files import write_text
+from memotherm.settings.keys import KEY_BYTES
+from memotherm.settings.paths import write_text
 
 __all__ = ["decrypt", "encrypt", "rekey"]
 

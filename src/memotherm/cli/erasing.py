@@ -10,7 +10,7 @@ from memotherm import Memotherm
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.cli.output import print_json, print_notes
 from memotherm.errors import InvalidInput
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 from memotherm.tools.serializers import erased_json
 
 __all__ = ["command"]

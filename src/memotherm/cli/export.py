@@ -17,8 +17,8 @@ from memotherm.cli.progress import progress_bar
 from memotherm.cli.scopes import whereabouts
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
-from memotherm.settings.private_files import write_text
-from memotherm.text.quantity import pluralize
+from memotherm.settings.paths import write_text
+from memotherm.text.content import pluralize
 from memotherm.tools.serializers import everything_json, memory_json
 
 __all__ = ["backup", "export"]

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from memotherm.cli.terminal import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
-from memotherm.model.receipts import KeptReceipt
-from memotherm.model.reports import Status
-from memotherm.text.quantity import pluralize
+from memotherm.model.reports import KeptReceipt, Status
+from memotherm.text.content import pluralize
 
 __all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "receipt_lines", "tier_badge", "tier_bar"]
 

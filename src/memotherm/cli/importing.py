@@ -15,7 +15,7 @@ from memotherm.cli.options import StoreOptions, dry_run_option, json_option, ope
 from memotherm.cli.output import content_of
 from memotherm.cli.progress import progress_bar, timing
 from memotherm.notes import KINDS
-from memotherm.settings.private_files import write_text
+from memotherm.settings.paths import write_text
 
 __all__ = ["command"]
 

@@ -12,7 +12,7 @@ from memotherm import Memory, Memotherm
 from memotherm.cli.filters import contains_option, filter_options
 from memotherm.cli.options import StoreOptions, dry_run_option, json_option, opened, store_option
 from memotherm.cli.output import print_changed, print_json, print_notes
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 
 __all__ = ["forget", "purge", "restore"]
 

@@ -19,10 +19,10 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.progress import progress_bar, timing
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
-from memotherm.model.literals import TierName
+from memotherm.model.memory import TierName
 from memotherm.notes import NoteHit, NoteResults, Notes, Sync
 from memotherm.remote.client import RemoteMemotherm
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 from memotherm.tools.serializers import curated_json, note_hit_json, note_text_json
 
 __all__ = ["command"]

@@ -17,7 +17,7 @@ from memotherm import Memotherm
 from memotherm.cli.parsing import Moment
 from memotherm.errors import NotFound
 from memotherm.model import SCOPE_FIELDS, Scope
-from memotherm.spool.destination import scope_of
+from memotherm.spool import scope_of
 
 __all__ = [
     "StoreOptions",

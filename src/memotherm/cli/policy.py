@@ -19,7 +19,7 @@ from memotherm.cli.progress import progress_bar
 from memotherm.cli.terminal import printable
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 from memotherm.tiers.adoption import ShadowReport
 from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policies import require_adoptable

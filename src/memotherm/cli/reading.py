@@ -15,8 +15,8 @@ from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.scopes import whereabouts
 from memotherm.cli.terminal import printable
 from memotherm.model import Memory, Priority, Retention, Tier
-from memotherm.model.literals import OrderName
-from memotherm.model.receipts import ReceiptAnswer
+from memotherm.model.memory import OrderName
+from memotherm.model.reports import ReceiptAnswer
 from memotherm.tools.serializers import event_json, memory_json, metrics_json, read_json, status_json
 
 #: The length of a whole id; a shorter text is the beginning of one that the scope can see.

@@ -13,7 +13,7 @@ from memotherm.cli.output import content_of, print_json, print_notes, search_jso
 from memotherm.cli.parsing import Moment, TextCommand
 from memotherm.cli.scopes import whereabouts
 from memotherm.model import Tier
-from memotherm.model.literals import TierName
+from memotherm.model.memory import TierName
 
 __all__ = ["command"]
 

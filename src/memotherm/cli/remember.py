@@ -13,7 +13,7 @@ from memotherm.cli.output import content_of, print_changed
 from memotherm.cli.parsing import TextCommand
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
-from memotherm.model.literals import PriorityName, TierName
+from memotherm.model.memory import PriorityName, TierName
 from memotherm.tools.serializers import secret_warnings
 
 __all__ = ["command"]

@@ -12,7 +12,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes
 from memotherm.cli.terminal import printable
 from memotherm.model import Tier
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 from memotherm.tools.serializers import scope_count_json
 
 __all__ = ["command", "whereabouts"]

@@ -9,7 +9,7 @@ from memotherm.cli.options import StoreOptions, json_option, opened, store_optio
 from memotherm.cli.output import print_json, print_notes, search_json, searched_tiers
 from memotherm.cli.parsing import TextCommand
 from memotherm.model import Tier
-from memotherm.model.literals import TierName
+from memotherm.model.memory import TierName
 
 __all__ = ["command"]
 

@@ -9,8 +9,8 @@ from memotherm.cli.formatting import console, hit_line, memory_line
 from memotherm.cli.options import StoreOptions, json_option, kind_option, opened, store_option
 from memotherm.cli.output import content_of, print_changed, print_json, print_notes, search_json
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
-from memotherm.model.literals import TierName
-from memotherm.text.quantity import pluralize
+from memotherm.model.memory import TierName
+from memotherm.text.content import pluralize
 from memotherm.tools.serializers import (
     added_json,
     flush_json,

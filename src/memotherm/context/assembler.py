@@ -22,7 +22,7 @@ from memotherm.context.selection import Selection, urgency
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
-from memotherm.model.literals import FormatName
+from memotherm.model.memory import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
@@ -30,7 +30,7 @@ from memotherm.recall.values import Question, State
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
-from memotherm.text.marker import without_blocks
+from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
 
 __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
@@ -39,6 +39,12 @@ __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
+#: How many hits of the search compete for space.
+_MAX_HITS = 100
+#: After this time a context says when a fact was last verified.
+_VERIFIED_WITHIN = timedelta(days=90)
+#: The role in the format `messages`.
+_ROLE = "user"
 _NOT_HASHED = {
     "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
@@ -77,10 +83,10 @@ class Assembler:
     def assemble(self, request: Request) -> tuple[Context, list[Candidate]]:
         """Return a context and the candidates that are in it."""
         budget = _whole_budget(request.budget)
-        text_format = format_of(request.format, self._settings.context_role)
+        text_format = format_of(request.format, _ROLE)
         count = counter(self._settings.tokenizer)
-        old = request.now - timedelta(days=self._settings.verified_days)
-        selection = Selection(request.injected, old, self._settings.context_hits)
+        old = request.now - _VERIFIED_WITHIN
+        selection = Selection(request.injected, old, _MAX_HITS)
         listed = self._search(request, selection)
         # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
         recalled, considered = itertools.tee(() if selection.withheld else selection.hits())
@@ -116,7 +122,6 @@ class Assembler:
             hot_memories=settings.hot_max_facts,
             reserve=0 if request.question is None else settings.recall_max_tokens,
             recalled_tokens=request.recalled_tokens,
-            entry_tokens=settings.context_entry_tokens,
             on_pinned_overflow=settings.on_pinned_overflow,
         )
 
@@ -152,7 +157,7 @@ class Assembler:
         if request.question is None:
             read_listed()
             return listed
-        ranking = self._pipeline.run(request.question, self._settings.context_hits, stages=(read_listed,))
+        ranking = self._pipeline.run(request.question, _MAX_HITS, stages=(read_listed,))
         least = self._settings.context_min_confidence
         if ranking.confidence < least:
             selection.withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"

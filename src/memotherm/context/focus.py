@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from memotherm.model.caching import cached_property
+from memotherm.model.value import cached_property
 from memotherm.text.words import is_fragment, weighed_words
 
 __all__ = ["WordFocus"]

@@ -10,7 +10,7 @@ from memotherm.context.packing import Candidate
 from memotherm.context.values import Entry
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.fields import MemoryFields
+from memotherm.model.memory import MemoryFields
 from memotherm.recall.values import Ranking
 from memotherm.storage.values import Record
 from memotherm.tiers.rules.properties import is_blocker

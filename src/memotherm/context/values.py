@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Memory, Tier, Why
-from memotherm.model.fields import StoredFields
-from memotherm.model.literals import FormatName
+from memotherm.model.memory import FormatName, StoredFields
 from memotherm.model.value import Lazy, Value
-from memotherm.text.truncation import title
+from memotherm.text.content import title
 
 __all__ = ["Context", "Entry", "Receipt"]
 

@@ -6,12 +6,13 @@ The concrete embedders and their packages are imported when one is chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memotherm.embed.calibration import Calibration
 from memotherm.embed.protocol import Embedder, checked, close, embed_query, query_weight, split, word_similarity
@@ -20,10 +21,9 @@ from memotherm.errors import InvalidInput
 from memotherm.model import entry_points
 
 if TYPE_CHECKING:
-    from memotherm.embed.gemini import GeminiEmbedder
     from memotherm.embed.local import LocalEmbedder
-    from memotherm.embed.none import NoEmbedder
-    from memotherm.embed.openai import OpenAIEmbedder
+    from memotherm.embed.protocol import NoEmbedder
+    from memotherm.embed.services import GeminiEmbedder, OpenAIEmbedder
 
 __all__ = [
     "Calibration",
@@ -35,6 +35,7 @@ __all__ = [
     "checked",
     "close",
     "embed_query",
+    "former_embedder",
     "query_weight",
     "resolve",
     "split",
@@ -44,10 +45,10 @@ __all__ = [
 GROUP = "memotherm.embedders"
 
 _CLASSES = {
-    "GeminiEmbedder": "memotherm.embed.gemini",
+    "GeminiEmbedder": "memotherm.embed.services",
     "LocalEmbedder": "memotherm.embed.local",
-    "NoEmbedder": "memotherm.embed.none",
-    "OpenAIEmbedder": "memotherm.embed.openai",
+    "NoEmbedder": "memotherm.embed.protocol",
+    "OpenAIEmbedder": "memotherm.embed.services",
 }
 _BUILT_IN = {
     "gemini": "GeminiEmbedder",
@@ -111,7 +112,7 @@ def __getattr__(name: str) -> type:
 
 
 def _automatic(keys: Mapping[str, str]) -> str:
-    """Return the first embedder that can be used; "local" if none can, because its error says what is missing."""
+    """Return the first usable embedder; "local" if there is none, because its error says what is missing."""
     from memotherm.embed.local import LocalEmbedder
 
     if LocalEmbedder.is_installed():
@@ -148,7 +149,7 @@ def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, st
 
 
 def _create(name: str, make: Callable[..., object], options: Mapping[str, object]) -> Embedder:
-    """Create an embedder; the error for a wrong option lists those that it takes."""
+    """Create an embedder; the error for a wrong option lists the valid ones."""
     try:
         signature(make).bind(**options)
     except TypeError as error:
@@ -169,7 +170,7 @@ def _parse_options(query: str) -> dict[str, object]:
 
 
 def _valid(embedder: object) -> Embedder:
-    """Return an embedder, or raise `InvalidInput` with the members that it lacks."""
+    """Return the embedder if it has the required members, else raise `InvalidInput`."""
     if isinstance(embedder, type):
         raise InvalidInput(f"{embedder.__name__} is a class; pass an instance of it as the embedder.")
     name, size = getattr(embedder, "name", None), getattr(embedder, "dimensions", None)
@@ -183,3 +184,47 @@ def _valid(embedder: object) -> Embedder:
     if missing:
         raise InvalidInput(f"{type(embedder).__name__} is not an embedder; it lacks {', '.join(missing)}.")
     return cast("Embedder", embedder)
+
+
+_PARTS = re.compile(r"local:.*:parts=(\d+)")
+_SERVICE = re.compile(r"(openai|gemini):[^/]+/(.+)")
+_SIZE = re.compile(r"(.+):(\d+)")
+
+
+def former_embedder(name: str, current: Embedder, keys: Mapping[str, str]) -> Embedder | None:
+    """Return the embedder that made the vectors of a name, or None if the name and the keys are not enough to open it.
+
+    While a store changes its embedder, the former one still embeds queries. A service is used only if the new
+    embedder is a service too: after changing to a local embedder, nothing is sent any more. A server's URL is not
+    in the name, so only OpenAI and Gemini are found.
+    """
+    for specification in _specifications(name):
+        try:
+            former = resolve(specification, keys=keys)
+        except Exception:  # noqa: BLE001, S112 - without its key or its package it cannot be used
+            continue
+        if former.name == name and (_is_service(current) or not _is_service(former)):
+            return former
+    return None
+
+
+def _specifications(name: str) -> Iterator[str]:
+    """Yield the arguments for `resolve` that may give an embedder of this name."""
+    if name.startswith("local:"):
+        parts = _PARTS.fullmatch(name)
+        yield f"local?part_tokens={parts[1]}" if parts else "local"
+    elif service := _SERVICE.fullmatch(name):
+        yield f"{service[1]}?{urlencode({'model': service[2]})}"
+        if sized := _SIZE.fullmatch(service[2]):
+            yield f"{service[1]}?{urlencode({'model': sized[1]})}"
+            yield f"{service[1]}?{urlencode({'model': sized[1], 'dimensions': sized[2]})}"
+    else:
+        plugins = entry_points.names(GROUP)
+        yield from (plugin for plugin in plugins if plugin in (name, name.partition(":")[0]))
+
+
+def _is_service(embedder: Embedder) -> bool:
+    # Imported here, because it imports numpy.
+    from memotherm.embed.services import RemoteEmbedder
+
+    return isinstance(embedder, RemoteEmbedder)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput
-from memotherm.model.caching import cached_property
+from memotherm.model.value import cached_property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ARCTIC", "DEFAULT", "Calibration", "estimate"]
 
-#: Vectors sampled by `estimate`: 256 give 32,640 pairs, and more would not move the percentiles.
+#: Vectors sampled by `estimate`: 256 give 32,640 pairs, enough for stable percentiles.
 SAMPLE = 256
 #: The relevance of a usual and of a rare similarity between unrelated texts.
 USUAL, RARE = 0.08, 0.6
-#: The least number of vectors for an estimate.
+#: Minimum number of vectors for an estimate.
 ENOUGH = 16
 
 
@@ -44,7 +44,7 @@ class Calibration:
 
     @cached_property
     def spread(self) -> float:
-        """The distance between a usual and a rare cosine of unrelated texts: the unit of other evidence."""
+        """The difference between a usual and a rare cosine of unrelated texts; other evidence is scaled by it."""
         return max(self._cosine_at(RARE) - self.usual, 0.01)
 
     @cached_property
@@ -64,7 +64,7 @@ class Calibration:
         """Map cosines to relevance; NaN maps to 0."""
         import numpy as np
 
-        # Of NaN and 0, `fmax` returns 0.
+        # `fmax` maps NaN to 0.
         return np.asarray(np.fmax(np.interp(cosines, *self._columns), 0.0))
 
     @cached_property
@@ -77,7 +77,7 @@ class Calibration:
 
 
 #: The bundled model, query to text: unrelated texts have cosines around .58, one in a hundred above .69.
-#: It rises up to 1.2, because other evidence is added to the cosine.
+#: The map extends to 1.2, because other evidence is added to the cosine.
 ARCTIC = Calibration(
     (
         (0.50, 0.00),

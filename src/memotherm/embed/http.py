@@ -1,7 +1,6 @@
-"""HTTP requests to embedding services: timeouts, retries, and errors that name the remedy.
+"""HTTP requests to embedding services: batches, timeouts, retries, and errors that name the remedy.
 
-The JSON of each service is in `openai.py` and `gemini.py`.
-Keys are never part of a repr, a log line or an error.
+Keys never appear in a repr, a log line or an error.
 """
 
 from __future__ import annotations
@@ -10,25 +9,85 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memotherm.embed.batch import BadBatch
 from memotherm.embed.secret import redact, secrets_of
-from memotherm.errors import (
-    EmbedderError,
-    EmbedderRefused,
-    EmbedderUnavailable,
-    PluginUnavailable,
-)
+from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, PluginUnavailable
 from memotherm.model.clock import system_clock
 
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["HttpResponse", "Service", "Transport", "pause"]
+__all__ = ["BadBatch", "HttpResponse", "Service", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
+
+T = TypeVar("T")
+
+
+class BadBatch(EmbedderRefused):
+    """The service refused this batch; it is halved and sent again."""
+
+
+def batches(texts: Sequence[str], *, max_texts: int, max_tokens: int) -> Iterator[list[str]]:
+    """Group texts in order, with limits on texts and estimated tokens per group."""
+    group: list[str] = []
+    total = 0
+    for text in texts:
+        tokens = estimated_tokens(text)
+        if group and (len(group) == max_texts or total + tokens > max_tokens):
+            yield group
+            group, total = [], 0
+        group.append(text)
+        total += tokens
+    if group:
+        yield group
+
+
+def in_batches(
+    texts: Sequence[str],
+    send: Callable[[list[str]], list[T]],
+    *,
+    max_texts: int,
+    max_tokens: int,
+    name: str,
+) -> list[T]:
+    """Send texts in batches and return one raw vector for each, in order."""
+    clean = [_sendable(text, position, name) for position, text in enumerate(texts)]
+    vectors: list[T] = []
+    for batch in batches(clean, max_texts=max_texts, max_tokens=max_tokens):
+        vectors += _in_halves(batch, send, name)
+    return vectors
+
+
+def estimated_tokens(text: str) -> int:
+    """Return an upper estimate of the tokens of usual text."""
+    return len(text.encode()) // 3 + 1
+
+
+def _in_halves(batch: list[str], send: Callable[[list[str]], list[T]], name: str) -> list[T]:
+    try:
+        vectors = send(batch)
+    except BadBatch:
+        if len(batch) == 1:
+            raise
+        middle = len(batch) // 2
+        return _in_halves(batch[:middle], send, name) + _in_halves(batch[middle:], send, name)
+    if len(vectors) != len(batch):
+        raise EmbedderError(
+            f"{name} got {len(batch)} texts and returned {len(vectors)} vectors; nothing was stored. "
+            "Check that the model embeds each text on its own."
+        )
+    return vectors
+
+
+def _sendable(text: str, position: int, name: str) -> str:
+    if not text.strip():
+        raise EmbedderRefused(f"Text {position} is empty, and {name} accepts no empty text; leave it out.")
+    # JSON has no lone surrogates; a pair of them becomes the character that it encodes.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +95,10 @@ RETRIES = 3
 CONNECT_SECONDS = 10.0
 #: A local server on a CPU may need this long for a batch.
 READ_SECONDS = 60.0
-#: A longer wait that a service asks for is an error.
+#: If a service asks for a longer wait, the request fails.
 LONGEST_WAIT = 120.0
 FIRST_WAIT, MAX_WAIT, JITTER = 0.5, 8.0, 0.25
-#: How much of a server's message an error quotes; a longer part might quote a content.
+#: Maximum length of a quoted server message; a longer one might quote contents.
 LONGEST_DETAIL = 200
 
 
@@ -84,7 +143,7 @@ class Transport:
         self._pool: urllib3.PoolManager | None = None
 
     def post(self, payload: Mapping[str, object]) -> Any:  # noqa: ANN401  # JSON is anything
-        """Send a payload and return the JSON of the response; retry where that may help."""
+        """Send a payload and return the JSON of the response; retry transient failures."""
         body = json.dumps(payload).encode()
         for attempt in range(self._retries + 1):
             outcome = self._send(body)
@@ -151,7 +210,7 @@ class Transport:
 
 
 def pause(outcome: HttpResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
-    """Return the seconds to wait before trying again, or None when that would not help.
+    """Return the seconds to wait before a retry, or None if a retry would not help.
 
     `jitter` lies in [0, 1) and shortens the wait, so that clients do not retry at the same time.
     """
@@ -170,7 +229,7 @@ def _backoff(attempt: int, jitter: float) -> float:
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that the service asks to wait: given in milliseconds, in seconds or as a date."""
+    """Return the Retry-After of a response in seconds: it may be in milliseconds, seconds or a date."""
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             wait = float(headers[name]) / per_second

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from memotherm.embed import windows
 from memotherm.embed.calibration import ARCTIC, Calibration
-from memotherm.embed.languages import UNKNOWN, LanguageMixer
+from memotherm.embed.multilingual import UNKNOWN, LanguageMixer
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError, PluginUnavailable
 
@@ -30,13 +30,13 @@ __all__ = ["LocalEmbedder", "import_onnxruntime"]
 BUNDLED = Path(__file__).parent / "weights"
 BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8+potion-multilingual"
 BUNDLED_DIMENSIONS = 384
-#: Stored texts have no prefix; without the prefix of queries, recall@10 falls from .73 to .40.
+#: Prefix of queries only; without it, recall@10 falls from .73 to .40.
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 #: The longest input of BERT, [CLS] and [SEP] included. The rest is not embedded: call `split` first.
 MAX_TOKENS = 512
-#: Texts embedded at the same time; beyond this, memory grows faster than speed.
+#: Texts embedded in parallel; beyond this, memory grows faster than speed.
 MAX_THREADS = 8
-#: The models and vocabularies that embedders of this process have loaded, by file and its state: (path, time, size).
+#: Models and vocabularies loaded in this process, by (path, modification time, size).
 _loaded: WeakValueDictionary[tuple[str, int, int], Any] = WeakValueDictionary()
 
 
@@ -67,7 +67,7 @@ class LocalEmbedder:
         self._dimensions = BUNDLED_DIMENSIONS if folder is None else 0
         self._prefix = prefix
         if calibration is not None or folder is None:
-            # No attribute otherwise, so that the calibration is estimated.
+            # Without this attribute, the calibration is estimated.
             self.calibration = calibration or ARCTIC
         self._threads = threads or min(_cores(), MAX_THREADS)
         self._window_tokens, self._overlap_tokens = window_tokens, overlap_tokens
@@ -75,12 +75,12 @@ class LocalEmbedder:
         self._words: WordPiece | None = None
         self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
         self._model: Any = None
-        #: The query that `begin_query` was called with, and its vector.
+        #: The query passed to `begin_query`, and its vector.
         self._begun: tuple[str, Future[NDArray[np.float32]]] | None = None
 
     @staticmethod
     def is_installed() -> bool:
-        """Return whether onnxruntime and the bundled model are there; neither is loaded."""
+        """Return whether onnxruntime and the bundled model are installed, without loading them."""
         return find_spec("onnxruntime") is not None and (BUNDLED / "model.onnx").is_file()
 
     @property
@@ -123,7 +123,7 @@ class LocalEmbedder:
         return [whole, *(words.encode(part, MAX_TOKENS) for part in parts)]
 
     def begin_query(self, text: str) -> None:
-        """Begin to embed a query in a thread; `embed_query` of the same text waits for its vector."""
+        """Start embedding a query in a thread; `embed_query` of the same text waits for the result."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="memotherm-query")
         self._begun = (text, pool.submit(self._embed_query, text))
         pool.shutdown(wait=False)
@@ -140,7 +140,7 @@ class LocalEmbedder:
         return self._mixed(own, text, known, query=True)
 
     def query_weight(self, text: str) -> float:
-        """Return what the cosines of a query count in ranking: 1 for English, less for other languages."""
+        """Return the weight of a query's cosines in ranking: 1 for English, less for other languages."""
         return 1.0 if self._languages is None else self._languages.weight(self._known(text))
 
     def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
@@ -152,13 +152,13 @@ class LocalEmbedder:
         return self._languages.word_similarity(words, texts)
 
     def _known(self, text: str) -> float:
-        """Return how much of a text the model knows; another model than the bundled one is taken to know all."""
+        """Return how much of a text the model knows; only the bundled model is checked."""
         return 1.0 if self._languages is None else self._languages.known(text, self._tokenizer())
 
     def _mixed(self, own: NDArray[np.float32] | None, text: str, known: float, *, query: bool) -> NDArray[np.float32]:
-        """Return the vector of a text from the model's own, if it was made, and its static one."""
+        """Return the vector of a text, mixed from the model's own (if any) and its static one."""
         mixed = own if self._languages is None else self._languages.mix(own, text, known, query=query)
-        # Signs that have no static vector either.
+        # Characters without a static vector.
         return self._run(self._tokenizer().encode(text, MAX_TOKENS)) if mixed is None else mixed
 
     def split(self, text: str) -> list[str]:
@@ -215,7 +215,7 @@ class LocalEmbedder:
 
 
 def _joined(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return the mean direction of a whole and of the centre of its parts."""
+    """Return the mean direction of the whole text and the centre of its parts."""
     import numpy as np
 
     if len(vectors) == 1:
@@ -240,7 +240,7 @@ def _read_vocabulary(folder: Path) -> WordPiece:
 
 
 def _shared(path: Path, load: Callable[[Path], Any]) -> Any:  # noqa: ANN401
-    """Return what another embedder has loaded from a file that is unchanged since, or load it."""
+    """Load a file, or return what was loaded from it before if it is unchanged."""
     try:
         state = path.stat()
     except OSError:

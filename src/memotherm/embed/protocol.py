@@ -1,16 +1,17 @@
-"""The interface of an embedder, and the functions by which it is called and its results are checked.
+"""The interfaces of embedders and rerankers, and functions that call them and check their results.
 
-This module imports no embedder, no model and no network client.
+This module imports no model and no network client.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from memotherm.embed import windows
-from memotherm.errors import DimensionMismatch, EmbedderError, EmbedderRefused, EmbedderUnavailable
+from memotherm.errors import DimensionMismatch, EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
+from memotherm.model import entry_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["Embedder", "checked", "close", "embed_query", "query_weight", "split", "unit", "word_similarity"]
+__all__ = [
+    "Embedder",
+    "NoEmbedder",
+    "Reranker",
+    "ScoreTexts",
+    "checked",
+    "close",
+    "embed_query",
+    "query_weight",
+    "resolve_reranker",
+    "split",
+    "unit",
+    "word_similarity",
+]
 
 
 @runtime_checkable
@@ -48,7 +62,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector; 0 while it is not known, and for an embedder without vectors."""
+        """The length of a vector; 0 if not known yet, or for an embedder without vectors."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row of unit length for each text."""
@@ -76,7 +90,7 @@ def embed_query(embedder: Embedder, text: str) -> Vectors:
 
 
 def query_weight(embedder: Embedder, text: str) -> float:
-    """Return what the cosines of a query count, by the embedder's `query_weight` if it has one."""
+    """Return the weight of a query's cosines, from the embedder's `query_weight` if it has one; else 1."""
     own: Callable[[str], float] | None = getattr(embedder, "query_weight", None)
     if own is None:
         return 1.0
@@ -150,7 +164,7 @@ def _check_dimensions(embedder: Embedder, rows: Vectors) -> Vectors:
 
 @contextmanager
 def _own_errors(embedder: Embedder) -> Iterator[None]:
-    """Raise whatever an embedder raises as an `EmbedderError` with the exception's type and text."""
+    """Convert any exception of an embedder to an `EmbedderError` with its type and text."""
     try:
         yield
     except EmbedderError:
@@ -162,3 +176,58 @@ def _own_errors(embedder: Embedder) -> Iterator[None]:
         elif isinstance(exc, ValueError):
             kind = EmbedderRefused
         raise kind(f"{embedder.name} raised {': '.join(filter(None, (type(exc).__name__, str(exc))))}") from exc
+
+
+class NoEmbedder:
+    """The embedder for text search only: it makes no vectors, and recalls say so in `degraded`."""
+
+    name = "none"
+    dimensions = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one empty row for each text."""
+        import numpy as np
+
+        return np.empty((len(texts), 0), dtype=np.float32)
+
+    def split(self, text: str) -> list[str]:
+        """Return the whole text: without vectors, there are no windows."""
+        return [text]
+
+    def __repr__(self) -> str:
+        return "NoEmbedder()"
+
+
+GROUP = "memotherm.rerankers"
+
+#: A query and some texts -> one score for each text, higher for a better answer.
+ScoreTexts = Callable[[str, Sequence[str]], Sequence[float]]
+
+
+class Reranker(Protocol):
+    """Scores texts by how well they answer a query."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return one score for each text, higher for a better answer, on any scale."""
+
+
+def resolve_reranker(spec: Reranker | ScoreTexts | str | None) -> ScoreTexts | None:
+    """Return the function that scores texts, or None for no reranker.
+
+    Args:
+        spec: A reranker, a function with the signature of `Reranker.score`, the name of an entry point in the
+            group `memotherm.rerankers`, or None or "" for none. An entry point names a reranker, a function, or
+            a class that is called without arguments.
+    """
+    if spec is None or spec == "":
+        return None
+    reranker: object = spec
+    if isinstance(spec, str):
+        reranker = entry_points.load(GROUP, spec, kind="reranker")
+        reranker = reranker() if isinstance(reranker, type) else reranker
+    score = getattr(reranker, "score", reranker)
+    if isinstance(reranker, type) or not callable(score):
+        raise InvalidInput(
+            f"{reranker!r} is not a reranker: pass an object with score(query, texts), such a function, or a name"
+        )
+    return cast("ScoreTexts", score)

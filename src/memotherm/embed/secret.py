@@ -1,4 +1,4 @@
-"""Checking keys and URLs, and removing secrets from what is printed."""
+"""Keys and URLs: validation, and removal of secrets from printed text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def checked_key(key: str | None) -> str | None:
         return None
     key = key.strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidInput("The API key has characters that no key has; copy it again, without line breaks.")
+        raise InvalidInput("The API key has invalid characters; copy it again, without line breaks.")
     return key
 
 

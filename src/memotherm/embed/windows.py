@@ -1,4 +1,4 @@
-"""Splitting a long content into overlapping windows at paragraphs, lines, sentences or words.
+"""Overlapping windows of a long content, split at paragraphs, lines, sentences or words.
 
 All functions are pure and linear in the length of the text, with or without spaces.
 """
@@ -24,7 +24,7 @@ __all__ = [
     "units",
 ]
 
-#: Tokens of one window for the bundled model, and how many of them the next window repeats.
+#: Tokens per window for the bundled model, and tokens of overlap.
 WINDOW_TOKENS = 510
 OVERLAP_TOKENS = 64
 #: Tokens of the parts whose vectors are averaged with that of the whole window.
@@ -47,18 +47,18 @@ _RUN = re.compile(f"([^{_SPACE}]*)([{_SPACE}]*)")
 _SENTENCE_ENDS = frozenset(".!?…。！？")
 _CLOSERS = "\"')]}»”’」』）"
 
-#: How good it is to cut after a unit.
+#: How good a boundary the end of a unit is.
 INSIDE, WORD, SENTENCE, LINE, PARAGRAPH = range(5)
 
 
 class Unit(NamedTuple):
     """A piece of text that is not split."""
 
-    #: Where it ends in the text; it begins where the unit before it ends.
+    #: Its end in the text; it starts at the end of the previous unit.
     end: int
-    #: What it takes of a window's size.
+    #: Its size, in tokens or characters.
     cost: int
-    #: How good it is to cut after it.
+    #: How good a boundary its end is.
     strength: int
 
 

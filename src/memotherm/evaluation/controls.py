@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.settings.private_files import create_file, create_folder
+from memotherm.settings.paths import create_file, create_folder
 from memotherm.text.words import query_words, words
 
 __all__ = ["CONTROLS", "OUR_WORDS", "PLAIN", "STRICTER", "Corpus", "cached", "embedded"]

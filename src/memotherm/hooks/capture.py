@@ -29,14 +29,12 @@ from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, uns
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
-from memotherm.notes.transcript import transcript
+from memotherm.notes.files import transcript
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.settings import data_home
-from memotherm.spool import Job, Spool
-from memotherm.spool.destination import destination
-from memotherm.spool.queue import locked
-from memotherm.text.marker import without_blocks
-from memotherm.text.person import kind_about_user
+from memotherm.spool import Job, Spool, destination, locked
+from memotherm.text.content import without_blocks
+from memotherm.text.phrases import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 

@@ -113,7 +113,7 @@ def _resolved(job: dict[str, Any]) -> dict[str, Any] | None:
     from memotherm.errors import SettingsError
     from memotherm.hooks.jobs import excluded, redacted, resolved
     from memotherm.settings import Settings
-    from memotherm.settings.encryption import key_in_environment
+    from memotherm.settings.keys import key_in_environment
 
     try:
         job = resolved(job, Path.cwd())

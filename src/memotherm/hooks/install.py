@@ -26,7 +26,7 @@ from memotherm.hooks.settings_files import (
 )
 from memotherm.model.clock import system_clock
 from memotherm.settings import client_home, data_home, isolated
-from memotherm.settings.private_files import create_folder, write_text
+from memotherm.settings.paths import create_folder, write_text
 
 __all__ = [
     "CLIENTS",

@@ -17,9 +17,8 @@ from memotherm.hooks.events import MAX_CHARS, SCOPE_OPTIONS, HookEvent, Options,
 from memotherm.hooks.warm_up import Loading, local_embedder
 from memotherm.remote.address import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
-from memotherm.settings.exclusion import is_excluded
-from memotherm.settings.private_files import create_folder, write_text
-from memotherm.spool.destination import scope_of, store_name
+from memotherm.settings.paths import create_folder, is_excluded, write_text
+from memotherm.spool import scope_of, store_name
 
 __all__ = ["advertised", "post", "running_server", "text_for"]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from memotherm.text.content import first_characters
 from memotherm.text.tokens import counter
-from memotherm.text.truncation import first_characters
 
 __all__ = ["bounded", "concise", "encoded"]
 

@@ -28,7 +28,7 @@ from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
 from memotherm.model.clock import system_clock
-from memotherm.text.truncation import title
+from memotherm.text.content import title
 from memotherm.tools.prompts import flush_prompt
 
 __all__ = ["build"]

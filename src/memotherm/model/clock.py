@@ -7,13 +7,25 @@ and a query determine the result. In a store, times are integers: microseconds s
 from __future__ import annotations
 
 import functools
+import os
 import re
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["Clock", "as_duration", "as_moment", "from_micros", "read_clock", "system_clock", "to_micros"]
+__all__ = [
+    "Clock",
+    "as_duration",
+    "as_moment",
+    "from_micros",
+    "id_millis",
+    "new_id",
+    "read_clock",
+    "system_clock",
+    "to_micros",
+]
 
 #: A clock is any function without arguments that returns an aware datetime (or Unix seconds).
 Clock = Callable[[], "datetime | float"]
@@ -72,8 +84,8 @@ def as_moment(value: datetime | str, name: str, now: datetime | None) -> datetim
 
     Args:
         value: The moment.
-        name: The name of the argument, for messages.
-        now: The current time, or None for a moment that may not be a duration.
+        name: What to call the argument in errors.
+        now: The current time, or None to accept no durations.
     """
     if isinstance(value, str):
         if now is not None and _DURATION.fullmatch(value):
@@ -106,3 +118,51 @@ def _parse(text: str) -> tuple[str, float]:
     if match is None:
         raise InvalidInput(f"cannot read the duration {text!r}: write for example 30s, 90m, 12h, 7d or 2w")
     return _UNITS[match[2]], float(match[1])
+
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_RANDOM_BITS = 80
+_SHIFTS = range(125, -5, -5)
+#: Two digits at a time.
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_PAIR_SHIFTS = range(120, -10, -10)
+_DIGITS = len(_SHIFTS)
+#: Reads and sets `_last`.
+_lock = threading.Lock()
+#: The number of the newest id.
+_last = 0
+
+
+def new_id(prefix: str, now: datetime) -> str:
+    """Return a new id; ids that a process makes in the same millisecond sort in the order of the calls."""
+    global _last  # noqa: PLW0603 - one counter per process
+    millis = max(0, to_micros(now) // 1000)
+    with _lock:
+        value = (millis << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big") >> 1
+        if millis == _last >> _RANDOM_BITS:
+            # Not incremented by one: a forked process continues from the same last id.
+            value = _last + 1 + int.from_bytes(os.urandom(4), "big")
+        _last = value
+    return f"{prefix}_{_base32(value)}"
+
+
+def _renew_lock() -> None:
+    """Replace the lock in a forked process: a thread that the fork does not have may have held it."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _base32(value: int) -> str:
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in _PAIR_SHIFTS])
+
+
+def id_millis(made: str) -> int:
+    """Return the milliseconds since 1970 in an id; 0 if it is not one."""
+    _, _, digits = made.rpartition("_")
+    if len(digits) != _DIGITS or not set(digits) <= set(_ALPHABET):
+        return 0
+    return sum(_ALPHABET.index(digit) << shift for digit, shift in zip(digits, _SHIFTS, strict=True)) >> _RANDOM_BITS

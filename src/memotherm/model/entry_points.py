@@ -1,4 +1,4 @@
-"""Objects that other installed packages offer by an entry point, such as embedders and rerankers."""
+"""Plugins: objects that installed packages offer by an entry point, such as embedders and rerankers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def load(group: str, name: str, *, kind: str, built_in: Iterable[str] = (), hint
     Args:
         group: The group, such as "memotherm.rerankers".
         name: The entry point's name.
-        kind: What the object is called in messages, such as "embedder".
+        kind: What to call the object in errors, such as "embedder".
         built_in: Names that need no entry point, listed as known when `name` is not found.
-        hint: A sentence to end the message with when `name` is not found.
+        hint: A last sentence of the error when `name` is not found.
 
     Raises:
         PluginNotFound: No installed package has such an entry point.

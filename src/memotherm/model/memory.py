@@ -1,18 +1,42 @@
-"""A memory, its four axes, and its scope."""
+"""A memory, its four axes, its scope, and the filters that select memories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from html import escape
-from typing import Any, Self
+from typing import Any, Literal, Protocol, Self, TypedDict
 
 from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
-__all__ = ["KNOWN_KINDS", "SCOPE_FIELDS", "Memory", "Priority", "Retention", "Scope", "Tier"]
+__all__ = [
+    "KNOWN_KINDS",
+    "SCOPE_FIELDS",
+    "FormatName",
+    "Memory",
+    "MemoryFields",
+    "MemoryFilters",
+    "OrderName",
+    "Priority",
+    "PriorityName",
+    "Retention",
+    "RetentionName",
+    "Scope",
+    "StoredFields",
+    "Tier",
+    "TierName",
+]
+
+TierName = Literal["hot", "warm", "cold"]
+PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
+RetentionName = Literal["active", "archived", "deleted", "purged"]
+#: The orders of a listing.
+OrderName = Literal["newest", "oldest", "updated", "used", "most_used", "largest", "smallest"]
+FormatName = Literal["markdown", "xml", "messages", "index"]
+
 
 #: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
 KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
@@ -42,7 +66,7 @@ class _Axis(StrEnum):
 
 
 class Tier(_Axis):
-    """How near a memory is: in every context (hot), in default searches (warm), or in the archive (cold)."""
+    """How close a memory is kept: in every context (hot), in default searches (warm), or in the archive (cold)."""
 
     HOT = "hot"
     WARM = "warm"
@@ -162,19 +186,19 @@ class Memory(Value):
     created_at: datetime = field(repr=False)
     #: When its content, kind, tags or metadata last changed.
     updated_at: datetime = field(repr=False)
-    #: When it was last returned or injected; None when it never was.
+    #: When it was last returned or injected; None if never.
     accessed_at: datetime | None = field(default=None, repr=False)
-    #: When it was last verified; None when it never was. Uses and changes leave it as it is.
+    #: When it was last verified; None if never. Uses and changes do not affect it.
     verified_at: datetime | None = field(default=None, repr=False)
-    #: When it expires; None when it does not.
+    #: When it expires; None if never.
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
     access_count: int = field(default=0, repr=False)
-    #: When it was last used with a weight above 0 (settings `weight_returned` and so on); None when it never was.
+    #: When it was last used with a weight above 0 (settings `weight_*`); None if never.
     last_used_at: datetime | None = field(default=None, repr=False)
     #: The sum of the weights of its uses.
     use_weight: float = field(default=0.0, repr=False)
-    #: The part of it in the current window of use (setting `use_window_days`).
+    #: The weight of its uses in the current window (setting `use_window_days`).
     recent_uses: float = field(default=0.0, repr=False)
     #: Its running average relevance to queries (not the score of one query).
     relevance: float = field(default=0.5, repr=False)
@@ -186,7 +210,7 @@ class Memory(Value):
     tier_rule: str = field(default="default", repr=False)
     #: When it got its retention.
     retention_since: datetime = field(repr=False)
-    #: Whether vectors are made of its content; without them, only its words are searched.
+    #: Whether its content is embedded; without vectors, only its words are searched.
     index: bool = field(default=True, repr=False)
     #: The ledger's sequence number of its last change.
     version: int = field(default=0, repr=False)
@@ -248,3 +272,74 @@ def _iso(time: datetime | None) -> str | None:
 
 def _as_text(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+class MemoryFields(Protocol):
+    """The fields of a memory that a context needs."""
+
+    @property
+    def id(self) -> str:
+        """The memory's id."""
+
+    @property
+    def content(self) -> str:
+        """The text itself."""
+
+    @property
+    def kind(self) -> str:
+        """Its type."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Labels, in the order of the caller."""
+
+    @property
+    def tier(self) -> Tier:
+        """In every context, in default searches, or in the archive."""
+
+    @property
+    def priority(self) -> Priority:
+        """How important it is to include the memory."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Any other data of the caller."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the normalised content."""
+
+    @property
+    def updated_at(self) -> datetime:
+        """When its content, kind, tags or metadata last changed."""
+
+    @property
+    def verified_at(self) -> datetime | None:
+        """When it was last verified; None if never."""
+
+
+class StoredFields(MemoryFields, Protocol):
+    """The same fields of a stored memory; the others are converted on demand."""
+
+    def memory(self) -> Memory:
+        """Return the whole memory."""
+
+
+class MemoryFilters(TypedDict, total=False):
+    """The filters of `find`; an omitted one restricts nothing, except `retention`."""
+
+    tier: Tier | TierName | None
+    priority: Priority | PriorityName | int | None
+    retention: Retention | str
+    kind: str | None
+    tags: Sequence[str] | None
+    #: Created at or after this: a datetime, an ISO date or time, or "7d" (ago).
+    since: datetime | str | None
+    #: Created before this.
+    until: datetime | str | None
+    #: The metadata, such as {"status": "open", "votes": {"$gte": 3}}.
+    where: Mapping[str, Any] | None
+    #: A prefix of the key, such as "notes/".
+    prefix: str | None
+    #: A substring of the content, ignoring case.
+    contains: str | None

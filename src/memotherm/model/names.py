@@ -1,4 +1,4 @@
-"""Other names that callers may use for arguments and fields: those of programs that they know."""
+"""Names of arguments and fields in other programs, accepted as synonyms of ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.settings.names import snake_case
+from memotherm.settings.sources import snake_case
 
 __all__ = ["SYNONYMS", "field_of", "known_name", "renamed"]
 
@@ -24,7 +24,7 @@ SYNONYMS = (
 
 
 def known_name(name: str, known: Collection[str]) -> str:
-    """Return the known name that another name means, in any case or by a synonym; the name itself if there is none."""
+    """Return the known name for a synonym or another spelling; the name itself if there is none."""
     if name in known:
         return name
     by_words = {snake_case(each): each for each in known}
@@ -34,7 +34,7 @@ def known_name(name: str, known: Collection[str]) -> str:
 
 
 def renamed(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return values under the names that are known; two names of the same field are an error."""
+    """Rename the keys of a mapping to known names; two names of the same field are an error."""
     given: dict[str, str] = {}
     for name in values:
         ours = known_name(name, known)
@@ -45,6 +45,6 @@ def renamed(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]
 
 
 def field_of(record: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return the field of another program's record under its name here, or a synonym; None if it has none."""
+    """Return a field of another program's record by our name or a synonym; None if it is missing."""
     names = next((group for group in SYNONYMS if group[0] == name), (name,))
     return next((record[each] for each in names if record.get(each) is not None), None)

@@ -1,4 +1,4 @@
-"""The process that an object belongs to: connections, locks and threads do not survive a fork."""
+"""The process that owns an object: connections, locks and threads do not survive a fork."""
 
 from __future__ import annotations
 

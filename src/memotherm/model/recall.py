@@ -1,16 +1,55 @@
-"""The result of a query: hits with their scores and the parts of each score."""
+"""The result of a query: hits, the parts of their scores, and how memories were used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from memotherm.model.memory import Memory, Priority, Scope, Tier
 from memotherm.model.value import Value
 
-__all__ = ["Hit", "Recall", "TimedRecall", "Why"]
+__all__ = [
+    "HIT_THRESHOLD",
+    "Feedback",
+    "Hit",
+    "Recall",
+    "TimedRecall",
+    "UseKind",
+    "Why",
+]
+
+
+#: Metrics count a recall as answered from this relevance on.
+HIT_THRESHOLD = 0.35
+
+
+class UseKind(StrEnum):
+    """How a memory was used; the settings `weight_*` give the weight of each kind."""
+
+    #: It was in a context without a search, because it is hot or pinned.
+    INJECTED = "injected"
+    #: A search found it.
+    RETURNED = "returned"
+    #: It was read by its id after a recall had returned it.
+    OPENED = "opened"
+    #: The agent's answer repeats it, and the query did not.
+    REFLECTED = "reflected"
+    #: The caller confirmed the use.
+    CONFIRMED = "confirmed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Feedback(Value):
+    """The uses counted by feedback about a recall; each counts once."""
+
+    recall_id: str
+    #: The ids of the memories that the caller confirmed.
+    confirmed: tuple[str, ...] = ()
+    #: The ids of the memories that the answer reflects.
+    reflected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -19,7 +58,7 @@ class Why(Value):
 
     #: Calibrated similarity of the vectors, 0 to 1; None when the vector search did not find it.
     vector: float | None = None
-    #: Strength of the keyword match, 0 to 1; None when the text search did not find it.
+    #: UseKind of the keyword match, 0 to 1; None when the text search did not find it.
     text: float | None = None
     #: Whether the query names the author.
     author: bool = False
@@ -27,35 +66,23 @@ class Why(Value):
     time: float = 0.0
     #: The fused evidence before use and boosts, 0 to 1.
     relevance: float = 0.0
-    #: What recency and use added.
+    #: Added for recent use.
     use: float = 0.0
-    #: What the priority added.
+    #: Added for the priority.
     boost: float = 0.0
-    #: What the tier subtracted, for queries that penalise tiers.
+    #: Subtracted for the tier, by queries that penalise tiers.
     tier: float = 0.0
-    #: What an exchange with an older or newer version of the same statement added or took.
+    #: The score difference from swapping places with an older or newer version of the same statement.
     newer: float = 0.0
     #: The reranker's score, which orders the best candidates; None without a reranker.
     rerank: float | None = None
-    #: "newer" for a newer version, in a lower tier, of a statement that a closer tier has too, and "older" for that
-    #: one; None for all others.
+    #: Two versions of a statement in different tiers: "newer" for the one in the lower tier, "older" for the other;
+    #: None for all other hits.
     version: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the parts by name."""
-        return {
-            "vector": self.vector,
-            "text": self.text,
-            "author": self.author,
-            "time": self.time,
-            "relevance": self.relevance,
-            "use": self.use,
-            "boost": self.boost,
-            "tier": self.tier,
-            "newer": self.newer,
-            "rerank": self.rerank,
-            "version": self.version,
-        }
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __str__(self) -> str:
         evidence = [
@@ -92,7 +119,7 @@ class Hit(Value):
 class Recall(Value):
     """The result of a query: hits, best first. Pinned memories come first and do not count towards the limit."""
 
-    #: What `feedback` takes; None if the recall log does not have it.
+    #: The argument for `feedback`; None if the recall was not logged.
     recall_id: str | None = field(default=None, compare=False)
     query: str
     hits: tuple[Hit, ...] = ()
@@ -100,11 +127,11 @@ class Recall(Value):
     promoted: tuple[str, ...] = ()
     #: The tiers that were searched.
     tiers: tuple[Tier, ...] = ()
-    #: How likely the hits beside the pinned ones answer the query at all, 0 to 1.
+    #: The confidence that the hits, pinned ones aside, answer the query, 0 to 1.
     confidence: float = 0.0
     #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
-    #: Where the memories are, if none can be seen from the scope.
+    #: Where the memories are, if none is visible from the scope.
     hint: str = ""
 
     def __iter__(self) -> Iterator[Hit]:
@@ -124,7 +151,7 @@ class Recall(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class TimedRecall(Value):
-    """A query of the recall log: what it cost, and whether it found something."""
+    """A query in the recall log: how long it took, and whether it found something."""
 
     #: Its number; a later one has a higher number.
     number: int
@@ -136,9 +163,9 @@ class TimedRecall(Value):
     #: The tiers that were searched.
     tiers: tuple[Tier, ...]
     milliseconds: float
-    #: The best relevance among the hits, 0 to 1; from `hit_threshold` on it counts as answered.
+    #: The best relevance among the hits, 0 to 1; at least `HIT_THRESHOLD` counts as answered.
     best: float
-    #: How many memories the caller got.
+    #: How many memories were returned.
     returned: int
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()

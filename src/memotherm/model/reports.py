@@ -1,14 +1,14 @@
-"""Reports of what a store contains, how it is used, and what was erased."""
+"""Reports: receipts of contexts, what a store contains, how it is used, and what was erased."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Literal
 
-from memotherm.model import Event, Memory, Retention, Scope, Tier
-from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import LoggedRecall, TierCount
+from memotherm.model.memory import Memory, Retention, Scope, Tier
+from memotherm.model.results import Event, LoggedRecall, TierCount
 from memotherm.model.value import Value
 
 __all__ = [
@@ -16,7 +16,11 @@ __all__ = [
     "Erased",
     "Everything",
     "Heat",
+    "KeptEntry",
+    "KeptReceipt",
     "Metrics",
+    "ReceiptAnswer",
+    "ReceiptPage",
     "Status",
     "TierPoint",
     "Uses",
@@ -24,8 +28,99 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class KeptEntry(Value):
+    """A memory that was considered for a context: included in it, or left out."""
+
+    #: The memory's id.
+    id: str
+    #: pinned, hot or recalled: the section of the text.
+    section: str
+    #: full, shortened or title; None when it was left out.
+    form: str | None
+    #: Its tokens in the text; 0 when it was left out.
+    tokens: int
+    #: Why it was included or left out, in words.
+    reason: str
+    #: The score for the query; None for a memory that was not searched for.
+    score: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values."""
+        return {name: getattr(self, name) for name in ("id", "section", "form", "tokens", "reason", "score")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class KeptReceipt(Value):
+    """The stored receipt of an injected context."""
+
+    #: Its number; a later one has a higher number.
+    number: int
+    #: When the context was assembled.
+    at: datetime
+    #: The scope that it was assembled for, with its session.
+    scope: Scope
+    #: The query; None if there was none, or if the recall log does not store texts.
+    query: str | None
+    budget: int
+    #: Tokens of the whole text.
+    tokens: int
+    format: str
+    #: The included memories, except those purged since.
+    included: tuple[KeptEntry, ...] = ()
+    #: The first memories of each section that were left out, except those purged since.
+    left_out: tuple[KeptEntry, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain values."""
+        return {
+            "number": self.number,
+            "at": self.at.isoformat(),
+            "scope": dict(self.scope.items()),
+            "query": self.query,
+            "budget": self.budget,
+            "tokens": self.tokens,
+            "format": self.format,
+            "included": [entry.as_dict() for entry in self.included],
+            "left_out": [entry.as_dict() for entry in self.left_out],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ReceiptAnswer(Value):
+    """Whether a memory was in the context of a receipt, and why or why not."""
+
+    #: The number of the receipt.
+    receipt: int
+    #: The memory's id.
+    id: str
+    #: included; left_out if it was a candidate; not_considered if it was not.
+    state: Literal["included", "left_out", "not_considered"]
+    #: Why, in words.
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {name: getattr(self, name) for name in ("receipt", "id", "state", "reason")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ReceiptPage(Value):
+    """A page of receipts; pass `cursor` to `receipts` for the next one."""
+
+    receipts: tuple[KeptReceipt, ...] = ()
+    #: Where the next page starts; None on the last one.
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[KeptReceipt]:
+        return iter(self.receipts)
+
+    def __len__(self) -> int:
+        return len(self.receipts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Heat(Value):
-    """How much a memory is used; maintenance reads it when it decides whether a memory stays hot."""
+    """How much a memory is used; maintenance keeps a memory hot by it."""
 
     #: The logarithm of the number of uses, times the decay.
     heat: float
@@ -56,7 +151,7 @@ class Metrics(Value):
     hot_utilization: float
     spill_count: int
     recall_count: int
-    #: Moves to hot, whatever made them; a memory that is stored hot is not counted.
+    #: Moves to hot, for any reason; storing a memory hot does not count.
     promotion_count: int
     #: Median and 95th percentile of the last recalls.
     recall_latency_ms: float
@@ -67,12 +162,12 @@ class Metrics(Value):
     hit_rate: float
     #: Number of moves by rule.
     moves: Mapping[str, int] = field(hash=False)
-    #: The durations of recalls that did not search cold, and of those that did.
+    #: Durations of recalls without and with cold.
     live_recalls: Durations = field(default_factory=Durations)
     cold_recalls: Durations = field(default_factory=Durations)
     #: Entries of the recall log that this process has lost because the store was busy.
     dropped_log_entries: int = 0
-    #: Returned memories that policies in the shadow would have had cold, by hash.
+    #: Returned memories that a shadow policy would have moved to cold, by the hash of the policy.
     shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, float]:
@@ -89,10 +184,10 @@ class Metrics(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Erased(Value):
-    """What was erased at and below a scope."""
+    """What was erased in a scope and in narrower ones."""
 
     scope: Scope
-    #: Memories of any retention; those of them with vectors, and with words in the text index.
+    #: Memories of any retention; how many of them had vectors, and words in the text index.
     memories: int = 0
     with_vectors: int = 0
     with_words: int = 0
@@ -100,28 +195,28 @@ class Erased(Value):
     recalls: int = 0
     receipts: int = 0
     sessions: int = 0
-    #: Files of notes that are no longer indexed, and the folders where they still are.
+    #: Note files removed from the index, and the folders where the files remain.
     notes: int = 0
     folders: tuple[str, ...] = ()
-    #: Marks of erased contents, without the contents, which keep imports from bringing them back.
+    #: Digests of erased contents, so that imports do not bring them back.
     tombstones: int = 0
-    #: Captured texts of hooks that waited for a worker on this machine, and on the server.
+    #: Captured texts that waited for a worker, on this machine and on the server.
     jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Uses(Value):
-    """Where a memory was returned, and included in a context or left out, each newest first."""
+    """The recalls that returned a memory, and the contexts that considered it, newest first."""
 
-    #: Recalls that returned it, as far as they are logged.
+    #: Logged recalls that returned it.
     recalls: tuple[LoggedRecall, ...] = ()
-    #: Contexts that included it or left it out, as far as their receipts are kept.
+    #: Stored receipts of contexts that included it or left it out.
     receipts: tuple[KeptReceipt, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class TierPoint(Value):
-    """How many active memories each tier had at a moment."""
+    """The number of active memories per tier at a moment."""
 
     at: datetime
     hot: int
@@ -131,7 +226,7 @@ class TierPoint(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Everything(Value):
-    """What is stored at and below a scope, each oldest first."""
+    """Everything stored in a scope and in narrower ones, oldest first."""
 
     #: Memories of any retention but purged.
     memories: tuple[Memory, ...] = ()
@@ -163,5 +258,5 @@ class Status(Value):
     policy: str = ""
     #: What does not work at the moment, in plain words.
     degraded: tuple[str, ...] = ()
-    #: Where the memories are, if none can be seen from this scope.
+    #: Where the memories are, if none is visible from this scope.
     hint: str = ""

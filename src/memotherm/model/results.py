@@ -1,20 +1,23 @@
-"""Results of the facade other than memories: pages, counts, sessions, and the effects of a run of the rules."""
+"""Results of calls: moves and events, pages, counts, sessions, and the effects of a run of the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from memotherm.model import Event, Memory, Move, Scope, Tier
+from memotherm.model.memory import Memory, Retention, Scope, Tier
 from memotherm.model.value import Value
 
 __all__ = [
     "Captured",
     "Compaction",
+    "Event",
     "EventPage",
     "LoggedRecall",
     "Maintenance",
+    "Move",
     "Page",
     "Problem",
     "ScopeCount",
@@ -23,6 +26,62 @@ __all__ = [
     "Suggestion",
     "TierCount",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Move(Value):
+    """A decision to change the tier or retention of a memory, and the rule that made it."""
+
+    id: str
+    from_tier: Tier
+    to: Tier
+    #: The id of the rule.
+    rule: str
+    #: The reason in words.
+    why: str
+    #: The new retention; None for no change.
+    retention: Retention | None = None
+    #: The hash of the adopted policy with the rule; empty for built-in rules.
+    policy: str = ""
+
+    @classmethod
+    def of(cls, memory: Memory, to: Tier | Retention | str, why: str, rule: str = "") -> Move:
+        """Return the move of a memory to a tier or a retention; the engine fills in the rule."""
+        if isinstance(to, Retention) or str(to) in set(Retention):
+            return cls(
+                id=memory.id, from_tier=memory.tier, to=memory.tier, rule=rule, why=why, retention=Retention.of(to)
+            )
+        return cls(id=memory.id, from_tier=memory.tier, to=Tier.of(to), rule=rule, why=why)
+
+    def __str__(self) -> str:
+        change = f"{self.from_tier} -> {self.to}" if self.retention is None else f"-> {self.retention}"
+        return f"{self.id} {change}: {self.why} [{self.rule}]"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Event(Value):
+    """One entry of the ledger: what changed, when, by whom and by which rule."""
+
+    seq: int
+    at: datetime
+    #: The memory that changed.
+    memory_id: str
+    #: remember, update, move, prioritize, archive, forget, restore, purge, expire, undo, ...
+    action: str
+    #: Who requested it.
+    actor: str
+    #: The rule that decided it; "explicit" when a caller did.
+    rule: str
+    #: The reason in words.
+    why: str
+    #: Field -> (before, after), for every field that changed.
+    changes: Mapping[str, tuple[Any, Any]] = field(hash=False)
+    #: The hash of the adopted policy with the rule; empty for built-in rules.
+    policy: str = ""
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in self.changes.items())
+        return f"#{self.seq} {self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.memory_id} {changed} ({self.why})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -76,9 +135,9 @@ class Maintenance(Value):
     archived: int = 0
     deleted: int = 0
     purged: int = 0
-    #: Sessions that nobody had ended.
+    #: Idle sessions that were ended.
     ended: int = 0
-    #: Memories that got their missing vectors.
+    #: Memories whose missing vectors were made.
     embedded: int = 0
     #: What could not be done, in plain words.
     degraded: tuple[str, ...] = ()
@@ -109,7 +168,7 @@ class Spill(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Suggestion(Value):
-    """A recommended action for a session."""
+    """A suggested action for a session."""
 
     #: spill, recall or prune.
     type: str
@@ -127,7 +186,7 @@ class SessionStatus(Value):
     hot: TierCount
     warm: TierCount
     cold: TierCount
-    #: The most hot tokens of the session.
+    #: The maximum hot tokens of the session.
     limit: int
     suggestions: tuple[Suggestion, ...] = ()
 
@@ -185,7 +244,7 @@ class Page(Value):
     memories: tuple[Memory, ...] = ()
     #: Where the next page starts; None on the last one.
     cursor: str | None = None
-    #: Where the memories are, if none can be seen from this scope.
+    #: Where the memories are, if none is visible from this scope.
     hint: str = ""
 
     def __iter__(self) -> Iterator[Memory]:
@@ -213,7 +272,7 @@ class Problem(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ScopeCount(Value):
-    """What is stored in exactly one scope, without what is in narrower ones."""
+    """What is stored in exactly one scope, without narrower ones."""
 
     scope: Scope
     #: Active memories by tier.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush, is_silent
-    from memotherm.notes.importing import KINDS, Imported
+    from memotherm.notes.imports import KINDS, Imported
     from memotherm.notes.notes import Notes
     from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Skipped, Sync
     from memotherm.notes.watcher import Watcher
 
 _HOMES = {
     "flush": ("Flush", "is_silent"),
-    "importing": ("KINDS", "Imported"),
+    "imports": ("KINDS", "Imported"),
     "notes": ("Notes",),
     "values": ("Appended", "Conflict", "Curated", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync"),
     "watcher": ("Watcher",),

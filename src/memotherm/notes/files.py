@@ -1,29 +1,142 @@
-"""Listing and reading the files of notes.
+"""The files of notes: which paths are notes, and how they are listed and read.
 
-Symbolic links are not followed, only regular files are opened, and a file that changes while it is read
-is read again.
+    root/MEMORY.md                  curated
+    root/memory/YYYY-MM-DD.md       daily
+    root/memory/**/*.md             other notes
+    root/<extra path>               a file, or every *.md in a folder
+
+A root that is itself called memory, memories or notes is a memory folder: every *.md in it is a note. Hidden files
+are not notes, symbolic links are not followed, only regular files are opened, and a file that changes while it is
+read is read again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple
+from datetime import date
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
-from memotherm.errors import NoteUnavailable
-from memotherm.notes.layout import Layout
+from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.notes.placement import CURATED, TRANSCRIPTS, is_transcript
 from memotherm.notes.values import Skipped
+from memotherm.text.content import without_blocks
 
-__all__ = ["FileContent", "FileListing", "ListedFile", "list_file", "list_notes", "read_file"]
+__all__ = [
+    "FOLDER",
+    "FileContent",
+    "FileListing",
+    "Layout",
+    "ListedFile",
+    "Transcript",
+    "list_file",
+    "list_notes",
+    "read_file",
+    "transcript",
+    "transcript_name",
+]
 
-#: A file modified less than this long before it was read may change again with the same time stamp.
+#: The folder of daily and other notes.
+FOLDER = "memory"
+_FOLDERS = {FOLDER, "memories", "notes"}
+_SUFFIX = ".md"
+_FRAGMENT = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
+
+
+class Layout:
+    """The paths of the notes of one root."""
+
+    def __init__(self, root: str | os.PathLike[str], extra: Iterable[str] = ()) -> None:
+        folder = Path(root).expanduser()
+        if not folder.is_dir():
+            raise InvalidInput(f"{folder} is not a folder: create it first, or name the one that has MEMORY.md")
+        self.root = folder.resolve()
+        self.prefix = os.path.join(self.root, "")  # noqa: PTH118 - the root with a final separator
+        self.whole = self.root.name.casefold() in _FOLDERS
+        self.extra = tuple(dict.fromkeys(self._extra(path) for path in extra))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders, relative to the root, in which every Markdown file is a note."""
+        if self.whole or "." in self.extra:
+            return (".",)
+        return tuple(dict.fromkeys((FOLDER, *(path for path in self.extra if not path.casefold().endswith(_SUFFIX)))))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The single files that are notes."""
+        return tuple(dict.fromkeys((CURATED, *(path for path in self.extra if path.casefold().endswith(_SUFFIX)))))
+
+    def accepts(self, path: str) -> bool:
+        """Return whether a path, relative to the root, can be a note."""
+        pure = PurePosixPath(path)
+        if not path.casefold().endswith(_SUFFIX) or any(part.startswith(".") for part in pure.parts):
+            return False
+        parents = {str(parent) for parent in pure.parents}
+        return path in self.files or any(folder in parents for folder in self.folders)
+
+    def resolve(self, path: str | os.PathLike[str]) -> str:
+        """Return a caller's path relative to the root; raise InvalidInput if it cannot be a note."""
+        text = os.fspath(path)
+        if not isinstance(text, str) or not text.strip() or "\x00" in text or not text.isprintable():
+            raise InvalidInput(f"{text!r} is not a path of a note: write for example memory/2026-01-26.md")
+        if is_transcript(text) and ".." not in text.split("/"):
+            return text
+        absolute = Path(os.path.normpath(self.root / text.replace("\\", "/")))
+        if not absolute.is_relative_to(self.root):
+            raise InvalidInput(f"{text} lies outside {self.root}: only notes inside it can be read or written")
+        relative = absolute.relative_to(self.root).as_posix()
+        if not self.accepts(relative):
+            raise InvalidInput(f"{text} is not a note: notes are {CURATED}, {FOLDER}/**/*.md and the extra paths")
+        self.require_plain(relative)
+        return relative
+
+    def require_plain(self, relative: str) -> None:
+        """Refuse a path that leads through a symbolic link."""
+        absolute = self.root / relative
+        if absolute.resolve() != absolute:
+            raise InvalidInput(f"{relative} leads through a symbolic link: notes are plain files inside {self.root}")
+
+    def day(self, day: date) -> str:
+        """Return the path of a day's note."""
+        return f"{day.isoformat()}.md" if self.whole else f"{FOLDER}/{day.isoformat()}.md"
+
+    def _extra(self, path: str) -> str:
+        absolute = Path(os.path.normpath(self.root / path))
+        if not absolute.is_relative_to(self.root):
+            raise InvalidInput(
+                f"the extra path {path} lies outside {self.root}: open that folder as notes of its own instead"
+            )
+        return absolute.relative_to(self.root).as_posix()
+
+    @staticmethod
+    def split_citation(path: str) -> tuple[str, int | None, int | None]:
+        """Return (path, first line, lines) of `path#L10-L15`; a plain path has no lines."""
+        match = _FRAGMENT.search(path)
+        if match is None:
+            return path, None, None
+        first = int(match[1])
+        return path[: match.start()], first, max(1, int(match[2] or first) - first + 1)
+
+
+def transcript_name(base: Path, file: Path) -> str:
+    """Return the path of a transcript among the notes."""
+    relative = file.name if base == file else file.relative_to(base).as_posix()
+    return f"{TRANSCRIPTS}{relative}"
+
+
+#: A file modified within this time before reading may change again without a new time stamp.
 _SETTLING_NS = 2_000_000_000
 _ATTEMPTS = 8
+#: Larger files are not indexed.
+MAX_BYTES = 32_000_000
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -43,7 +156,7 @@ class FileContent:
     data: bytes
     hash: str
     stamp: str
-    #: Whether an equal stamp will mean equal bytes.
+    #: Whether an equal time stamp implies equal bytes.
     settled: bool
 
 
@@ -57,18 +170,18 @@ class FileListing:
     unreadable: list[str] = field(default_factory=list)
 
 
-def list_notes(layout: Layout, largest: int) -> FileListing:
+def list_notes(layout: Layout) -> FileListing:
     """List the notes of a root, in order of their paths."""
     if not layout.root.is_dir():
-        raise NoteUnavailable(f"the folder {layout.root} is gone: what is indexed of it was left as it is")
+        raise NoteUnavailable(f"the folder {layout.root} is gone: its index was left unchanged")
     listing = FileListing({}, [])
     for name in layout.files:
         if layout.accepts(name):
-            _list_file(layout, name, largest, listing)
+            _list_file(layout, name, listing)
     for folder in layout.folders:
         start = layout.root if folder == "." else layout.root / folder
         if _is_plain_folder(folder, start, listing):
-            _walk(layout, start, largest, listing)
+            _walk(layout, start, listing)
     return FileListing(
         dict(sorted(listing.files.items())),
         sorted(listing.skipped, key=lambda skipped: skipped.path),
@@ -85,7 +198,7 @@ def _is_plain_folder(name: str, folder: Path, listing: FileListing) -> bool:
     return True
 
 
-def _walk(layout: Layout, folder: Path, largest: int, listing: FileListing) -> None:
+def _walk(layout: Layout, folder: Path, listing: FileListing) -> None:
     pending = [str(folder)]
     while pending:
         for entry in _entries(layout, pending.pop(), listing):
@@ -94,18 +207,18 @@ def _walk(layout: Layout, folder: Path, largest: int, listing: FileListing) -> N
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
             elif entry.name.casefold().endswith(".md"):
-                _add(_relative(layout, entry.path), entry, largest, listing)
+                _add(_relative(layout, entry.path), entry, listing)
             elif entry.is_symlink() and entry.is_dir():
                 listing.skipped.append(Skipped(path=_relative(layout, entry.path), why="a symbolic link"))
 
 
 def _relative(layout: Layout, path: str) -> str:
-    """Return a path below the root relative to it; a str is much faster here than a Path."""
+    """Return a path relative to the root; strings are much faster here than Path objects."""
     return path[len(layout.prefix) :].replace(os.sep, "/")
 
 
 def _entries(layout: Layout, folder: str, listing: FileListing) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries of a folder: none if it does not exist; one that cannot be read is added to the listing."""
+    """Yield the entries of a folder; one that cannot be read is added to `skipped`, a missing one has no entries."""
     try:
         with os.scandir(folder) as entries:
             yield from entries
@@ -117,16 +230,16 @@ def _entries(layout: Layout, folder: str, listing: FileListing) -> Iterator[os.D
         listing.skipped.append(Skipped(path=path, why=f"cannot be read: {exc.strerror or exc}"))
 
 
-def _list_file(layout: Layout, name: str, largest: int, listing: FileListing) -> None:
+def _list_file(layout: Layout, name: str, listing: FileListing) -> None:
     folder = (layout.root / name).parent
     file_name = (layout.root / name).name.casefold()
     entries = _entries(layout, str(folder), listing)
     entry = next((entry for entry in entries if entry.name.casefold() == file_name), None)
     if entry is not None and folder.resolve() == folder:
-        _add(_relative(layout, entry.path), entry, largest, listing)
+        _add(_relative(layout, entry.path), entry, listing)
 
 
-def _add(path: str, entry: os.DirEntry[str], largest: int, listing: FileListing) -> None:
+def _add(path: str, entry: os.DirEntry[str], listing: FileListing) -> None:
     try:
         status = entry.stat(follow_symlinks=False)
         path.encode()
@@ -139,8 +252,8 @@ def _add(path: str, entry: os.DirEntry[str], largest: int, listing: FileListing)
         listing.skipped.append(Skipped(path=path, why="a symbolic link"))
     elif not stat.S_ISREG(status.st_mode):
         listing.skipped.append(Skipped(path=path, why="not a plain file"))
-    elif status.st_size > largest:
-        listing.skipped.append(Skipped(path=path, why=f"larger than {largest:,} bytes (setting note_max_bytes)"))
+    elif status.st_size > MAX_BYTES:
+        listing.skipped.append(Skipped(path=path, why=f"larger than {MAX_BYTES:,} bytes"))
     else:
         listing.files[path] = ListedFile(path, entry.path, _stamp(status), status.st_size)
 
@@ -189,3 +302,84 @@ def _read_all(handle: int, size: int) -> bytes:
 
 def _stamp(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}:{status.st_size}"
+
+
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_TEXTS = {"text", "input_text", "output_text"}
+#: The start of messages that hosts write in the user's name.
+_BY_HOST = ("<environment_context>", "<user_instructions>", "<system-reminder>", "<command-name>", "<local-command-")
+_LONGEST_LINE = 4_000_000
+
+
+class Transcript:
+    """The messages of a transcript, one per line."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    @property
+    def text(self) -> str:
+        """All lines as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def messages(self) -> int:
+        """The number of messages."""
+        return sum(1 for line in self.lines if line)
+
+
+def transcript(data: bytes, redact: Callable[[str], str] = str) -> Transcript:
+    """Parse a transcript to one line of text per line of JSON, so that line numbers are those of the file.
+
+    Claude Code, Codex and OpenClaw write JSON lines; plain `{"role": ..., "content": ...}` lines are read as well.
+    Only messages of user and assistant are kept, without recalled blocks, so that recalled text is not stored again.
+    Any other line is empty.
+
+    Args:
+        data: The bytes of the file, or of its end.
+        redact: Returns a message without its secrets; `str` leaves them.
+    """
+    lines = data.split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return Transcript([_line_text(line, redact) for line in lines])
+
+
+def _line_text(line: bytes, redact: Callable[[str], str]) -> str:
+    if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
+        return ""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    message = _message(entry)
+    if message is None:
+        return ""
+    speaker = _SPEAKERS.get(str(message.get("role")))
+    text = " ".join(redact(without_blocks(_text(message.get("content")))).split())
+    if speaker is None or not text or text.startswith(_BY_HOST):
+        return ""
+    return f"{speaker}: {text}".replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message of an entry in the format of any supported host."""
+    if entry.get("isMeta") or entry.get("isSidechain"):
+        return None
+    kind = entry.get("type")
+    if kind in ("user", "assistant", "message") and isinstance(entry.get("message"), dict):
+        message: Mapping[str, Any] = entry["message"]
+        return message
+    payload = entry.get("payload")
+    if kind == "response_item" and isinstance(payload, dict) and payload.get("type") == "message":
+        return payload
+    return entry if kind in (None, "message") and "role" in entry else None
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    blocks = (block for block in content if isinstance(block, dict) and block.get("type") in _TEXTS)
+    return "\n".join(str(block.get("text", "")) for block in blocks)

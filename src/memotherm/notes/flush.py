@@ -55,12 +55,12 @@ class Flush(Value):
 
 
 def threshold(context_window: int, settings: Settings) -> int:
-    """Return the tokens from which a flush is due; 0 for never."""
+    """Return the number of tokens at which a flush is due; 0 for never."""
     return max(0, context_window - settings.flush_reserve_tokens - settings.flush_soft_tokens)
 
 
 def is_due(total_tokens: int | None, context_window: int, settings: Settings) -> bool:
-    """Return whether the tokens of a session have reached the threshold; False when they are not known."""
+    """Return whether a session has reached the threshold; False if its tokens are not known."""
     limit = threshold(context_window, settings)
     return total_tokens is not None and limit > 0 and total_tokens >= limit
 
@@ -91,7 +91,7 @@ def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a wo
 
 
 def may_become_silent(beginning: str, token: str = "NO_REPLY") -> bool:  # noqa: S107
-    """Return whether a reply that is still streamed may become silent, so that it is not shown yet."""
+    """Return whether the start of a streamed reply may become the silent token, so that it is held back."""
     text = beginning.strip().casefold()
     return any(silent.casefold().startswith(text) for silent in (token, _SEED_TOKEN))
 

@@ -11,15 +11,12 @@ from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
 from memotherm.model import Memory, Scope, Tier
-from memotherm.model.literals import TierName
-from memotherm.notes import linking
-from memotherm.notes.appending import append, writable
-from memotherm.notes.curating import new_lines
-from memotherm.notes.day import local_day
-from memotherm.notes.layout import Layout
-from memotherm.notes.placement import CURATED, is_curated, is_transcript
-from memotherm.notes.reading import excerpt, read_lines
-from memotherm.notes.searching import NoteOrder, Scored, diverse, shows_citations, snippet
+from memotherm.model.memory import TierName
+from memotherm.notes import edits
+from memotherm.notes.edits import append, new_lines, writable
+from memotherm.notes.files import Layout
+from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day
+from memotherm.notes.search import NoteOrder, Scored, diverse, excerpt, read_lines, shows_citations, snippet
 from memotherm.notes.sync import NoteRoot, Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
@@ -28,11 +25,10 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.read_only import is_read_only, require_writable
-from memotherm.storage.store import Store, Transaction
+from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkLocation, Filter, Record
-from memotherm.text.clean import require_text
-from memotherm.text.markdown import ChunkSize
-from memotherm.text.quantity import pluralize
+from memotherm.text.chunks import ChunkSize
+from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.rules.properties import in_file
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
@@ -40,10 +36,14 @@ __all__ = ["NoteServices", "Notes"]
 
 _LONGEST_QUERY = 100_000
 _LONGEST_APPEND = 1_000_000
-#: The most lines of one `get`.
-_MOST_LINES = 100_000
-_MOST_RESULTS = 200
+#: Maximum lines of one `get`.
+_MAX_LINES = 100_000
+_MAX_RESULTS = 200
 _DIVERSE_POOL = 50
+#: The weight of relevance against diversity.
+_RELEVANCE_SHARE = 0.7
+#: Days after which a dated note scores half, with `decay`.
+_HALF_LIFE_DAYS = 30.0
 _ALL_TIERS = tuple(Tier)
 
 
@@ -136,8 +136,8 @@ class Notes:
         *,
         tiers: Sequence[Tier | TierName] | TierName = _ALL_TIERS,
         chat: str | None = None,
-        decay: bool | None = None,
-        diversity: bool | None = None,
+        decay: bool = False,
+        diversity: bool = False,
         track: bool = True,
     ) -> NoteResults:
         """Return the lines that match a query, best first; sync first, unless `sync_on_search` is off.
@@ -148,12 +148,12 @@ class Notes:
             min_score: The least relevance; a strong keyword match is enough by itself.
             tiers: The tiers to search; all by default.
             chat: The type of the chat (direct, group, channel), which decides whether citations are shown.
-            decay: Whether to reduce the score of older dated notes; None for the setting.
-            diversity: Whether to drop results that repeat others; None for the setting.
+            decay: Whether to reduce the score of older dated notes.
+            diversity: Whether to drop results that repeat others.
             track: Whether to count this as a use of the chunks.
         """
         settings = self._tools.settings
-        _require_number("max_results", max_results, 0, _MOST_RESULTS)
+        _require_number("max_results", max_results, 0, _MAX_RESULTS)
         if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in ([tiers] if isinstance(tiers, str) else tiers)))
@@ -170,8 +170,7 @@ class Notes:
             where=Filter(now=self._tools.now()),
             min_score=min_score,
         )
-        diversity = settings.note_diversity if diversity is None else diversity
-        half_life = settings.note_half_life_days if (settings.note_decay if decay is None else decay) else None
+        half_life = _HALF_LIFE_DAYS if decay else None
         order = NoteOrder(self._tools.store.for_recall(), local_day(question.where.now, settings), half_life)
         count = max(max_results, _DIVERSE_POOL) if diversity else max_results
         ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
@@ -181,7 +180,7 @@ class Notes:
                 Scored(number, order.scores[candidate.no], ranking.records[candidate.no].memory.content)
                 for number, candidate in enumerate(candidates)
             ]
-            chosen = diverse(scored, max_results, settings.note_diversity_lambda)
+            chosen = diverse(scored, max_results, _RELEVANCE_SHARE)
             candidates = [candidates[number] for number in chosen]
         nos = [candidate.no for candidate in candidates]
         RecallLog(self._tools.store, settings).write(ranking, nos, candidates, track=track)
@@ -201,7 +200,7 @@ class Notes:
             path, from_line, lines = plain, first, count
         _require_number("from_line", from_line, 1, 1 << 62)
         if lines is not None:
-            _require_number("lines", lines, 1, _MOST_LINES)
+            _require_number("lines", lines, 1, _MAX_LINES)
         relative = self._layout.resolve(path)
         return excerpt(
             relative, read_lines(self.root, relative, self._transcripts, self._tools.settings), from_line, lines
@@ -225,7 +224,7 @@ class Notes:
     def curate(
         self, path: str | os.PathLike[str], from_line: int = 1, lines: int | None = None, dry_run: bool = False
     ) -> Curated:
-        """Copy lines of a note to the end of the curated note, except those that it has already.
+        """Copy lines of a note to the end of the curated note, except those already there.
 
         Args:
             path: The note, or a citation such as `memory/2026-01-26.md#L10-L15`.
@@ -268,7 +267,7 @@ class Notes:
             raise InvalidInput(f"{memory_id} is a note already: {memory.metadata.get('path')}")
         relative = self._layout.resolve(path or "MEMORY.md")
         self.sync()
-        appended = linking.export(self.root / relative, relative, memory)
+        appended = edits.export(self.root / relative, relative, memory)
         self.sync()
         return appended
 
@@ -278,14 +277,14 @@ class Notes:
         relative = self._layout.resolve(path)
         _require_number("line", line, 1, 1 << 62)
         self.sync()
-        memory_id = linking.adopt(self.root / relative, relative, line, self._tools.remember)
+        memory_id = edits.adopt(self.root / relative, relative, line, self._tools.remember)
         self.sync()
         return self._tools.get(memory_id)
 
     def conflicts(self) -> list[Conflict]:
         """Return the linked list items whose text differs from their memory."""
         space = self._syncer.space()
-        return [] if space is None else linking.conflicts(self._tools.store, space, self.root)
+        return [] if space is None else edits.conflicts(self._tools.store, space, self.root)
 
     def resolve(self, memory_id: str, keep: str) -> Memory:
         """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
@@ -298,7 +297,7 @@ class Notes:
         if keep == "file":
             self._tools.update(memory_id, conflict.in_file)
         else:
-            linking.write_item(self.root / conflict.path, self._tools.get(memory_id))
+            edits.write_item(self.root / conflict.path, self._tools.get(memory_id))
         self._sync_again(conflict.path)
         return self._tools.get(memory_id)
 
@@ -338,13 +337,10 @@ class Notes:
         """Sync, and read one note even if its time stamp is unchanged."""
         space = self._syncer.space()
         if space is not None:
-
-            def forget_hash(transaction: Transaction) -> None:
+            with self._tools.store.write() as transaction:
                 note = transaction.note(space, path)
                 if note is not None:
                     transaction.put_note(note._replace(hash="", settled=False))
-
-            self._tools.store.transact(forget_hash)
         self.sync()
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple
 
+from memotherm.errors import SettingsError
 from memotherm.model import Tier
 from memotherm.settings import Settings
 
-__all__ = ["CURATED", "Placement", "is_curated", "is_transcript", "note_date", "note_tier", "placements"]
+__all__ = ["CURATED", "Placement", "is_curated", "is_transcript", "local_day", "note_date", "note_tier", "placements"]
 
 #: The name of the curated note.
 CURATED = "MEMORY.md"
@@ -40,7 +41,7 @@ def is_curated(path: str) -> bool:
 
 
 def is_transcript(path: str) -> bool:
-    """Return whether a path is that of a transcript."""
+    """Return whether a path is a transcript."""
     return path.startswith(TRANSCRIPTS) and path.endswith(".jsonl")
 
 
@@ -85,9 +86,22 @@ def placements(path: str, tokens: Sequence[int], today: date, settings: Settings
 
 
 def _curated(tokens: Sequence[int], hot_tokens: int) -> Iterator[Placement]:
-    """Yield hot for the first chunks that fit into `hot_tokens`, warm for all after them."""
+    """Yield hot for the first chunks that fit into `hot_tokens`, warm for the rest."""
     for total in itertools.accumulate(tokens):
         if total <= hot_tokens:
             yield Placement(Tier.HOT, "note.curated", "the curated note")
         else:
             yield Placement(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")
+
+
+def local_day(now: datetime, settings: Settings) -> date:
+    """Return the date of a moment in the user's time zone, or in the system's."""
+    if not settings.timezone:
+        return now.astimezone().date()
+    # Imported here, because most users set no time zone.
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return now.astimezone(ZoneInfo(settings.timezone)).date()
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise SettingsError(f"unknown timezone {settings.timezone!r}: write for example Europe/Berlin") from exc

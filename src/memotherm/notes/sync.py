@@ -1,4 +1,4 @@
-"""Updating the index of a folder of notes from its files.
+"""Updates the index of a folder of notes from its files.
 
 Only files whose time stamp has changed are read, and only new chunks are embedded. Files are committed
 in small groups, file file as a whole: an interrupted run continues where it stopped, and two processes
@@ -8,38 +8,47 @@ that text that only moved keeps its vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
-from memotherm.notes.day import local_day
-from memotherm.notes.files import FileContent, FileListing, ListedFile, list_file, list_notes, read_file
-from memotherm.notes.indexing import IndexChanges, NoteWriter, chunk_digest
-from memotherm.notes.layout import Layout, transcript_name
-from memotherm.notes.placement import is_transcript, note_tier
-from memotherm.notes.transcript import transcript
+from memotherm.notes.files import (
+    MAX_BYTES,
+    FileContent,
+    FileListing,
+    Layout,
+    ListedFile,
+    list_file,
+    list_notes,
+    read_file,
+    transcript,
+    transcript_name,
+)
+from memotherm.notes.index import IndexChanges, NoteWriter, chunk_digest
+from memotherm.notes.placement import is_transcript, local_day, note_tier
 from memotherm.notes.values import Skipped, Sync
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
-from memotherm.text.markdown import Chunk, ChunkSize, chunks, decode
+from memotherm.text.chunks import Chunk, ChunkSize, chunks
+from memotherm.text.markdown import decode
 from memotherm.text.redaction import redactor
 from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteRoot", "Syncer"]
 
-Result = TypeVar("Result")
-
 #: Chunks that are embedded together, and files that are committed together.
 _GROUP_CHUNKS = 64
 _GROUP_FILES = 64
 _ATTEMPTS = 5
+#: A transcript is indexed again when it has grown by this many bytes or messages.
+_TRANSCRIPT_BYTES = 100_000
+_TRANSCRIPT_MESSAGES = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +85,7 @@ class _SyncRun:
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
-    #: Rows of files with a new time stamp and the same bytes.
+    #: Rows of files with a new time stamp but the same bytes.
     restamped: list[NoteRow] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -93,17 +102,17 @@ class Syncer:
         self._root = root
 
     def space(self) -> int | None:
-        """Return the number of the space that the chunks are in; None before the first sync."""
+        """Return the number of the space of the chunks; None before the first sync."""
         return self._store.collection(self._root.scope, self._root.collection)
 
     def files(self) -> FileListing:
         """List the notes and the transcripts."""
-        listing = list_notes(self._root.layout, self._settings.note_max_bytes)
+        listing = list_notes(self._root.layout)
         for folder in self._root.transcripts:
             for file in sorted(folder.rglob("*.jsonl")) if folder.is_dir() else [folder]:
                 listed = list_file(transcript_name(folder, file), file)
-                if listed is not None and listed.size > self._settings.note_max_bytes:
-                    listing.skipped.append(Skipped(path=listed.path, why="too large (setting note_max_bytes)"))
+                if listed is not None and listed.size > MAX_BYTES:
+                    listing.skipped.append(Skipped(path=listed.path, why=f"larger than {MAX_BYTES:,} bytes"))
                 elif listed is not None:
                     listing.files.setdefault(listed.path, listed)
         return listing
@@ -135,13 +144,18 @@ class Syncer:
         return _result(run)
 
     def _restore_scopes(self, run: _SyncRun) -> None:
-        """Give chunks whose memories left the space of the notes back to it."""
+        """Move memories of chunks that left the space of the notes back to it."""
         paths = self._store.misplaced_notes(run.space)
         if paths:
-            self._write(run, lambda writer: writer.restore_scopes(paths))
+            with self._store.write() as transaction:
+                writer = self._writer(transaction, run)
+                for path in paths:
+                    note = transaction.note(run.space, path)
+                    if note is not None:
+                        writer.restore_scope(note)
 
     def _embed_with_fallback(self, run: _SyncRun) -> None:
-        """If the embedder has failed, embed the new chunks with the fallback."""
+        """Embed the new chunks with the fallback if the embedder has failed."""
         if not run.degraded:
             return
         try:
@@ -157,7 +171,8 @@ class Syncer:
         indexed = {row.path: row for row in self._store.notes(space)}
         run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), FileListing({}, []), indexed)
         self._remove(run, list(indexed.values()))
-        self._store.transact(lambda transaction: transaction.drop_root(space))
+        with self._store.write() as transaction:
+            transaction.drop_root(space)
         return len(run.removed)
 
     def _registered_space(self, space: int | None) -> int:
@@ -166,13 +181,10 @@ class Syncer:
         values = (str(root.layout.root), root.layout.extra, root.scope, root.collection)
         if space is not None and RootRow(space, *values) in self._store.roots((space,)):
             return space
-
-        def register(transaction: Transaction) -> int:
+        with self._store.write() as transaction:
             space = transaction.space(root.scope, root.collection)
             transaction.put_root(RootRow(space, *values))
-            return space
-
-        return self._store.transact(register)
+        return space
 
     # Which files to read
 
@@ -190,12 +202,12 @@ class Syncer:
         growth = file.size - row.size
         if row.stamp == file.stamp:
             return False
-        if growth < 0 or growth >= self._settings.transcript_bytes:
+        if growth < 0 or growth >= _TRANSCRIPT_BYTES:
             return True
         new = transcript(_read_from(file.file, row.size)).messages
-        if 0 < new < self._settings.transcript_messages:
+        if 0 < new < _TRANSCRIPT_MESSAGES:
             run.waiting.append(file.path)
-        return new >= self._settings.transcript_messages
+        return new >= _TRANSCRIPT_MESSAGES
 
     @staticmethod
     def _is_removed(path: str, listing: FileListing) -> bool:
@@ -203,13 +215,13 @@ class Syncer:
         return path not in listing.files and not any(path.startswith(folder) for folder in listing.unreadable)
 
     def _chunking(self, path: str) -> str:
-        """Return how a file is chunked, as text; a file that was chunked otherwise is chunked again."""
+        """Return an identifier of how a file is chunked; if it changes, the file is chunked again."""
         return f"{self._root.chunk_size.name}t" if is_transcript(path) else self._root.chunk_size.name
 
     # New and changed files
 
     def _follow_renames(self, run: _SyncRun) -> None:
-        """Keep the memories of files that only have another path."""
+        """Keep the memories of files that were renamed."""
         removed = {row.hash: row for path, row in run.indexed.items() if self._is_removed(path, run.listing)}
         sizes = {row.size for row in removed.values()}
         for file in run.listing.files.values():
@@ -223,16 +235,10 @@ class Syncer:
     def _rename(self, run: _SyncRun, row: NoteRow, file: ListedFile, content: FileContent) -> None:
         tier = note_tier(file.path, self._today(run), self._settings)
         after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
-
-        def rename(writer: NoteWriter) -> bool:
-            note = writer.transaction.note
-            if note(run.space, row.path) != row or note(run.space, file.path) is not None:
-                return False
-            writer.rename(after, row.path)
-            return True
-
-        if not self._write(run, rename):
-            return
+        with self._store.write() as transaction:
+            if transaction.note(run.space, row.path) != row or transaction.note(run.space, file.path) is not None:
+                return
+            self._writer(transaction, run).rename(after, row.path)
         del run.indexed[row.path]
         run.indexed[file.path] = after
         run.renamed.append((row.path, file.path))
@@ -246,7 +252,7 @@ class Syncer:
                 progress(done, len(files))
 
     def _rechunk(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> int:
-        """Chunk files again that were chunked by other settings, and commit all of them at once."""
+        """Rechunk files that were chunked with other settings, in one commit."""
         chunked: list[_ChunkedFile | None] = []
         for file in files:
             if self._is_chunked_otherwise(run, file):
@@ -261,7 +267,7 @@ class Syncer:
         return row is not None and row.cut != self._chunking(file.path)
 
     def _groups(self, run: _SyncRun, files: Sequence[ListedFile]) -> Iterator[list[_ChunkedFile | None]]:
-        """Yield files, read and chunked, a few at a time; None for one that is unchanged or cannot be read."""
+        """Yield groups of files, read and chunked; None for one that is unchanged or cannot be read."""
         group: list[_ChunkedFile | None] = []
         chunk_count = 0
         for file in files:
@@ -301,7 +307,7 @@ class Syncer:
         return _ChunkedFile(indexed, row._replace(messages=messages.messages), split)
 
     def _content(self, run: _SyncRun, file: ListedFile) -> FileContent | None:
-        """Return the bytes of a file; None, and a note of why, when it is gone or cannot be read."""
+        """Return the bytes of a file; None, with an entry in `skipped`, if it is gone or cannot be read."""
         try:
             if not is_transcript(file.path):
                 self._root.layout.require_plain(file.path)
@@ -318,25 +324,18 @@ class Syncer:
         return content
 
     def _commit(self, run: _SyncRun, group: list[_ChunkedFile]) -> None:
-        """Write files in one transaction; read those again that another process has written meanwhile."""
+        """Write files in one transaction; reread those that another process wrote in the meantime."""
         for _ in range(_ATTEMPTS):
             if not group:
                 return
             vectors, made_by = self._vectors(run, group)
-            conflicts = self._write(run, partial(_put_files, files=group, vectors=vectors), made_by)
-            for file in group:
-                path = file.row.path
-                if path not in conflicts:
-                    (run.added if file.indexed is None else run.changed).append(path)
-                elif (current := conflicts[path]) is None:
-                    run.indexed.pop(path, None)
-                else:
-                    run.indexed[path] = current
+            with self._store.write(made_by=made_by) as transaction:
+                writer = self._writer(transaction, run)
+                conflicting = [file for file in group if not self._put(run, writer, file, vectors)]
             group = [
                 chunked
-                for file in group
-                if file.row.path in conflicts
-                and (listed := run.listing.files.get(file.row.path)) is not None
+                for file in conflicting
+                if (listed := run.listing.files.get(file.row.path)) is not None
                 and (chunked := self._chunked(run, listed, run.indexed.get(file.row.path))) is not None
             ]
 
@@ -352,17 +351,40 @@ class Syncer:
             run.degraded[embedded.reason] = None
         return dict(zip(contents, embedded.vectors, strict=True)), embedded.made_by
 
+    def _put(self, run: _SyncRun, writer: NoteWriter, file: _ChunkedFile, vectors: dict[str, Any]) -> bool:
+        """Write a file, unless its row in the index has changed since it was read; return whether it was written."""
+        current = writer.transaction.note(run.space, file.row.path)
+        if current != file.indexed:
+            if current is None:
+                run.indexed.pop(file.row.path, None)
+            else:
+                run.indexed[file.row.path] = current
+            return False
+        writer.put(file.row, file.chunks, vectors)
+        (run.added if file.indexed is None else run.changed).append(file.row.path)
+        return True
+
     # Removed and unchanged files
 
     def _remove(self, run: _SyncRun, rows: Sequence[NoteRow]) -> None:
         for group in _batches(rows):
-            run.removed += self._write(run, partial(_drop_files, rows=group))
+            with self._store.write() as transaction:
+                writer = self._writer(transaction, run)
+                for row in group:
+                    current = transaction.note(run.space, row.path)
+                    if current is not None and current.note == row.note:
+                        writer.drop(current)
+                        run.removed.append(row.path)
 
     def _update_stamps(self, run: _SyncRun) -> None:
         """Store the new time stamps of files whose bytes are unchanged."""
         rows = [row for row in run.restamped if run.indexed.get(row.path) != row]
         for group in _batches(rows):
-            self._write(run, partial(_restamp_files, rows=group))
+            with self._store.write() as transaction:
+                for row in group:
+                    current = transaction.note(run.space, row.path)
+                    if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
+                        transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
 
     def _update_tiers(self, run: _SyncRun) -> None:
         """Move the chunks of files whose tier has changed with the date or the settings."""
@@ -373,71 +395,30 @@ class Syncer:
             if path in run.listing.files and (tier := note_tier(path, today, self._settings)) is not row.tier
         ]
         for group in _batches(due):
-            self._write(run, partial(_place_files, rows=group))
+            with self._store.write() as transaction:
+                writer = self._writer(transaction, run)
+                for row in group:
+                    current = transaction.note(run.space, row.path)
+                    if current is not None and current.tier is not row.tier:
+                        writer.place(current._replace(tier=row.tier))
 
-    def _write(self, run: _SyncRun, change: Callable[[NoteWriter], Result], made_by: int | None = None) -> Result:
-        """Write files in one transaction, and add the changes of their chunks to the run."""
-        today = self._today(run)
-
-        def write(transaction: Transaction) -> tuple[Result, IndexChanges]:
-            writer = NoteWriter(
-                transaction=transaction,
-                space=run.space,
-                scope=self._root.scope,
-                settings=self._settings,
-                today=today,
-                cause=run.cause,
-                changes=IndexChanges(),
-            )
-            return change(writer), writer.changes
-
-        result, changes = self._store.transact(write, made_by=made_by)
-        run.changes.add(changes)
-        return result
+    def _writer(self, transaction: Transaction, run: _SyncRun) -> NoteWriter:
+        return NoteWriter(
+            transaction=transaction,
+            space=run.space,
+            scope=self._root.scope,
+            settings=self._settings,
+            today=self._today(run),
+            cause=run.cause,
+            changes=run.changes,
+        )
 
     def _today(self, run: _SyncRun) -> date:
         return local_day(run.cause.at, self._settings)
 
 
-def _put_files(writer: NoteWriter, files: Sequence[_ChunkedFile], vectors: dict[str, Any]) -> dict[str, NoteRow | None]:
-    """Write files; return the present rows of those that were not written because another process has changed them."""
-    conflicts: dict[str, NoteRow | None] = {}
-    for file in files:
-        current = writer.transaction.note(writer.space, file.row.path)
-        if current == file.indexed:
-            writer.put(file.row, file.chunks, vectors)
-        else:
-            conflicts[file.row.path] = current
-    return conflicts
-
-
-def _drop_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> list[str]:
-    """Remove the notes that are still there, and return their paths."""
-    removed = []
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and current.note == row.note:
-            writer.drop(current)
-            removed.append(row.path)
-    return removed
-
-
-def _restamp_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
-            writer.transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
-
-
-def _place_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and current.tier is not row.tier:
-            writer.place(current._replace(tier=row.tier))
-
-
 def _estimated_tokens(text: str) -> int:
-    """Return the tokens of a text; where they cannot be counted exactly, an estimate instead of an upper bound."""
+    """Return the tokens of a text; an estimate, not an upper bound, if they cannot be counted exactly."""
     exact = counter()
     return exact(text) if exact.exact else (len(text) + 3) // 4
 

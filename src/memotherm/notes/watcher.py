@@ -1,4 +1,4 @@
-"""A watcher that syncs notes after their files have changed, on threads of its own.
+"""A watcher that syncs notes after their files have changed, on its own threads.
 
 Folders of notes are watched recursively, the root itself only for its direct entries, so that a large
 workspace is cheap to watch. A change during a sync starts another one, and a failed sync is retried: the
@@ -26,7 +26,7 @@ _POLL_MS = 200
 #: How long changes are collected before they are reported, in milliseconds.
 _GROUP_MS = 40
 #: Continuous changes delay a sync by at most this many times the debounce time.
-_MOST_DEBOUNCES = 4
+_MAX_DEBOUNCES = 4
 _RETRY_SECONDS = 1.0
 _START_SECONDS = 30.0
 
@@ -79,7 +79,7 @@ class Watcher:
         self._threads = []
 
     def wait(self, syncs: int, timeout: float = 30.0) -> bool:
-        """Wait until `syncs` syncs were done; return False after the timeout."""
+        """Wait for a number of syncs; return False after the timeout."""
         with self._idle:
             return self._idle.wait_for(lambda: self.syncs >= syncs, timeout)
 
@@ -166,7 +166,7 @@ class Watcher:
         """Wait until nothing has changed for the debounce time."""
         if not self.syncs:
             return
-        deadline = time.monotonic() + _MOST_DEBOUNCES * self._debounce
+        deadline = time.monotonic() + _MAX_DEBOUNCES * self._debounce
         while time.monotonic() < deadline:
             self._changed.clear()
             if self._stop.is_set() or not self._changed.wait(self._debounce):
@@ -203,7 +203,7 @@ def _identities(folders: list[Path]) -> list[tuple[int, int] | None]:
 
 
 def _is_relevant(path: str) -> bool:
-    """Return whether a path may be that of a note: a Markdown file, a transcript, or a folder."""
+    """Return whether a path may be a note: a Markdown file, a transcript, or a folder."""
     name = path.replace("\\", "/").rpartition("/")[2]
     if name.startswith("."):
         return False

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from memotherm.embed.calibration import Calibration
 from memotherm.recall.values import State
 from memotherm.recall.weights import DEFAULT_WEIGHTS
-from memotherm.text.conversation import conversational_words
+from memotherm.text.phrases import conversational_words
 
 __all__ = ["EstimateConfidence", "Signs", "confidence"]
 

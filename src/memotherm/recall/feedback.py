@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.model.clock import from_micros
-from memotherm.model.ids import id_millis
-from memotherm.model.uses import Feedback, Strength
+from memotherm.model.clock import from_micros, id_millis
+from memotherm.model.recall import Feedback, UseKind
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, LogEntry, Record
-from memotherm.text.reflection import reflected
+from memotherm.text.words import reflected
 from memotherm.tiers.rules.properties import use_weight
 
 __all__ = ["FeedbackLog"]
@@ -21,6 +20,8 @@ __all__ = ["FeedbackLog"]
 #: How many of the last recalls are looked at for one that returned a memory.
 _MOST_RECENT = 20
 _RECENT = timedelta(days=1)
+#: Reading a memory by its id counts as opened this long after a recall returned it.
+_OPENED_WITHIN = timedelta(minutes=60)
 #: How long a recall of another process may not be in the log yet, and how often that is looked up, in seconds.
 _UNLOGGED = timedelta(seconds=1)
 _PAUSE = 0.05
@@ -77,8 +78,8 @@ class FeedbackLog:
         seen = {no: record for no, record in returned.items() if record.space in spaces}
         ids = {record.no: record.memory.id for record in (*used, *seen.values())}
         chosen = {
-            Strength.CONFIRMED: [record.no for record in used],
-            Strength.REFLECTED: _reflected(seen, recalls[0].query, answer),
+            UseKind.CONFIRMED: [record.no for record in used],
+            UseKind.REFLECTED: _reflected(seen, recalls[0].query, answer),
         }
         confirmed, repeated = (self._add(recall_of, strength, nos, now) for strength, nos in chosen.items())
         return Feedback(
@@ -89,16 +90,16 @@ class FeedbackLog:
 
     def opened(self, record: Record, spaces: Sequence[int], now: datetime) -> None:
         """Count a memory as opened if one of the last recalls has returned it."""
-        if not self._settings.opened_minutes or self._settings.recall_log == "off":
+        if self._settings.recall_log == "off":
             return
-        since = now - timedelta(minutes=self._settings.opened_minutes)
+        since = now - _OPENED_WITHIN
         for recall in self._store.recent_recalls(spaces, since, now, _MOST_RECENT):
             if record.no in recall.returned:
-                self._store.log_later_use(self._later(recall, Strength.OPENED, record.no, now))
+                self._store.log_later_use(self._later(recall, UseKind.OPENED, record.no, now))
                 return
 
     def _add(
-        self, recall_of: Mapping[int, LogEntry], strength: Strength, nos: Iterable[int], now: datetime
+        self, recall_of: Mapping[int, LogEntry], strength: UseKind, nos: Iterable[int], now: datetime
     ) -> list[int]:
         """Record uses in one transaction, and return the memories of those that were not recorded before."""
         later = [self._later(recall_of[no], strength, no, now) for no in dict.fromkeys(nos)]
@@ -106,7 +107,7 @@ class FeedbackLog:
             return []
         return self._store.transact(lambda transaction: [use.no for use in later if transaction.add_later_use(use)])
 
-    def _later(self, recall: LogEntry, strength: Strength, no: int, now: datetime) -> LaterUse:
+    def _later(self, recall: LogEntry, strength: UseKind, no: int, now: datetime) -> LaterUse:
         weight = use_weight(strength, self._settings)
         return LaterUse(at=now, recall=recall.number, space=recall.space, strength=strength, no=no, weight=weight)
 

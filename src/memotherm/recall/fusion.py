@@ -31,7 +31,7 @@ from memotherm.model import Priority
 from memotherm.model.clock import to_micros
 from memotherm.recall.evidence import ABSENT_WORD
 from memotherm.recall.values import Evidence, RankedBlock, ScoreParts, State
-from memotherm.recall.weights import FusionWeights, RankingWeights
+from memotherm.recall.weights import USE_HALF_LIFE_DAYS, FusionWeights, RankingWeights
 from memotherm.settings import Settings
 
 __all__ = ["Fuse", "rank"]
@@ -108,7 +108,7 @@ def _use(evidence: Evidence, weights: FusionWeights, now: int) -> NDArray[np.flo
     days = np.maximum(0.0, (now - evidence.accessed) / _MICROS_PER_DAY)
     frequency = np.minimum(1.0, np.log1p(evidence.access_counts) / math.log1p(_MANY_USES))
     # Of NaN and 0, `fmax` returns 0.
-    return np.fmax(weights.use * frequency * 0.5 ** (days / weights.use_half_life_days), 0.0)
+    return np.fmax(weights.use * frequency * 0.5 ** (days / USE_HALF_LIFE_DAYS), 0.0)
 
 
 def _evidence(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:

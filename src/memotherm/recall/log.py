@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from memotherm.model.ids import new_id
-from memotherm.model.uses import Strength
+from memotherm.model.clock import new_id
+from memotherm.model.recall import HIT_THRESHOLD, UseKind
 from memotherm.recall.values import Ranked, Ranking, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
@@ -78,7 +78,7 @@ class RecallLog:
             promoted=promoted,
             degraded=ranking.degraded,
             best=best or 0.0,
-            found=best is not None and best >= self._settings.hit_threshold,
+            found=best is not None and best >= HIT_THRESHOLD,
             uses=uses,
             relevance=relevance,
             receipt=None if receipt is None else receipt._replace(query=query),
@@ -131,5 +131,5 @@ class RecallLog:
 
     def _uses(self, returned: Sequence[int], injected: Collection[int]) -> list[Use]:
         """Return the uses of what was returned, each with its weight."""
-        found, given = (use_weight(strength, self._settings) for strength in (Strength.RETURNED, Strength.INJECTED))
+        found, given = (use_weight(strength, self._settings) for strength in (UseKind.RETURNED, UseKind.INJECTED))
         return [Use(no, given if no in injected else found) for no in returned]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from memotherm.embed.reranker import ScoreTexts
+from memotherm.embed.protocol import ScoreTexts
 from memotherm.recall.values import State
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 
 __all__ = ["Rerank"]
 

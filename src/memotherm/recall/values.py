@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Priority, Tier, Why
-from memotherm.model.caching import cached_property
-from memotherm.model.value import constructor
+from memotherm.model.value import cached_property, constructor
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector

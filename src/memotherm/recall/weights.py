@@ -7,11 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.reranker import ScoreTexts
+from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Priority, Tier
 from memotherm.settings import Settings
 
-__all__ = ["DEFAULT_RANKING", "DEFAULT_WEIGHTS", "FusionWeights", "RankingOptions", "RankingWeights"]
+__all__ = [
+    "DEFAULT_RANKING",
+    "DEFAULT_WEIGHTS",
+    "USE_HALF_LIFE_DAYS",
+    "FusionWeights",
+    "RankingOptions",
+    "RankingWeights",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +58,12 @@ DEFAULT_RANKING = RankingOptions()
 
 #: The vector weight and the text weight for which the default ranking was measured.
 _DEFAULT_RATIO = (0.7, 0.3)
+#: The maximum that recent use adds to a score, and the days after which that has halved.
+_USE_WEIGHT = 0.02
+USE_HALF_LIFE_DAYS = 30
+#: Subtracted from the scores of warm and cold memories by a query over all tiers.
+_WARM_PENALTY = 0.02
+_COLD_PENALTY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -61,7 +74,6 @@ class FusionWeights:
     text: float
     fusion: str
     use: float
-    use_half_life_days: float
     #: What is added for each priority, by its rank.
     boosts: NDArray[np.float64]
     #: What is subtracted in each tier, by its rank; nothing unless a query spans all tiers on equal terms.
@@ -80,13 +92,12 @@ class FusionWeights:
         cls, settings: Settings, *, penalise: bool = False, ranking: RankingWeights = DEFAULT_WEIGHTS
     ) -> FusionWeights:
         """Return the weights that the settings ask for."""
-        penalties = {Tier.WARM: settings.warm_penalty, Tier.COLD: settings.cold_penalty} if penalise else {}
+        penalties = {Tier.WARM: _WARM_PENALTY, Tier.COLD: _COLD_PENALTY} if penalise else {}
         return cls(
             vector=settings.vector_weight,
             text=settings.text_weight,
             fusion=settings.fusion,
-            use=settings.use_weight,
-            use_half_life_days=settings.use_half_life_days,
+            use=_USE_WEIGHT,
             boosts=np.array([getattr(settings, f"boost_{priority}") for priority in Priority], np.float64),
             penalties=np.array([penalties.get(tier, 0.0) for tier in Tier], np.float64),
             ranking=ranking,

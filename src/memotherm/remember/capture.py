@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from memotherm.model.results import Captured
 from memotherm.settings import Settings
-from memotherm.settings.exclusion import is_excluded
-from memotherm.text.filler import is_filler
-from memotherm.text.marker import without_blocks
-from memotherm.text.quantity import pluralize
+from memotherm.settings.paths import is_excluded
+from memotherm.text.content import pluralize, without_blocks
+from memotherm.text.phrases import is_filler
 from memotherm.text.redaction import MARK, redactor
 
 __all__ = ["Prepared", "prepared"]
+
+#: Shorter texts are not captured.
+_MIN_CHARS = 10
 
 
 class Prepared(NamedTuple):
@@ -53,6 +55,6 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
         return "nothing but recalled memories"
     if redacted and not text.replace(MARK, "").strip():
         return "nothing but secrets"
-    if len(text.strip()) < settings.capture_min_chars:
-        return f"shorter than {settings.capture_min_chars} characters"
-    return "nothing but filler words" if settings.skip_filler and is_filler(text) else ""
+    if len(text.strip()) < _MIN_CHARS:
+        return f"shorter than {_MIN_CHARS} characters"
+    return "nothing but filler words" if is_filler(text) else ""

@@ -14,7 +14,7 @@ from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import in_file
 from memotherm.tiers.rules.retention import changed_retention, require_active

@@ -11,15 +11,14 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
-from memotherm.model.clock import as_duration, as_moment
-from memotherm.model.ids import new_id
-from memotherm.model.literals import PriorityName, TierName
+from memotherm.model.clock import as_duration, as_moment, new_id
+from memotherm.model.memory import PriorityName, TierName
 from memotherm.model.names import renamed
 from memotherm.settings import Settings
-from memotherm.settings.memories import MAX_METADATA_CHARS
+from memotherm.settings.schema import MAX_METADATA_CHARS
 from memotherm.storage.store import Store
 from memotherm.storage.values import AFTER_PREFIX
-from memotherm.text.clean import digest, require_content, require_text
+from memotherm.text.content import digest, require_content, require_text
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import FILE_SOURCE
 

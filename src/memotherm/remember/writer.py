@@ -15,7 +15,7 @@ from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Find, Record
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 

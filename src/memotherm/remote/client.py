@@ -12,13 +12,10 @@ from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Recall, Scope
-from memotherm.model.filters import MemoryFilters
-from memotherm.model.literals import OrderName
-from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import ReceiptAnswer, ReceiptPage
-from memotherm.model.reports import Erased, Heat, Status
+from memotherm.model.memory import MemoryFilters, OrderName
+from memotherm.model.recall import Feedback, TimedRecall
+from memotherm.model.reports import Erased, Heat, ReceiptAnswer, ReceiptPage, Status
 from memotherm.model.results import Captured, EventPage, Maintenance, Page, Problem, ScopeCount
-from memotherm.model.uses import Feedback
 from memotherm.notes import Notes
 from memotherm.remote import decoding
 from memotherm.remote.notes import RemoteNotes
@@ -31,8 +28,7 @@ from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import plain, refused, sent
 from memotherm.session import Session
 from memotherm.settings import Settings
-from memotherm.spool import user_spool
-from memotherm.spool.erasing import erase_jobs
+from memotherm.spool import erase_jobs, user_spool
 from memotherm.tiers.policies import Policies
 from memotherm.vectors.vectorizer import Progress
 

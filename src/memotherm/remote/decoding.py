@@ -7,9 +7,8 @@ from typing import Any
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
-from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import KeptEntry, KeptReceipt
-from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
+from memotherm.model.recall import Feedback, TimedRecall
+from memotherm.model.reports import Erased, Everything, Heat, KeptEntry, KeptReceipt, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import (
     Captured,
     Compaction,
@@ -21,10 +20,9 @@ from memotherm.model.results import (
     Suggestion,
     TierCount,
 )
-from memotherm.model.uses import Feedback
 from memotherm.model.value import Lazy
 from memotherm.notes.flush import Flush
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 
 __all__ = [
     "captured_of",

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memotherm.model.results import Compaction
-from memotherm.notes.appending import writable
+from memotherm.notes.edits import writable
+from memotherm.notes.files import Layout
 from memotherm.notes.flush import Flush
-from memotherm.notes.layout import Layout
 from memotherm.remote import decoding
 from memotherm.remote.jobs import Remote
 from memotherm.remote.verbs import sent

@@ -16,8 +16,7 @@ from typing import Any
 
 from memotherm.errors import LimitReached, MemothermError, NotFound
 from memotherm.model import Scope
-from memotherm.model.clock import system_clock
-from memotherm.model.ids import new_id
+from memotherm.model.clock import new_id, system_clock
 from memotherm.rest.job_board import JobBoard
 
 __all__ = ["Job", "Jobs"]

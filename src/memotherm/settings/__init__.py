@@ -1,8 +1,8 @@
-"""Settings by concern, their values, and where they are read from."""
+"""Settings: their declarations, and the sources of their values."""
 
-from memotherm.settings.folders import client_home, data_home, default_store, extended, isolated
-from memotherm.settings.loading import load, origins
-from memotherm.settings.settings import FIELDS, GROUPS, SECRET_NAMES, Settings
+from memotherm.settings.paths import client_home, data_home, default_store, extended, isolated
+from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings
+from memotherm.settings.sources import load, origins
 
 __all__ = [
     "FIELDS",

@@ -17,7 +17,7 @@ from memotherm.model.results import Problem
 from memotherm.storage.rows import changes_of
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import indexed_words
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 
 __all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]
 

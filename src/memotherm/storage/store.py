@@ -26,7 +26,7 @@ from memotherm.storage.state import StateStore
 from memotherm.storage.transaction import Transaction
 from memotherm.storage.usage import UsageStore
 from memotherm.storage.values import Filter, Identity, Scores, Search, TextMatches
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 
 if TYPE_CHECKING:
     import numpy as np

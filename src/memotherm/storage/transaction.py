@@ -46,7 +46,7 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 from memotherm.text.words import WORDS_VERSION, words
 
 __all__ = ["Transaction", "author_of", "counter_key", "indexed_words", "settle_words", "words_outdated"]

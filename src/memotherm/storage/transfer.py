@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.rows import COLUMNS
 from memotherm.storage.statements import Row, Statements
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 
 __all__ = [
     "META",

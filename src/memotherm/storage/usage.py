@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memotherm.model import Tier
-from memotherm.model.clock import from_micros, to_micros
-from memotherm.model.ids import id_millis
-from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import KeptReceipt
+from memotherm.model.clock import from_micros, id_millis, to_micros
+from memotherm.model.recall import TimedRecall, UseKind
+from memotherm.model.reports import KeptReceipt
 from memotherm.model.results import LoggedRecall
-from memotherm.model.uses import Strength
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of
 from memotherm.storage.statements import Statements
@@ -78,7 +76,7 @@ class UsageStore(StoreBase):
     def later_uses(self, spaces: Sequence[int]) -> list[UseRow]:
         """Return the uses that followed recalls in some spaces, in order of time."""
         rows = self._rows("uses_of", spaces=list(spaces))
-        return [UseRow(recall, no, Strength(strength), from_micros(at)) for recall, no, strength, at in rows]
+        return [UseRow(recall, no, UseKind(strength), from_micros(at)) for recall, no, strength, at in rows]
 
     def trim_recalls(self, before: datetime) -> None:
         """Delete the log entries of recalls before a time."""

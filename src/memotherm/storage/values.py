@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
-from memotherm.model.fields import StoredFields
-from memotherm.model.literals import OrderName
+from memotherm.model.memory import OrderName, StoredFields
+from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.model.uses import Strength
 from memotherm.tiers.rules.select import Condition
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class LaterUse:
     #: The number of the recall in the log, and its space.
     recall: int
     space: int
-    strength: Strength
+    strength: UseKind
     no: int
     weight: float
 
@@ -251,7 +250,7 @@ class UseRow(NamedTuple):
     #: The number of the recall in the log.
     recall: int
     no: int
-    strength: Strength
+    strength: UseKind
     at: datetime
 
 

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from memotherm.embed import Embedder, embed_query, split
-from memotherm.embed.reranker import Reranker
+from memotherm.embed.protocol import Reranker
 from memotherm.model import Memory, Move, Priority, Retention, Tier
 from memotherm.settings import Settings
 from memotherm.testing.contract.notes import NotesContract

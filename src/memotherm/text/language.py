@@ -121,7 +121,7 @@ _LETTERS = {
         "vietnamese": "ăâđêôơưáàảãạếềểễệốồổỗộớờởỡợứừửữự",
     }.items()
 }
-#: Function words of other scripts; they are those of the languages that are mostly written in them.
+#: Function words of the main languages of other scripts.
 SCRIPT_FUNCTION_WORDS = frozenset(
     """
     и в во не на я с со он она оно они мы вы ты как что это этот эта эти этого этой этом а то все всё так его её ее
@@ -145,7 +145,7 @@ SCRIPT_FUNCTION_WORDS = frozenset(
     של את על לא זה זו הוא היא הם אני אתה אנחנו עם גם או כי אם מה מי איפה מתי למה איך כמה אשר היה היו יש אין כל אל
     """.split()  # noqa: SIM905
 )
-#: Scripts whose words are stemmed as those of one language.
+#: Scripts that imply a language for stemming.
 _SCRIPTS = (
     ("russian", re.compile("[\u0400-\u052f]")),
     ("arabic", re.compile("[\u0600-\u06ff\u0750-\u077f]")),
@@ -154,9 +154,9 @@ _SCRIPTS = (
     ("armenian", re.compile("[\u0530-\u058f]")),
     ("tamil", re.compile("[\u0b80-\u0bff]")),
 )
-#: How many different words of a text decide about its language, and how many function words it needs.
-_MOST_WORDS = 300
-_LEAST_HITS = 2
+#: How many distinct words of a text are examined, and how many function words another language than English needs.
+_MAX_WORDS = 300
+_MIN_HITS = 2
 
 _LANGUAGES_OF: dict[str, tuple[str, ...]] = {
     word: tuple(language for language, listed in FUNCTION_WORDS.items() if word in listed)
@@ -169,7 +169,7 @@ _FOREIGN_WORDS = _LANGUAGES_OF.keys() - FUNCTION_WORDS[ENGLISH]
 
 def latin_language(words: Iterable[str]) -> str:
     """Return the language of a text in Latin letters; English unless its case-folded words say otherwise."""
-    distinct = set(islice(dict.fromkeys(words), _MOST_WORDS))
+    distinct = set(islice(dict.fromkeys(words), _MAX_WORDS))
     letters = "".join(distinct)
     if letters.isascii() and distinct.isdisjoint(_FOREIGN_WORDS):
         return ENGLISH
@@ -180,24 +180,28 @@ def latin_language(words: Iterable[str]) -> str:
     if not hits:
         return ENGLISH
     best = max((language for language in FUNCTION_WORDS if language in hits), key=lambda language: hits[language])
-    return best if hits[best] >= _LEAST_HITS and hits[best] > english else ENGLISH
+    return best if hits[best] >= _MIN_HITS and hits[best] > english else ENGLISH
 
 
 def script_language(word: str) -> str | None:
-    """Return the language whose stemmer serves the script of a word; None for other scripts."""
+    """Return the language that stems words of this script; None for other scripts."""
     return next((language for language, letters in _SCRIPTS if letters.search(word)), None)
 
 
 @functools.cache
 def stemmer(language: str) -> Callable[[str], str]:
-    """Return the function that stems a word of a language; words stay as they are where there is none."""
+    """Return the stemming function of a language; the identity if there is none."""
     if language not in Stemmer.algorithms():
         return str
-    stem = Stemmer.Stemmer(language, 0).stemWord  # without its cache: callers have their own
-    stemming = threading.Lock()  # a stemmer has state and is not thread-safe
+    # A stemmer is not thread-safe. One for each thread, and not a lock, which a fork could leave locked.
+    stemmers = threading.local()
 
-    def locked(word: str) -> str:
-        with stemming:
-            return str(stem(word))
+    def stem(word: str) -> str:
+        try:
+            stem_word = stemmers.stem_word
+        except AttributeError:
+            # Without its cache: callers have their own.
+            stem_word = stemmers.stem_word = Stemmer.Stemmer(language, 0).stemWord
+        return str(stem_word(word))
 
-    return locked
+    return stem

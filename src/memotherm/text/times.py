@@ -14,7 +14,7 @@ __all__ = ["Span", "nearness", "spans"]
 
 Span = tuple[date, date]
 
-#: Not those of `calendar`, which are in the language of the process.
+#: Not from `calendar`, whose names depend on the locale.
 _MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -26,7 +26,7 @@ _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 
 _NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
-#: Every expression has a digit or one of these words.
+#: Every time expression contains a digit or one of these words.
 _TIME_WORDS = frozenset((*_MONTHS, *_WEEKDAYS, *_UNITS, *(f"{unit}s" for unit in _UNITS)))
 _TIME_WORDS |= {"yesterday", "today", "tonight", "morning"}
 _DIGIT = re.compile(r"\d")
@@ -39,7 +39,7 @@ _UNIT = r"(day|week|month|year)s?"
 
 
 def spans(query: str, today: date) -> list[Span]:
-    """Return the spans of days that a query names; text matched by one pattern is not matched by a later one."""
+    """Return the spans of days named in a query; text matched by one pattern is not matched by a later one."""
     if not _may_name_a_time(query) or re.search(_ANY, query, re.IGNORECASE) is None:
         return []
     result: list[Span] = []
@@ -57,7 +57,7 @@ def spans(query: str, today: date) -> list[Span]:
 
 
 def _may_name_a_time(query: str) -> bool:
-    """Return whether a query has a digit or one of the words that every expression has; most have neither."""
+    """Return whether a query may name a time: it contains a digit or a time word. Most contain neither."""
     return _DIGIT.search(query) is not None or not _TIME_WORDS.isdisjoint(_LETTERS.findall(query.casefold()))
 
 
@@ -76,7 +76,7 @@ def _on(year: int, month: int, day: int) -> Span | None:
 
 
 def _latest(month: int, today: date) -> int:
-    """Return the year of the last such month that has started."""
+    """Return the year of the most recent such month."""
     return today.year if month <= today.month else today.year - 1
 
 
@@ -124,7 +124,7 @@ def _weekday(match: re.Match[str], today: date) -> Span:
     return last, last
 
 
-#: Compiled with the first text that may name a time, and kept by `re`: a short process rarely sees one.
+#: Compiled, and cached by `re`, when a text may name a time: a short process rarely sees one.
 _PATTERNS: tuple[tuple[str, Callable[[re.Match[str], date], Span | None]], ...] = (
     (r"\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})\b", lambda m, _: _on(int(m[1]), int(m[2]), int(m[3]))),
     (

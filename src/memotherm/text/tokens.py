@@ -1,4 +1,4 @@
-"""Counting the tokens of a text.
+"""Token counts.
 
 A counter is chosen by the name of a vocabulary, the name of a model, or the path of a `tokenizer.json`.
 Vocabularies in the tokenizer's wheel are counted exactly and offline, as text of a user: what looks like
@@ -26,7 +26,7 @@ __all__ = ["DEFAULT", "Counter", "count_tokens", "counter"]
 #: The vocabulary that is used unless a setting names another one.
 DEFAULT = "o200k_base"
 
-#: Patterns of the start of model names, and their vocabularies; the first match is used.
+#: Prefix patterns of model names, and their vocabularies; the first match wins.
 _MODELS = (
     (r"gpt-oss|o200k_harmony", "gpt-oss"),
     (r"(chatgpt|gpt)-?4(o|\.[15])|gpt-[5-9]|chatgpt|o[1-9](-|$)|codex", "o200k_base"),
@@ -45,13 +45,13 @@ _MODELS = (
     (r"gemma-?3", "gemma3"),
     (r"gemma-?4", "gemma4"),
 )
-#: Vocabularies that break a text into parts by a pattern in which a part that has a line break ends with it, or with
-#: slashes and more of them.
+#: Vocabularies whose pre-tokenizer never joins a line break with the start of the next line, except white space and
+#: slashes.
 _BREAK_AT_LINES = frozenset({"o200k_base", "cl100k_base", "gpt-oss", "llama3"})
-#: The size of the cache of counts, and the most characters of a cached text.
+#: Entries in the cache of counts, and the maximum length of a cached text.
 _CACHE_SIZE = 16384
 _LONGEST_CACHED = 1000
-#: A word that no vocabulary has: its pieces are merged, by tables that are made with the first such word.
+#: A word that is in no vocabulary: encoding it builds the merge tables.
 _RARE = "qzxjvwkq"
 #: Families without a published vocabulary, whose names must not match another pattern.
 _UNPUBLISHED = re.compile(r"(.*/)?(claude|anthropic|gemini|grok|command|nova)", re.IGNORECASE)
@@ -66,13 +66,13 @@ class Counter:
     #: Whether the count is exact, not an upper bound.
     exact: bool
     count: Callable[[str], int]
-    #: Encodes texts without the lock of the interpreter.
+    #: Encodes texts without holding the GIL.
     encode_all: Callable[[Sequence[str]], object] = len
-    #: Whether the tokens of a text are the sum of those of its lines, if no line begins with white space or a slash.
+    #: Whether a text has the sum of the tokens of its lines, if no line begins with white space or a slash.
     by_line: bool = False
 
     def prepare(self) -> None:
-        """Make the tables that the first text needs, while other threads run."""
+        """Build the tables that the first text needs, without blocking other threads."""
         self.encode_all([_RARE])
 
     def __call__(self, text: str) -> int:

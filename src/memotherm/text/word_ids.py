@@ -1,6 +1,6 @@
-"""Words as numbers, so that many texts can be compared with the words of a query at once.
+"""Words as numbers, so that numpy can compare many texts with the words of a query.
 
-The number of a word is its hash in this process, with 64 bits: it is never stored.
+The number of a word is its 64-bit hash in this process; it is never stored.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ word_id = hash
 
 
 class WordIds:
-    """The numbers of the words of several texts.
+    """The word numbers of several texts.
 
     Args:
         ids: The numbers, one text after the other.
-        lengths: How many of them each text has.
+        lengths: The number of words in each text.
     """
 
     __slots__ = ("_ends", "ids", "lengths")
@@ -38,19 +38,19 @@ class WordIds:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> WordIds:
-        """Return the numbers of the words of texts, which are separated by spaces."""
+        """Return the word numbers of texts; words are separated by spaces."""
         return cls._encoded(list(map(str.split, texts)))
 
     @classmethod
     def of_fragments(cls, texts: Iterable[str]) -> WordIds:
-        """Return the numbers of the fragments with which words begin: a query searches them as prefixes."""
+        """Return the numbers of the first characters of unspaced words, which a query searches as prefixes."""
         return cls._encoded([() if text.isascii() else _fragments(text) for text in texts])
 
     @classmethod
-    def of_parts(cls, ids: Numbers, beginnings: Numbers, lengths: Numbers) -> WordIds:
-        """Return the texts that begin in some places of an array of numbers."""
+    def of_parts(cls, ids: Numbers, starts: Numbers, lengths: Numbers) -> WordIds:
+        """Return the texts that start at the given positions of an array."""
         before = lengths.cumsum() - lengths
-        return cls(ids[np.repeat(beginnings - before, lengths) + np.arange(lengths.sum())], lengths)
+        return cls(ids[np.repeat(starts - before, lengths) + np.arange(lengths.sum())], lengths)
 
     @classmethod
     def _encoded(cls, words: Sequence[Sequence[str]]) -> WordIds:
@@ -65,22 +65,22 @@ class WordIds:
         return self.ids[end - self.lengths[text] : end]
 
     def where(self, passing: NDArray[np.bool_]) -> WordIds:
-        """Return some of these texts."""
+        """Return the texts selected by a mask."""
         lengths = self.lengths[passing]
         return self.of_parts(self.ids, self._ends[passing] - lengths, lengths)
 
     def joined(self, others: Sequence[WordIds]) -> WordIds:
-        """Return these texts and then others."""
+        """Return these texts followed by others."""
         every = (self, *others)
         return WordIds(
             np.concatenate([texts.ids for texts in every]), np.concatenate([texts.lengths for texts in every])
         )
 
     def texts_at(self, places: Numbers) -> Numbers:
-        """Return to which texts the numbers in some places belong."""
+        """Return the index of the text at each position."""
         return self._ends.searchsorted(places, "right")
 
 
 def _fragments(text: str) -> list[str]:
-    """Return the fragments with which words of a text begin, each once."""
+    """Return the distinct first characters of unspaced words."""
     return list(filter(is_fragment, dict.fromkeys([word[0] for word in text.split()])))

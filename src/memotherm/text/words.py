@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from memotherm.text.language import (
     ENGLISH,
@@ -23,7 +24,16 @@ from memotherm.text.language import (
     stemmer,
 )
 
-__all__ = ["WORDS_VERSION", "is_english", "is_fragment", "query_words", "telling_words", "weighed_words", "words"]
+__all__ = [
+    "WORDS_VERSION",
+    "content_words",
+    "is_english",
+    "is_fragment",
+    "query_words",
+    "reflected",
+    "weighed_words",
+    "words",
+]
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
@@ -43,7 +53,7 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-#: Words that are frequent in questions; they are searched for with a lower weight.
+#: Words that are frequent in questions; they get a lower weight in a search.
 _FRAME = frozenset(
     """many much long often far kind type sort kinds types happen happened happens day days week weeks month
     months year years hour hours minute minutes ago time times today recently currently lately actually really
@@ -51,14 +61,14 @@ _FRAME = frozenset(
     gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
     says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
 )
-#: Pairs of characters that hardly tell anything: hiragana alone, which writes particles and endings, and those with
-#: a Chinese pronoun, particle or question word in them. They count like words that are frequent in questions.
+#: Pairs of characters with little meaning: hiragana, which writes particles and endings, and pairs with a Chinese
+#: pronoun, particle or question word. They get the weight of words that are frequent in questions.
 _FUNCTION_PAIR = re.compile(
     "[\u3040-\u309f]{1,2}|.?[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]|"
     "[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]."
 )
-#: The share of a query word's weight that its stem in the language of the query has; the rest is that of its
-#: English stem, by which contents are found whose language is not known.
+#: The share of a query word's weight for its stem in the query's language; the rest goes to its English stem, which
+#: finds contents whose language was not recognised.
 _OWN_STEM = 0.7
 
 
@@ -98,8 +108,8 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
     return weighed
 
 
-def telling_words(text: str) -> set[str]:
-    """Return the words of a text that say something: numbers, and words of two characters that are not frequent."""
+def content_words(text: str) -> set[str]:
+    """Return the content words of a text: numbers, and words of two or more characters that are not function words."""
     raw = list(_raw(text, ends=False))
     frequent = FUNCTION_WORDS[latin_language(raw)] | SCRIPT_FUNCTION_WORDS | _FRAME
     return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
@@ -127,7 +137,7 @@ def _raw_of_all_scripts(folded: str, *, ends: bool) -> Iterator[str]:
 
 
 def _mixed(word: str, *, ends: bool) -> Iterator[str]:
-    """Yield unspaced runs as pairs of characters, and the text between them as a whole."""
+    """Yield runs of unspaced scripts as pairs of characters, and the text between them unchanged."""
     position = 0
     for run in _UNSPACED.finditer(word):
         if run.start() > position:
@@ -147,7 +157,7 @@ def _pairs(run: str, *, ends: bool) -> Iterator[str]:
 
 
 def _forms(word: str, language: str) -> tuple[str, ...]:
-    """Return the stem of a word as English, and that of the language of its text if it is another one."""
+    """Return the English stem of a word, and its stem in the language of the text if that is another one."""
     english = _folded(word)
     if language == ENGLISH or not word.isalpha():
         return (english,)
@@ -169,7 +179,7 @@ def _folded(word: str) -> str:
 
 @functools.lru_cache(maxsize=100_000)
 def _stemmed(word: str, language: str) -> str:
-    """Return a word stemmed as one of a language in Latin letters; words in other letters as always."""
+    """Return a word stemmed in a language written in Latin letters; other scripts decide for themselves."""
     if not _LATIN.match(word):
         return _folded(word)
     return _plain(stemmer(language)(word)) or word
@@ -180,3 +190,28 @@ def _plain(word: str) -> str:
     return (
         word if word.isascii() else unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
     )
+
+
+#: The minimum share of new words that content and answer have in common, of the shorter of the two.
+#: On LoCoMo with the reference answers: precision 79 %, recall 63 %.
+_MIN_SHARED = 1 / 3
+
+
+def reflected(contents: Sequence[str], query: str, answer: str) -> list[bool]:
+    """Return for each content whether an answer repeats it.
+
+    The answer must contain at least one word or number found only in that content, plus a third of its words that
+    are not in the query. This is string matching; no model is involved.
+    """
+    asked = content_words(query)
+    answered = content_words(answer) - asked
+    new_words = [content_words(content) - asked for content in contents]
+    holders = Counter(word for words in new_words for word in words)
+    return [_shares_enough(words, answered, holders) for words in new_words]
+
+
+def _shares_enough(words: set[str], answered: set[str], holders: Counter[str]) -> bool:
+    shared = words & answered
+    if not any(holders[word] == 1 for word in shared):
+        return False
+    return len(shared) >= _MIN_SHARED * min(len(words), len(answered))

@@ -24,7 +24,7 @@ from memotherm.errors import MemothermError, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.settings.tiers import TierSettings
+from memotherm.settings.schema import TierSettings
 from memotherm.tiers.policy_checks import Case, CaseResult, lint, read_case, run_case
 from memotherm.tiers.rules.conditions import Finding, suggestion
 from memotherm.tiers.rules.defaults import BUILTIN_FILE
@@ -50,7 +50,7 @@ PRESETS: Mapping[str, Path] = {
 #: The settings that a policy may set: none of them hides or deletes anything.
 LIMITS = (
     *(setting.name for setting in fields(TierSettings)),
-    *("cool_hot_days", "cool_warm_days", "keep_hot_heat", "heat_half_life_days", "warm_again_uses", "min_stay_days"),
+    *("cool_hot_days", "cool_warm_days", "heat_half_life_days", "min_stay_days"),
     *("hot_token_limit", "warm_access_threshold"),
 )
 _RESERVED = ("compact.", "maintain.", "session.", "promote.")

@@ -13,10 +13,10 @@ from typing import Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
-from memotherm.model.literals import TierName
+from memotherm.model.memory import TierName
 from memotherm.session import Session
-from memotherm.text.filler import is_filler
-from memotherm.text.truncation import first_characters
+from memotherm.text.content import first_characters
+from memotherm.text.phrases import is_filler
 from memotherm.tools.serializers import (
     Json,
     added_json,
@@ -215,7 +215,7 @@ def store_memory(
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    skipped = _filler_json(mem, content)
+    skipped = _filler_json(content)
     if skipped is not None:
         return skipped
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
@@ -569,9 +569,9 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
     return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
 
 
-def _filler_json(mem: Memotherm, content: str) -> Json | None:
+def _filler_json(content: str) -> Json | None:
     """Return that a content is skipped because it is filler; None if it is to be stored."""
-    if not mem.settings.skip_filler or not isinstance(content, str) or not content.strip() or not is_filler(content):
+    if not isinstance(content, str) or not content.strip() or not is_filler(content):
         return None
     return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
 

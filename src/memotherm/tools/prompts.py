@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memotherm.notes.day import local_day
+from memotherm.notes.files import Layout
 from memotherm.notes.flush import file_prompt
-from memotherm.notes.layout import Layout
+from memotherm.notes.placement import local_day
 from memotherm.settings import Settings
 
 __all__ = ["flush_prompt"]

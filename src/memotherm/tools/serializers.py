@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Event, Hit, Memory, Move, Recall
+from memotherm.model.recall import Feedback
 from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import LoggedRecall, ScopeCount, SessionStatus, TierCount
-from memotherm.model.uses import Feedback
 from memotherm.tiers.adoption import Adoption, Rollback, ShadowReport
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from memotherm.embed.calibration import Calibration
 from memotherm.errors import EmbedderError, EmbedderRefused
 from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
-from memotherm.text.clean import digest
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import digest, pluralize
 from memotherm.vectors.embedder_session import EmbedderSession, Progress
 from memotherm.vectors.former import FormerEmbedders, ResolveFormer
 

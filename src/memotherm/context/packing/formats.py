@@ -19,9 +19,8 @@ from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
-from memotherm.model.fields import MemoryFields
-from memotherm.text.marker import CLOSE, OPEN, escape_markers
-from memotherm.text.truncation import title
+from memotherm.model.memory import MemoryFields
+from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 
 __all__ = ["FORMATS", "FULL", "SECTIONS", "SHORTENED", "TITLE", "Format", "cost_line", "format_of"]

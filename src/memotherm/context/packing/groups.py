@@ -17,7 +17,7 @@ _LATER = len(_SHARES) - 1
 _PART_OF_REST = 4
 #: But at least so many parts of a token.
 _LEAST_PARTS = 20 * PARTS
-_TITLE_TOO_LONG = ("context_entry_tokens", "even its title costs more than one memory may")
+_TITLE_TOO_LONG = ("entry_tokens", "even its title costs more than one memory may")
 
 
 class Exclusion(NamedTuple):

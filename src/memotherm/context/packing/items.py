@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 from memotherm.context.focus import WordFocus
 from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, Format, cost_line
 from memotherm.model import Memory, Why
-from memotherm.model.fields import StoredFields
+from memotherm.model.memory import StoredFields
 from memotherm.model.value import Lazy
-from memotherm.text.truncation import sentence_ends, title
+from memotherm.text.content import sentence_ends, title
 
 __all__ = ["PARTS", "Candidate", "Count", "Form", "Item", "Renderer"]
 

@@ -14,8 +14,7 @@ from memotherm.context.packing.items import Candidate, Count, Form, Item, Render
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
-from memotherm.model.caching import cached_property
-from memotherm.model.value import Lazy, constructor
+from memotherm.model.value import Lazy, cached_property, constructor
 
 __all__ = ["Packed", "pack", "reason_for"]
 

@@ -1,1 +1,147 @@
-"""Readers of the memories of other programs; each returns drafts of memories."""
+"""Imports of the memories of other programs: each entry becomes a memory, duplicates are skipped.
+
+    openclaw      a workspace: MEMORY.md, USER.md, memory/**/*.md
+    claude-code   a memory folder (or ~/.claude with all of them): *.md, MEMORY.md is their index
+    codex         ~/.codex/memories: *.md
+    mcp-memory    the JSON lines of the MCP reference memory server
+    mem0          the JSON of get_all() or of an export
+    letta         an agent file (.af), or the JSON of archival memory
+    claude-mem    the JSON of its export script, or its database
+    mempalace     the folder that `mempalace export` writes
+    hindsight     the JSON that lists the memories of a bank
+    jsonl         the JSON lines that `memotherm export` writes
+
+Times, users, projects and ids are kept: as `created_at`, as the scope, and as `original_id` in the metadata.
+To index files and keep them as the source instead, open their folder with `mem.notes(...)`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+from memotherm.errors import InvalidInput, LimitReached, NotFound
+from memotherm.model.value import Value
+from memotherm.notes.imports import formats, markdown
+from memotherm.notes.imports.entries import Draft, Import
+from memotherm.notes.placement import local_day
+from memotherm.notes.values import Skipped
+from memotherm.settings import Settings
+from memotherm.text.content import pluralize
+
+__all__ = ["KINDS", "Imported", "Progress", "import_memories"]
+
+Scope = Mapping[str, str]
+#: Stores drafts of one scope; returns how many were new, and how many had been purged before.
+Store = Callable[[Sequence[Draft], Scope], tuple[int, int]]
+#: Called with (entries done, total entries).
+Progress = Callable[[int, int], None]
+
+_READERS: dict[str, Callable[[Path, Import], None]] = {
+    "openclaw": markdown.read_openclaw,
+    "claude-code": markdown.read_claude_code,
+    "codex": markdown.read_codex,
+    "mcp-memory": formats.read_mcp_memory,
+    "mem0": formats.read_mem0,
+    "letta": formats.read_letta,
+    "claude-mem": formats.read_claude_mem,
+    "mempalace": formats.read_mempalace,
+    "hindsight": formats.read_hindsight,
+    "jsonl": formats.read_exported,
+}
+#: What can be imported.
+KINDS = tuple(_READERS)
+_BATCH = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Imported(Value):
+    """The result of an import."""
+
+    kind: str
+    #: Files that were read.
+    files: int = 0
+    #: New memories, and entries that were stored already.
+    stored: int = 0
+    duplicates: int = 0
+    #: Entries not stored because their content was purged; `remember` stores them again.
+    purged: int = 0
+    #: What was not imported, and why.
+    skipped: tuple[Skipped, ...] = ()
+    #: Credentials and private passages that were replaced by a mark.
+    redacted: int = 0
+
+    def __str__(self) -> str:
+        details = [f"{self.duplicates} known already"]
+        if self.purged:
+            details.append(f"{self.purged} purged here before")
+        if self.redacted:
+            details.append(f"{self.redacted} redacted")
+        if self.skipped:
+            details.append(f"{len(self.skipped)} skipped")
+        return f"{pluralize(self.stored, 'memory')} from {pluralize(self.files, 'file')} ({', '.join(details)})"
+
+
+def import_memories(
+    kind: str,
+    path: str | os.PathLike[str],
+    now: datetime,
+    settings: Settings,
+    store: Store,
+    progress: Progress | None = None,
+) -> Imported:
+    """Read another program's memories; `store` stores drafts and returns how many were new and how many purged."""
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise NotFound(f"{source} does not exist: name the folder or file to import")
+    reading = Import(f"import:{kind}", now, local_day(now, settings), settings, redacts=kind != "jsonl")
+    reader(source, reading)
+    refused = len(reading.skipped)
+    stored = purged = done = 0
+    for scope, drafts in _batches(reading.drafts):
+        new, gone = _store(drafts, scope, store, reading)
+        stored, purged, done = stored + new, purged + gone, done + len(drafts)
+        if progress is not None:
+            progress(done, len(reading.drafts))
+    refused = len(reading.skipped) - refused
+    return Imported(
+        kind=kind,
+        files=reading.files,
+        stored=stored,
+        duplicates=len(reading.drafts) - stored - purged - refused,
+        purged=purged,
+        skipped=tuple(reading.skipped),
+        redacted=reading.redacted,
+    )
+
+
+def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[Scope, Sequence[tuple[Draft, str]]]]:
+    """Yield batches of drafts, scope by scope."""
+
+    def scope_of(draft: tuple[Draft, str]) -> list[tuple[str, str]]:
+        return sorted(draft[0].get("scope", {}).items())
+
+    for scope, group in groupby(sorted(drafts, key=scope_of), scope_of):
+        own = [({name: value for name, value in draft.items() if name != "scope"}, where) for draft, where in group]
+        for start in range(0, len(own), _BATCH):
+            yield dict(scope), own[start : start + _BATCH]
+
+
+def _store(drafts: Sequence[tuple[Draft, str]], scope: Scope, store: Store, reading: Import) -> tuple[int, int]:
+    """Store drafts; refused ones are added to `skipped`."""
+    try:
+        return store([draft for draft, _ in drafts], scope)
+    except (InvalidInput, LimitReached) as error:
+        if len(drafts) == 1:
+            reading.skip(drafts[0][1], str(error))
+            return 0, 0
+    middle = len(drafts) // 2
+    first, second = (_store(half, scope, store, reading) for half in (drafts[:middle], drafts[middle:]))
+    return first[0] + second[0], first[1] + second[1]

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memotherm.model import Tier
-from memotherm.notes.imports.reading import Draft, Import, moment, pieces
+from memotherm.notes.imports.entries import Draft, Import, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_tier
-from memotherm.text.markdown import items, split_lines
-from memotherm.text.markdown.outline import outline
+from memotherm.text.markdown import items, outline, split_lines
 
 __all__ = ["read_claude_code", "read_codex", "read_openclaw"]
 
@@ -98,7 +97,7 @@ def _transcript_project(transcript: Path) -> str | None:
 def _whole(file: Path, root: Path, reading: Import, scope: dict[str, str]) -> None:
     """Read a file that is one memory, with the name, description and type of its front matter.
 
-    What is about the user belongs to no project.
+    Memories about the user belong to no project.
     """
     text = reading.text(file)
     front = _FRONT.match(text)

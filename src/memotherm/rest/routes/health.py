@@ -19,7 +19,7 @@ from memotherm.rest.schemas.health import (
     TimedRecallsResponse,
 )
 from memotherm.settings import FIELDS
-from memotherm.settings.describing import described_settings
+from memotherm.settings.sources import described_settings
 
 __all__ = ["router"]
 

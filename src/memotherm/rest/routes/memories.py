@@ -49,7 +49,7 @@ from memotherm.rest.schemas.memories import (
     UpdateRequest,
 )
 from memotherm.rest.schemas.search import NeighboursResponse, UsesResponse
-from memotherm.text.quantity import pluralize
+from memotherm.text.content import pluralize
 from memotherm.tools import serializers
 
 __all__ = ["router"]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 
 from memotherm import tools
 from memotherm.errors import NotFound
-from memotherm.model.receipts import KeptEntry
+from memotherm.model.reports import KeptEntry
 from memotherm.rest.routes.declaring import route
 from memotherm.rest.routes.parameters import MemoryId, View, in_session
 from memotherm.rest.routes.responses import apply, context_response, recall_response
@@ -26,7 +26,7 @@ from memotherm.rest.schemas.search import (
     ReceiptPageResponse,
     TitledReceiptResponse,
 )
-from memotherm.text.truncation import title
+from memotherm.text.content import title
 from memotherm.tools import serializers
 
 __all__ = ["router"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from memotherm.errors import InvalidInput
-from memotherm.model.literals import FormatName, PriorityName, RetentionName, TierName
+from memotherm.model.memory import FormatName, PriorityName, RetentionName, TierName
 from memotherm.model.names import renamed
 
 __all__ = [

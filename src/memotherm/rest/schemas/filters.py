@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Union
 from pydantic import BeforeValidator, Field, StringConstraints
 from typing_extensions import TypeAliasType
 
-from memotherm.model.literals import OrderName
+from memotherm.model.memory import OrderName
 from memotherm.rest.schemas.fields import (
     Json,
     Key,

@@ -48,8 +48,8 @@ class NoteSearchRequest(RequestBody):
     chat: Annotated[
         str, Field(max_length=100, description="direct, group or channel: whether citations are shown.")
     ] = absent()
-    decay: Annotated[bool, Field(description="Whether older dated notes score less; the setting if absent.")] = absent()
-    diversity: Annotated[bool, Field(description="Whether repetitions are dropped; the setting if absent.")] = absent()
+    decay: Annotated[bool, Field(description="Whether older dated notes score less.")] = absent()
+    diversity: Annotated[bool, Field(description="Whether repetitions are dropped.")] = absent()
     track: bool = Field(True, description="Whether to count this as a use.")
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.model.results import Problem
-from memotherm.settings.private_files import create_file, create_folder
+from memotherm.settings.paths import create_file, create_folder
 from memotherm.storage.filters import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,

@@ -30,7 +30,7 @@ from memotherm.errors import (
 )
 from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
-from memotherm.settings.private_files import create_file
+from memotherm.settings.paths import create_file
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
 from memotherm.storage.sqlite.statements import SqliteStatements

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
-from memotherm.settings.private_files import create_file
+from memotherm.settings.paths import create_file
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connections import mapped, require_unused
 from memotherm.storage.sqlite.files import require_openable

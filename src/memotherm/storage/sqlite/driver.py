@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from memotherm.errors import PluginUnavailable
-from memotherm.settings.encryption import KEY_BYTES, SALT_BYTES, derived
+from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived
 
 __all__ = [
     "HEADER",

@@ -13,7 +13,7 @@ from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record, Use
 from memotherm.testing.contract.base import LIVE, Contract
-from memotherm.text.clean import digest
+from memotherm.text.content import digest
 
 __all__ = ["TransactionContract"]
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
-from memotherm.model.ids import new_id
+from memotherm.model.clock import new_id
+from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.model.uses import Strength
 from memotherm.storage.store import Claim, SupportsCheckpoint, Transaction
 from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract, numbers
@@ -184,18 +184,18 @@ class UpkeepContract(Contract):
         assert self.store.recent_recalls([], self.clock(), self.clock(), 5) == []
         self.clock.advance(minutes=1)
 
-        def use(record: Record, strength: Strength) -> LaterUse:
+        def use(record: Record, strength: UseKind) -> LaterUse:
             return LaterUse(
                 at=self.clock(), recall=recall.number, space=recall.space, strength=strength, no=record.no, weight=2.5
             )
 
         def change(transaction: Transaction) -> None:
-            assert transaction.add_later_use(use(first, Strength.CONFIRMED))
-            assert not transaction.add_later_use(use(first, Strength.CONFIRMED))
-            assert transaction.add_later_use(use(second, Strength.CONFIRMED))
+            assert transaction.add_later_use(use(first, UseKind.CONFIRMED))
+            assert not transaction.add_later_use(use(first, UseKind.CONFIRMED))
+            assert transaction.add_later_use(use(second, UseKind.CONFIRMED))
 
         self.store.transact(change)
-        self.store.log_later_use(use(first, Strength.OPENED))
+        self.store.log_later_use(use(first, UseKind.OPENED))
         memory = self.now(first).memory
         assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 0)
         assert memory.last_used_at == memory.accessed_at == self.clock()

@@ -11,7 +11,7 @@ from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Event, Memory, Retention, Scope, Tier
-from memotherm.model.uses import Strength
+from memotherm.model.recall import HIT_THRESHOLD, UseKind
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question
 from memotherm.settings import Settings
@@ -264,7 +264,7 @@ class _Steps:
             if "run" in options:
                 step = Ran(entry.at, options["run"], Scope(**options["scope"]), frozenset(options["open"]))
             elif not entry.query:
-                step = Used(entry.at, returned, Strength.INJECTED)
+                step = Used(entry.at, returned, UseKind.INJECTED)
             else:
                 within = entry.at >= self._start
                 relevance = {
@@ -311,13 +311,13 @@ def _logged_uses(past: _Past, settings: Settings) -> tuple[Counter[int], default
     uses: Counter[int] = Counter()
     weights: defaultdict[int, float] = defaultdict(float)
     averaged: set[int] = set()
-    weight_of = {strength: use_weight(strength, settings) for strength in Strength}
+    weight_of = {strength: use_weight(strength, settings) for strength in UseKind}
     for entry in past.log:
         if "used" in entry.options:
             injected = frozenset(past.known(entry.options.get("injected", ())))
             for index in past.known(entry.returned):
                 uses[index] += 1
-                weights[index] += weight_of[Strength.INJECTED if index in injected else Strength.RETURNED]
+                weights[index] += weight_of[UseKind.INJECTED if index in injected else UseKind.RETURNED]
         if "average" in entry.options:
             averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
     for use in past.later_uses:
@@ -371,16 +371,14 @@ def _asked_again(
     """Repeat a query in all tiers, over the memories stored at the time it was asked."""
     where = Filter(now=entry.at)
     question = Question(text=entry.query, spaces=spaces, tiers=_ALL_TIERS, where=where, min_score=settings.min_score)
-    found, crowded = _answers(pipeline, past, question, settings, first)
+    found, crowded = _answers(pipeline, past, question, first)
     if crowded and len(found) < first:
         question = replace(question, where=replace(where, until=entry.at + _INSTANT))
-        found, _ = _answers(pipeline, past, question, settings, first)
+        found, _ = _answers(pipeline, past, question, first)
     return found
 
 
-def _answers(
-    pipeline: Pipeline, past: _Past, question: Question, settings: Settings, first: int
-) -> tuple[list[int], bool]:
+def _answers(pipeline: Pipeline, past: _Past, question: Question, first: int) -> tuple[list[int], bool]:
     """Return the best answers that were stored in time, and whether later ones may have taken the place of others.
 
     They have not if there are candidates that do not answer: all that answer are then among the candidates.
@@ -389,7 +387,7 @@ def _answers(
     later, answering = False, True
     for candidate in pipeline.run(question, first, 0).ranked:
         index = past.indexes.get(candidate.no)
-        answers = candidate.relevance >= settings.hit_threshold
+        answers = candidate.relevance >= HIT_THRESHOLD
         answering = answering and answers
         if index is None or not answers:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memotherm.model import Retention, Tier
-from memotherm.model.uses import Strength
+from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.caches import Step
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used, is_pinned
@@ -137,8 +137,8 @@ def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.average:
         state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
     if asked.used:
-        state.use([index for index in given if index not in asked.injected], asked.at, Strength.RETURNED)
-        state.use([index for index in given if index in asked.injected], asked.at, Strength.INJECTED)
+        state.use([index for index in given if index not in asked.injected], asked.at, UseKind.RETURNED)
+        state.use([index for index in given if index in asked.injected], asked.at, UseKind.INJECTED)
 
 
 def _searched(state: State, index: int, asked: Asked) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.uses import Strength
+from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.selection import Columns, next_decision_at
 from memotherm.tiers.rules.properties import use_weight
@@ -71,7 +71,7 @@ class Used(NamedTuple):
     at: datetime
     places: tuple[int, ...]
     #: None for a memory that was remembered again.
-    strength: Strength | None = None
+    strength: UseKind | None = None
     #: The question that had returned them, for a use that followed it.
     question: int | None = None
 
@@ -140,7 +140,7 @@ class Timeline:
 #: A move back to a tier that a rule took the memory out of within this time is a flap.
 FLAP = timedelta(days=7)
 #: The uses that `access_count` counts.
-_COUNTED = (None, Strength.RETURNED, Strength.INJECTED)
+_COUNTED = (None, UseKind.RETURNED, UseKind.INJECTED)
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 
 
@@ -251,7 +251,7 @@ class State:
             after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
         self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
 
-    def use(self, indexes: Iterable[int], at: datetime, strength: Strength | None) -> None:
+    def use(self, indexes: Iterable[int], at: datetime, strength: UseKind | None) -> None:
         """Count a use of each memory; `strength` is None when it was remembered again."""
         weight = 1.0 if strength is None else use_weight(strength, self._settings)
         times = 1 if strength in _COUNTED else 0

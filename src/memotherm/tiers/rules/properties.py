@@ -6,8 +6,8 @@ import math
 from datetime import UTC, datetime, timedelta
 
 from memotherm.model import Memory, Priority
-from memotherm.model.fields import MemoryFields
-from memotherm.model.uses import Strength
+from memotherm.model.memory import MemoryFields
+from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 # Use
 
 
-def use_weight(strength: Strength, settings: Settings) -> float:
+def use_weight(strength: UseKind, settings: Settings) -> float:
     """Return the weight of a use."""
     return float(getattr(settings, f"weight_{strength}"))
 

@@ -1,0 +1,178 @@
+"""Shared parts of the import readers: files, drafts, times, and skipped entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from memotherm.notes.files import read_file
+from memotherm.notes.values import Skipped
+from memotherm.settings import Settings
+from memotherm.text.chunks import ChunkSize, chunks
+from memotherm.text.content import without_blocks
+from memotherm.text.markdown import decode, split_lines
+from memotherm.text.redaction import redactor
+from memotherm.text.tokens import count_tokens
+
+__all__ = [
+    "BAD_ENTRY",
+    "Draft",
+    "Import",
+    "json_lines",
+    "json_value",
+    "moment",
+    "pieces",
+    "read_entries",
+    "tags_of",
+    "text_of",
+]
+
+#: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
+Draft = dict[str, Any]
+#: The exceptions of a reader for an invalid entry.
+BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+
+_MAX_CHARS = 4000
+_MILLISECONDS_FROM = 10**11
+
+
+@dataclass(slots=True)
+class Import:
+    """The state of an import."""
+
+    source: str
+    now: datetime
+    today: date
+    settings: Settings
+    #: The drafts to store, each with its origin.
+    drafts: list[tuple[Draft, str]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    files: int = 0
+    #: How many credentials and private passages were replaced.
+    redacted: int = 0
+    #: Whether secrets are redacted; our own exports contain only what was stored on purpose.
+    redacts: bool = True
+
+    def add(self, draft: Draft, where: str) -> None:
+        """Add a redacted draft, unless its content is too short."""
+        if self.redacts:
+            draft = self._redacted(draft)
+        if len(draft["content"].strip()) < 3:
+            self.skip(where, "too short to mean something")
+            return
+        self.drafts.append(({"source": self.source, **draft}, where))
+
+    def _redacted(self, draft: Draft) -> Draft:
+        values = {name: draft[name] for name in ("content", "metadata") if name in draft}
+        values, count = redactor(self.settings).redact_values(values)
+        self.redacted += count
+        return {**draft, **values}
+
+    def skip(self, where: str, why: str) -> None:
+        """Record an entry that is not imported."""
+        self.skipped.append(Skipped(path=where, why=why))
+
+    def text(self, file: Path) -> str:
+        """Return the text of a file; empty, with a record in `skipped`, if it cannot be read."""
+        try:
+            content = read_file(file)
+        except OSError as exc:
+            self.skip(file.name, f"cannot be read: {exc.strerror or exc}")
+            return ""
+        if content is None:
+            return ""
+        self.files += 1
+        return "\n".join(split_lines(decode(content.data)))
+
+
+def json_value(file: Path, reading: Import) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the JSON value of a file, or the list of its JSON lines; None if it has neither."""
+    text = reading.text(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                values.append(json.loads(line))
+            except (ValueError, RecursionError) as exc:
+                reading.skip(f"{file.name}#L{number}", f"not JSON: {exc}")
+    return values
+
+
+def json_lines(
+    file: Path, reading: Import, drafts_of: Callable[[Mapping[str, Any], datetime], Iterable[Draft]], otherwise: str
+) -> None:
+    """Read a file with one JSON object per line; any other line is added to `skipped`."""
+    for number, line in enumerate(reading.text(file).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            drafts = list(drafts_of(json.loads(line), reading.now))
+        except BAD_ENTRY as exc:
+            reading.skip(f"{file.name}#L{number}", f"{otherwise}: {exc}")
+            continue
+        for draft in drafts:
+            reading.add(draft, f"{file.name}#L{number}")
+
+
+def read_entries(
+    entries: Iterable[Any], reading: Import, drafts_of: Callable[[Any, datetime], Iterable[Draft]], where: str
+) -> None:
+    """Read the entries of a list; invalid ones are added to `skipped` with their number."""
+    for number, entry in enumerate(entries, 1):
+        try:
+            drafts = list(drafts_of(entry, reading.now))
+        except BAD_ENTRY as exc:
+            reading.skip(f"{where}[{number}]", f"cannot be read: {exc or type(exc).__name__}")
+            continue
+        for draft in drafts:
+            reading.add(draft, f"{where}[{number}]")
+
+
+def moment(value: object, now: datetime) -> dict[str, datetime]:
+    """Return {"created_at": ...} for a time as text, seconds or milliseconds; empty for anything else or the future."""
+    try:
+        if isinstance(value, str) and not value.strip().isdecimal():
+            at = datetime.fromisoformat(value.strip())
+        elif isinstance(value, int | float | str) and not isinstance(value, bool):
+            number = float(value)
+            at = datetime.fromtimestamp(number / 1000 if number >= _MILLISECONDS_FROM else number, UTC)
+        else:
+            return {}
+    except (ValueError, OverflowError, OSError):
+        return {}
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return {"created_at": at.astimezone(UTC)} if at <= now else {}
+
+
+def text_of(entry: Mapping[str, Any], name: str) -> str:
+    """Return a field that must be text."""
+    value = entry[name]
+    if not isinstance(value, str):
+        raise TypeError(f"its `{name}` is no text")
+    return value
+
+
+def tags_of(value: object) -> list[str]:
+    """Return a list of tags, or one tag, as texts."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [str(tag) for tag in value] if isinstance(value, list) else []
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield a text without recalled blocks, split where it is too long for one memory."""
+    clean = without_blocks(text).strip()
+    if not clean:
+        return
+    if len(clean) <= _MAX_CHARS:
+        yield clean
+        return
+    yield from (chunk.text for chunk in chunks(clean, count_tokens, ChunkSize(size=800, overlap=0)))

@@ -1,0 +1,350 @@
+"""Readers of JSON and SQLite exports of other programs; each returns drafts of memories."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from memotherm.errors import NotAStore
+from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model.names import field_of
+from memotherm.notes.imports.entries import (
+    Draft,
+    Import,
+    json_lines,
+    json_value,
+    moment,
+    pieces,
+    read_entries,
+    tags_of,
+    text_of,
+)
+from memotherm.storage.sqlite.files import is_sqlite, read_tables
+from memotherm.tiers.rules.properties import FILE_SOURCE
+
+__all__ = [
+    "read_claude_mem",
+    "read_exported",
+    "read_hindsight",
+    "read_letta",
+    "read_mcp_memory",
+    "read_mem0",
+    "read_mempalace",
+]
+
+#: Tables of the database, and the lists of the export with the same rows.
+_TABLES = {"observations": "observations", "summaries": "session_summaries"}
+_SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+
+
+def read_claude_mem(source: Path, reading: Import) -> None:
+    """Read the observations and the summaries of sessions."""
+    file = source / "claude-mem.db" if source.is_dir() else source
+    data = _database(file, reading) if is_sqlite(file) else json_value(file, reading)
+    if not isinstance(data, Mapping):
+        reading.skip(file.name, "not an export of claude-mem")
+        return
+    for name, drafts_of in (("observations", _observation), ("summaries", _summary)):
+        entries = data.get(name)
+        read_entries(entries if isinstance(entries, list) else [], reading, drafts_of, f"{file.name} {name}")
+
+
+def _database(file: Path, reading: Import) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the database in the form of the export."""
+    reading.files += 1
+    try:
+        rows = read_tables(file, list(_TABLES.values()))
+    except NotAStore as exc:
+        reading.skip(file.name, str(exc))
+        return {}
+    return {name: rows[table] for name, table in _TABLES.items()}
+
+
+def _observation(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    title, text = str(entry.get("title") or ""), str(entry.get("narrative") or entry.get("text") or "")
+    facts = [str(fact) for fact in _listed(entry.get("facts"))]
+    parts = [title, text or "\n".join(f"- {fact}" for fact in facts)]
+    sort = str(entry.get("type") or "")
+    for piece in pieces("\n\n".join(part for part in parts if part)):
+        yield {
+            "content": piece,
+            "kind": "decision" if sort == "decision" else "fact",
+            "tags": list(dict.fromkeys([*([sort] if sort else []), *map(str, _listed(entry.get("concepts")))])),
+            **_common(entry, now),
+        }
+
+
+def _summary(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    parts = [f"{name.replace('_', ' ').capitalize()}: {entry[name]}" for name in _SUMMARY if entry.get(name)]
+    for piece in pieces("\n".join(parts)):
+        yield {"content": piece, "kind": "context", "tags": ["summary"], **_common(entry, now)}
+
+
+def _common(entry: Mapping[str, Any], now: datetime) -> Draft:
+    metadata = {"original_id": str(entry["id"])} if entry.get("id") is not None else {}
+    files = [str(file) for file in _listed(entry.get("files_modified"))]
+    return {
+        "metadata": {**metadata, **({"files": files} if files else {})},
+        "scope": {"project": str(entry["project"])} if entry.get("project") else {},
+        **(moment(entry.get("created_at_epoch"), now) or moment(entry.get("created_at"), now)),
+    }
+
+
+def _listed(value: object) -> list[Any]:
+    """Return a list stored as JSON text."""
+    if isinstance(value, str) and value.startswith("["):
+        value = json.loads(value)
+    return value if isinstance(value, list) else []
+
+
+#: The fields of an exported memory that are imported.
+_EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
+
+
+def read_exported(source: Path, reading: Import) -> None:
+    """Read one memory per line."""
+    json_lines(source, reading, _exported_drafts, "not an exported memory")
+
+
+def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield a memory that `export` wrote, with its scope, tier, priority, retention and times."""
+    fields = ((name, field_of(entry, name)) for name in _EXPORTED)
+    draft: Draft = {name: value for name, value in fields if value is not None}
+    content = draft.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError("its content is empty, or no text")
+    draft |= moment(entry.get("created_at"), now)
+    if verified := moment(entry.get("verified_at"), now):
+        draft["verified_at"] = verified["created_at"]
+    if str(draft.get("source", "")).startswith(FILE_SOURCE):
+        draft["source"] = "import"  # its file is not here
+    Tier.of(draft.get("tier", "warm"))
+    Priority.of(draft.get("priority", "normal"))
+    retention = Retention.of(entry.get("retention") or "active")
+    if retention is Retention.ARCHIVED:
+        draft["retention"] = "archived"
+    elif retention is not Retention.ACTIVE:
+        raise ValueError(f"it was {retention}")
+    scope = Scope(**entry.get("scope") or {})
+    if scope.items():
+        draft["scope"] = dict(scope.items())
+    expires = entry.get("expires_at")
+    if expires:
+        left = (datetime.fromisoformat(str(expires)) - now).total_seconds()
+        if left > 0:
+            draft["ttl"] = left
+        elif "retention" not in draft:
+            raise ValueError(f"it expired on {expires}")
+    yield draft
+
+
+_HINDSIGHT_KEPT = ("context", "occurred_start", "occurred_end", "document_id")
+
+
+def read_hindsight(source: Path, reading: Import) -> None:
+    """Read a list of facts, or an object that has it as `items` or `results`."""
+    data = json_value(source, reading)
+    if isinstance(data, dict):
+        data = data.get("items", data.get("results", [data]))
+    read_entries(data if isinstance(data, list) else [data], reading, _hindsight_drafts, source.name)
+
+
+def _hindsight_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    sort = str(entry.get("fact_type") or entry.get("type") or "")
+    own = entry.get("metadata")
+    metadata = dict(own) if isinstance(own, Mapping) else {}
+    metadata |= {name: entry[name] for name in _HINDSIGHT_KEPT if entry.get(name)}
+    metadata |= {"original_id": str(entry["id"])} if entry.get("id") else {}
+    created = (moment(entry.get(name), now) for name in ("mentioned_at", "date", "created_at"))
+    yield {
+        "content": text_of(entry, "text"),
+        "tags": [*([sort] if sort else []), *tags_of(entry.get("tags"))],
+        "metadata": metadata,
+        **next((at for at in created if at), {}),
+    }
+
+
+def read_letta(source: Path, reading: Import) -> None:
+    """Read the blocks, the messages and the passages of agents."""
+    data = json_value(source, reading)
+    if isinstance(data, list):
+        read_entries(data, reading, _passage, source.name)
+        return
+    if not isinstance(data, Mapping):
+        reading.skip(source.name, "not an agent file")
+        return
+    read_entries([*_list(data, "blocks"), *_list(data, "core_memory")], reading, _block, f"{source.name} blocks")
+    for agent in [*_list(data, "agents"), *([data] if "messages" in data else [])]:
+        name = str(agent.get("name") or "") if isinstance(agent, Mapping) else ""
+        messages = _list(agent, "messages") if isinstance(agent, Mapping) else []
+        read_entries(messages, reading, partial(_message, name), f"{source.name} messages")
+    read_entries([*_list(data, "passages"), *_list(data, "archival_memory")], reading, _passage, source.name)
+
+
+def _list(data: Mapping[str, Any], name: str) -> list[Any]:
+    value = data.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _block(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield a block of core memory; that of the user is about the person."""
+    label = str(entry.get("label") or "block")
+    for piece in pieces(text_of(entry, "value")):
+        yield {
+            "content": piece,
+            "kind": "fact" if label == "human" else "context",
+            "tags": [label],
+            "metadata": _identity(entry),
+            **moment(entry.get("created_at"), now),
+        }
+
+
+def _passage(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield a passage of archival memory."""
+    for piece in pieces(text_of(entry, "text")):
+        yield {
+            "content": piece,
+            "tags": tags_of(entry.get("tags")),
+            "metadata": {**(entry.get("metadata") or {}), **_identity(entry)},
+            **moment(entry.get("created_at"), now),
+        }
+
+
+def _message(agent: str, entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    """Yield the messages of user and agent; tool calls and system prompts are skipped."""
+    if entry.get("role") not in ("user", "assistant"):
+        return
+    content = entry.get("content", entry.get("text"))
+    parts = content if isinstance(content, list) else [{"text": content}]
+    text = "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))
+    for piece in pieces(text):
+        yield {
+            "content": piece,
+            "kind": "message",
+            "metadata": {"role": entry["role"], **({"agent": agent} if agent else {}), **_identity(entry)},
+            **moment(entry.get("created_at"), now),
+        }
+
+
+def _identity(entry: Mapping[str, Any]) -> Draft:
+    return {"original_id": str(entry["id"])} if entry.get("id") else {}
+
+
+def read_mcp_memory(source: Path, reading: Import) -> None:
+    """Read `memory.jsonl`, or `memory.json` of older versions."""
+    names = ("memory.jsonl", "memory.json")
+    file = next((source / name for name in names if (source / name).is_file()), source)
+    json_lines(file, reading, _mcp_memory_drafts, "not an entity or relation")
+
+
+def _mcp_memory_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:  # noqa: ARG001
+    """Yield the observations of an entity, or a relation, as sentences."""
+    if entry.get("type") == "entity":
+        name, sort = text_of(entry, "name"), str(entry.get("entityType", ""))
+        metadata = {"entity": name, "entity_type": sort}
+        for observation in entry.get("observations") or []:
+            if not isinstance(observation, str):
+                raise TypeError(f"an observation of {name} is no text")
+            yield {"content": f"{name}: {observation}", "kind": "entity", "metadata": metadata}
+        if not entry.get("observations"):
+            yield {"content": f"{name} is a {sort}" if sort else name, "kind": "entity", "metadata": metadata}
+    elif entry.get("type") == "relation":
+        subject, verb, target = (text_of(entry, key) for key in ("from", "relationType", "to"))
+        metadata = {"from": subject, "relation": verb, "to": target}
+        yield {"content": f"{subject} {verb.replace('_', ' ')} {target}", "kind": "entity", "metadata": metadata}
+    else:
+        raise ValueError(f"type {entry.get('type')!r}")
+
+
+#: Fields of an entry and the fields of a scope that they become.
+_SCOPE = {"user_id": "user", "agent_id": "agent", "app_id": "project"}
+_MEM0_KEPT = ("run_id", "actor_id", "role")
+
+
+def read_mem0(source: Path, reading: Import) -> None:
+    """Read a list of entries, or an object that has it as `results` or `memories`."""
+    data = json_value(source, reading)
+    if isinstance(data, dict):
+        data = data.get("results", data.get("memories", [data]))
+    read_entries(data if isinstance(data, list) else [data], reading, _mem0_drafts, source.name)
+
+
+def _mem0_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    content = entry.get("memory", entry.get("text"))
+    if not isinstance(content, str):
+        raise TypeError("it has no text in `memory`")
+    own = entry.get("metadata")
+    metadata = dict(own) if isinstance(own, Mapping) else {}
+    metadata |= {name: entry[name] for name in _MEM0_KEPT if entry.get(name)}
+    metadata |= {"original_id": str(entry["id"])} if entry.get("id") else {}
+    expiry = moment(entry.get("expiration_date"), datetime.max.replace(tzinfo=now.tzinfo)).get("created_at")
+    if expiry is not None and expiry <= now:
+        raise ValueError(f"it expired on {entry['expiration_date']}")
+    yield {
+        "content": content,
+        "tags": tags_of(entry.get("categories")),
+        "metadata": metadata,
+        "scope": {field: str(entry[name]) for name, field in _SCOPE.items() if entry.get(name)},
+        **({} if expiry is None else {"ttl": (expiry - now).total_seconds()}),
+        **moment(entry.get("created_at"), now),
+    }
+
+
+_TITLE = re.compile(r"\A# (?P<wing>.+) / (?P<room>.+)\n")
+_DRAWER = re.compile(
+    r"^## (?P<id>\S+)\n\n> (?P<content>.*?)\n\n\| Field \| Value \|\n\|-+\|-+\|\n(?P<fields>(?:\|[^\n]*\|\n)+)\n---$",
+    re.MULTILINE | re.DOTALL,
+)
+_FIELD = re.compile(r"^\| (.+?) \| (.*) \|$", re.MULTILINE)
+_NAMES = {"Source": "source_file", "Filed": "filed_at", "Added by": "added_by"}
+
+
+def read_mempalace(source: Path, reading: Import) -> None:
+    """Read the drawers of all wings and rooms."""
+    lines = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source] * (source.suffix == ".jsonl")
+    for file in lines:
+        json_lines(file, reading, _drawer, "not a drawer")
+    if lines:
+        return
+    for file in sorted(source.rglob("*.md")) if source.is_dir() else [source]:
+        _room(file, reading)
+
+
+def _room(file: Path, reading: Import) -> None:
+    """Read the Markdown of a room; indexes and overviews have another title."""
+    text = reading.text(file)
+    title = _TITLE.match(text)
+    if title is None:
+        return
+    drawers = list(_DRAWER.finditer(text))
+    if not drawers:
+        reading.skip(file.name, "no drawer in the form of an export")
+    for drawer in drawers:
+        fields = {_NAMES[name]: value for name, value in _FIELD.findall(drawer["fields"]) if name in _NAMES}
+        known = {name: value for name, value in fields.items() if value != "unknown"}
+        entry = {
+            "id": drawer["id"],
+            "document": re.sub(r"^> ?", "", drawer["content"], flags=re.MULTILINE),
+            "metadata": {"wing": title["wing"], "room": title["room"], **known},
+        }
+        for draft in _drawer(entry, reading.now):
+            reading.add(draft, f"{file.name}#{drawer['id']}")
+
+
+def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
+    own = entry.get("metadata")
+    metadata = dict(own) if isinstance(own, Mapping) else {}
+    filed, wing = metadata.pop("filed_at", None), metadata.get("wing")
+    for piece in pieces(text_of(entry, "document")):
+        yield {
+            "content": piece,
+            "tags": [str(metadata[name]) for name in ("wing", "room") if metadata.get(name)],
+            "metadata": {**metadata, "original_id": str(entry["id"])},
+            "scope": {"project": str(wing)} if wing and str(wing) != "unknown" else {},
+            **moment(filed, now),
+        }

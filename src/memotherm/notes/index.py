@@ -1,0 +1,308 @@
+"""Writes the chunks of a file to the store, in one transaction.
+
+A chunk is identified by the digest of its content. A chunk that only moved keeps its memory. An edited
+chunk is a new memory that supersedes the old one and inherits its priority. A removed chunk is erased,
+because the store has only a copy of it. A list item that is linked to a memory changes that memory."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+
+from memotherm.model import Memory, Move, Retention, Scope
+from memotherm.model.clock import new_id
+from memotherm.notes.placement import Placement, is_transcript, placements
+from memotherm.remember.changes import with_content
+from memotherm.settings import Settings
+from memotherm.storage.store import Transaction
+from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
+from memotherm.text.chunks import Chunk
+from memotherm.text.content import digest
+from memotherm.text.tokens import count_tokens
+from memotherm.tiers.rules.properties import FILE_SOURCE
+
+__all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
+
+_RULE_PREFIX = "note."
+
+
+@functools.lru_cache(maxsize=1000)
+def chunk_digest(chunk: Chunk) -> str:
+    """Return the digest that identifies a chunk: of its content, or of the text of a linked item."""
+    return digest(chunk.text if chunk.memory_id else chunk.content)
+
+
+@dataclass(slots=True)
+class IndexChanges:
+    """The changes made by writing files."""
+
+    chunks_new: int = 0
+    chunks_kept: int = 0
+    moves: list[Move] = field(default_factory=list)
+    unlinked: list[str] = field(default_factory=list)
+    #: (path, first line, last line) of chunks not stored because their content was purged.
+    purged: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoteWriter:
+    """Writes the notes of one root in one transaction."""
+
+    transaction: Transaction
+    space: int
+    scope: Scope
+    settings: Settings
+    today: date
+    cause: Cause
+    changes: IndexChanges
+
+    def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
+        """Store a file and its chunks; replace what was stored of it."""
+        chunks = self._without_purged(note.path, chunks)
+        old = self.transaction.chunks(note.note) if note.note else []
+        number = self.transaction.put_note(note)
+        linked = {row.record.memory.id: row for row in old if row.linked}
+        plain = [row for row in old if not row.linked]
+        linked_ids: set[str] = set()
+        rows: list[ChunkRow | None] = []
+        plain_chunks: list[Chunk] = []
+        for chunk in chunks:
+            record = self._linkable(chunk, number, linked_ids) if chunk.memory_id else None
+            if record is None:
+                plain_chunks.append(chunk)
+                rows.append(None)
+            else:
+                linked_ids.add(record.memory.id)
+                rows.append(self._link(note.path, chunk, record, linked.get(record.memory.id), vectors))
+        self._unlink([row for memory_id, row in linked.items() if memory_id not in linked_ids])
+        plain_rows = iter(list(self._put_plain(note.path, plain_chunks, plain, vectors)))
+        self.transaction.set_chunks(number, [next(plain_rows) if row is None else row for row in rows])
+
+    def _without_purged(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks whose content was not purged: a purge also applies to files."""
+        purged = self.transaction.purged_digests(self.scope, {chunk_digest(chunk) for chunk in chunks})
+        self.changes.purged += [(path, chunk.start, chunk.end) for chunk in chunks if chunk_digest(chunk) in purged]
+        return [chunk for chunk in chunks if chunk_digest(chunk) not in purged]
+
+    def drop(self, note: NoteRow) -> None:
+        """Delete a file and its chunks from the store."""
+        rows = self.transaction.chunks(note.note)
+        self.transaction.drop_note(note.note)
+        self._unlink([row for row in rows if row.linked])
+        for row in rows:
+            if not row.linked:
+                self._discard(row.record, "its file is gone")
+
+    def rename(self, note: NoteRow, before: str) -> None:
+        """Change the path of a file; its memories stay the same."""
+        self.transaction.put_note(note)
+        rows = self.transaction.chunks(note.note)
+        why = f"renamed from {before}"
+        moved = [row._replace(record=self._positioned(note.path, row, why)) for row in rows]
+        self.transaction.set_chunks(note.note, moved)
+        self.place(note, moved)
+
+    def place(self, note: NoteRow, rows: Sequence[ChunkRow] | None = None) -> None:
+        """Move the chunks of a file to the tiers that the rules for notes require now."""
+        if rows is None:
+            self.transaction.put_note(note)
+            rows = self.transaction.chunks(note.note)
+        plain = [row for row in rows if not row.linked]
+        tokens = [row.record.memory.tokens for row in plain]
+        for row, placement in zip(plain, placements(note.path, tokens, self.today, self.settings), strict=True):
+            self._placed(row.record, placement)
+
+    def restore_scope(self, note: NoteRow) -> None:
+        """Move memories of a file that are in another space back to the space and scope of the note."""
+        cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {note.path}")
+        for row in self.transaction.chunks(note.note):
+            record = self.transaction.change(row.record, replace(row.record.memory, scope=self.scope), cause)
+            self.transaction.move_to_collection(record, self.space, cause)
+
+    # Plain chunks
+
+    def _put_plain(
+        self, path: str, chunks: Sequence[Chunk], old: Sequence[ChunkRow], vectors: Mapping[str, Any]
+    ) -> Iterator[ChunkRow]:
+        digests = [chunk_digest(chunk) for chunk in chunks]
+        tokens = [count_tokens(chunk.content, self.settings.tokenizer) for chunk in chunks]
+        pairs, removed = _matched([row.digest for row in old], digests)
+        for index in removed:
+            self._discard(old[index].record, "its lines are gone")
+        placed = zip(chunks, placements(path, tokens, self.today, self.settings), strict=True)
+        for index, (chunk, placement) in enumerate(placed):
+            row = old[pairs[index]] if index in pairs else None
+            if row is not None and row.digest == digests[index]:
+                yield self._keep(path, chunk, row, placement)
+            else:
+                yield self._insert(path, chunk, tokens[index], row, placement, vectors.get(digests[index]))
+
+    def _keep(self, path: str, chunk: Chunk, row: ChunkRow, placement: Placement) -> ChunkRow:
+        self.changes.chunks_kept += 1
+        moved = row._replace(first=chunk.start, last=chunk.end, heading=chunk.heading)
+        record = self._placed(self._positioned(path, moved, "its lines moved"), placement)
+        return moved._replace(record=record)
+
+    def _insert(
+        self,
+        path: str,
+        chunk: Chunk,
+        tokens: int,
+        replaced: ChunkRow | None,
+        placement: Placement,
+        vectors: Any,  # noqa: ANN401
+    ) -> ChunkRow:
+        self.changes.chunks_new += 1
+        memory = self._memory(path, chunk, tokens, placement, None if replaced is None else replaced.record.memory)
+        if replaced is not None:
+            self._discard(replaced.record, f"edited: replaced by {memory.id}")
+        cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
+        record = self.transaction.insert(self.space, memory, vectors, cause)
+        return ChunkRow(record, chunk.start, chunk.end, chunk.heading, chunk_digest(chunk), linked=False)
+
+    def _memory(self, path: str, chunk: Chunk, tokens: int, placement: Placement, replaced: Memory | None) -> Memory:
+        """Return the memory of a chunk; it inherits priority, tags and uses of the memory it replaces."""
+        now = self.cause.at
+        if replaced is not None and replaced.retention is not Retention.ACTIVE:
+            replaced = None
+        explicit = replaced is not None and replaced.tier_rule == "explicit"
+        memory = Memory(
+            id=new_id("mem", now),
+            content=chunk.content,
+            kind="message" if is_transcript(path) else "note",
+            tier=replaced.tier if replaced is not None and explicit else placement.tier,
+            tier_rule="explicit" if explicit else placement.rule,
+            scope=self.scope,
+            metadata=_position(path, chunk.start, chunk.end, chunk.heading),
+            source=f"{FILE_SOURCE}{path}",
+            tokens=tokens,
+            digest=digest(chunk.content),
+            created_at=now,
+            updated_at=now,
+            tier_since=now,
+            retention_since=now,
+        )
+        if replaced is None:
+            return memory
+        return replace(
+            memory,
+            tags=replaced.tags,
+            priority=replaced.priority,
+            accessed_at=replaced.accessed_at,
+            access_count=replaced.access_count,
+            recent_uses=replaced.recent_uses,
+            use_weight=replaced.use_weight,
+            last_used_at=replaced.last_used_at,
+            relevance=replaced.relevance,
+            supersedes=replaced.id,
+            created_at=replaced.created_at,
+        )
+
+    def _discard(self, record: Record, why: str) -> None:
+        if record.memory.retention is not Retention.PURGED:
+            self.transaction.discard(record, replace(self.cause, action="purge", rule=DISCARDED, why=why))
+
+    def _positioned(self, path: str, row: ChunkRow, why: str) -> Record:
+        """Update the position of a memory in its file."""
+        memory = row.record.memory
+        if memory.retention is Retention.PURGED:
+            return row.record
+        metadata = {**memory.metadata, **_position(path, row.first, row.last, row.heading)}
+        source = memory.source if row.linked else f"{FILE_SOURCE}{path}"
+        after = replace(memory, metadata=metadata, source=source)
+        return self.transaction.change(
+            row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why)
+        )
+
+    def _placed(self, record: Record, placement: Placement) -> Record:
+        """Move a chunk to its placement, unless something other than the rules for notes decided its tier."""
+        memory = record.memory
+        by_rule = memory.tier_rule.startswith(_RULE_PREFIX) and memory.retention is Retention.ACTIVE
+        if not by_rule or (memory.tier, memory.tier_rule) == (placement.tier, placement.rule):
+            return record
+        if memory.tier is not placement.tier:
+            move = Move(id=memory.id, from_tier=memory.tier, to=placement.tier, rule=placement.rule, why=placement.why)
+            self.changes.moves.append(move)
+        cause = replace(self.cause, action="move", rule=placement.rule, why=placement.why)
+        return self.transaction.change(record, replace(memory, tier=placement.tier, tier_rule=placement.rule), cause)
+
+    # Linked list items
+
+    def _linkable(self, chunk: Chunk, note: int, linked_ids: set[str]) -> Record | None:
+        """Return the memory to link an item to: in this scope, and not linked to another item."""
+        record = self.transaction.get(chunk.memory_id)
+        if record is None or record.memory.retention is Retention.PURGED or record.memory.id in linked_ids:
+            return None
+        own = record.memory.scope == self.scope and not record.memory.source.startswith(FILE_SOURCE)
+        return record if own and not self.transaction.is_linked_elsewhere(record.no, note) else None
+
+    def _link(
+        self, path: str, chunk: Chunk, record: Record, row: ChunkRow | None, vectors: Mapping[str, Any]
+    ) -> ChunkRow:
+        """Link an item and its memory; update the memory if only the item has changed."""
+        in_file, agreed = chunk_digest(chunk), row.digest if row is not None else ""
+        memory = record.memory
+        if in_file == memory.digest:
+            agreed = in_file
+        elif memory.digest == agreed and memory.retention is Retention.ACTIVE:
+            cause = replace(self.cause, action="update", rule="note.edited", why=f"edited in {path}")
+            after = with_content(memory, chunk.text, self.settings.tokenizer)
+            record = self.transaction.change(record, after, cause, vectors.get(in_file))
+            agreed = in_file
+        if row is None or row.digest != agreed:
+            self.changes.chunks_new += 1
+        else:
+            self.changes.chunks_kept += 1
+        why = f"a list item of {path}"
+        record = self.transaction.move_to_collection(
+            record, self.space, replace(self.cause, action="link", rule="note.link", why=why)
+        )
+        linked = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
+        return linked._replace(record=self._positioned(path, linked, why))
+
+    def _unlink(self, rows: Sequence[ChunkRow]) -> None:
+        """Remove the link of memories whose item is gone; the memories stay."""
+        space = self.transaction.space(self.scope) if rows else 0
+        for row in rows:
+            why = "its list item is gone"
+            cause = replace(self.cause, action="unlink", rule="note.unlink", why=why)
+            record = self.transaction.move_to_collection(row.record, space, cause)
+            memory = record.memory
+            if memory.retention is not Retention.PURGED:
+                metadata = {name: value for name, value in memory.metadata.items() if name not in _POSITION}
+                self.transaction.change(record, replace(memory, metadata=metadata), cause)
+            self.changes.unlinked.append(memory.id)
+
+
+_POSITION = ("path", "start", "end", "heading")
+
+
+def _position(path: str, start: int, end: int, heading: str) -> dict[str, Any]:
+    return dict(zip(_POSITION, (path, start, end, heading), strict=True))
+
+
+def _matched(old: Sequence[str], new: Sequence[str]) -> tuple[dict[int, int], list[int]]:
+    """Match chunks by their digests; return new index -> old index, and the old indices without a match.
+
+    Equal digests match at any position; the remaining chunks are matched in order.
+    """
+    top = 0
+    while top < min(len(old), len(new)) and old[top] == new[top]:
+        top += 1
+    unmatched: defaultdict[str, deque[int]] = defaultdict(deque)
+    for index in range(top, len(old)):
+        unmatched[old[index]].append(index)
+    pairs = {index: index for index in range(top)}
+    changed = []
+    for index in range(top, len(new)):
+        if unmatched[new[index]]:
+            pairs[index] = unmatched[new[index]].popleft()
+        else:
+            changed.append(index)
+    left = sorted(index for indices in unmatched.values() for index in indices)
+    edited = dict(zip(changed, left, strict=False))
+    return {**pairs, **edited}, left[len(edited) :]

@@ -1,0 +1,103 @@
+"""Files and folders: where the user's are, private ones, and folders that are not captured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from memotherm.settings.schema import Settings
+
+__all__ = [
+    "PREFIX",
+    "client_home",
+    "create_file",
+    "create_folder",
+    "data_home",
+    "default_store",
+    "extended",
+    "is_excluded",
+    "isolated",
+    "user_file",
+    "write_text",
+]
+
+PREFIX = "MEMOTHERM_"
+
+
+def default_store(settings: Settings, environ: Mapping[str, str] | None = None) -> str:
+    """Return the path or URL of the store that is used when none is given."""
+    return settings.store or str(data_home(environ) / "memory.db")
+
+
+def data_home(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder of the user's store and of the files beside it."""
+    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
+    if home:
+        return Path(home)
+    import platformdirs
+
+    return platformdirs.user_data_path("memotherm", appauthor=False)
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the user's settings file."""
+    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
+    if home:
+        return Path(home) / "config.toml"
+    import platformdirs
+
+    return platformdirs.user_config_path("memotherm", appauthor=False) / "config.toml"
+
+
+def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the configuration folder of another program: from its variable, or below the home folder."""
+    named = (os.environ if environ is None else environ).get(variable)
+    return Path(named).expanduser() if named else Path.home() / folder
+
+
+def extended(more: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of this process with more variables."""
+    return {**os.environ, **more}
+
+
+def isolated(home: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment with another data folder and without the current settings."""
+    known = os.environ if environ is None else environ
+    return {**{name: value for name, value in known.items() if not name.startswith(PREFIX)}, PREFIX + "HOME": str(home)}
+
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+
+
+def create_folder(folder: Path) -> None:
+    """Create a folder and its missing parents; existing ones keep their mode."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+
+
+def create_file(path: Path) -> None:
+    """Create an empty file; an existing one is left as it is."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text to a file; an existing one keeps its mode."""
+    create_file(path)
+    path.write_text(text, "utf-8", newline="")
+
+
+def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "") -> bool:
+    """Return whether a pattern of `capture_exclude` matches a project, a folder, or a parent of the folder."""
+    if not patterns:
+        return False
+    names = [project or ""]
+    for path in {Path(folder), Path(os.path.realpath(folder))} if folder else ():
+        names += [str(path), *(str(parent) for parent in path.parents)]
+    expanded = [str(Path(pattern).expanduser()) for pattern in patterns]
+    return any(fnmatchcase(name, pattern) for name in filter(None, names) for pattern in expanded)

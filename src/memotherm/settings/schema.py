@@ -1,0 +1,578 @@
+"""Every setting: its default, its bounds, and who may set it."""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from memotherm.errors import SettingsError
+
+__all__ = [
+    "ESSENTIAL",
+    "FIELDS",
+    "GROUPS",
+    "MAX_DAYS",
+    "MAX_METADATA_CHARS",
+    "RETENTION_WINDOWS",
+    "SECRET_NAMES",
+    "ContextSettings",
+    "DefaultWindow",
+    "EmbeddingSettings",
+    "InterfaceSettings",
+    "MaintenanceSettings",
+    "MemorySettings",
+    "NoteSettings",
+    "RankingSettings",
+    "SessionSettings",
+    "Settings",
+    "StoreSettings",
+    "TierSettings",
+    "as_bool",
+    "checked",
+    "project_may_set",
+    "setting",
+]
+
+#: The longest time window, about a hundred years.
+MAX_DAYS = 36_525
+_MAX_WEIGHT = 100
+#: The default of `max_metadata_chars`.
+MAX_METADATA_CHARS = 65_536
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+def setting(
+    default: Any,  # noqa: ANN401 - the type is that of the annotated field
+    description: str,
+    *,
+    low: float = 0,
+    high: float = float("inf"),
+    choices: tuple[str, ...] = (),
+    project: bool | tuple[str, ...] = False,
+    secret: bool = False,
+    files: bool = True,
+) -> Any:  # noqa: ANN401
+    """Declare a setting.
+
+    Args:
+        default: The default value; its type decides how a value is read.
+        description: One sentence for the reference page.
+        low: The minimum of a number.
+        high: The maximum of a number.
+        choices: The allowed words; empty allows any text.
+        project: Whether a project's settings file may set it without trust; a tuple allows only these values.
+        secret: Whether the value is never printed.
+        files: Whether a settings file may set it.
+    """
+    metadata = {
+        "description": description,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "project": project,
+        "secret": secret,
+        "files": files,
+    }
+    return field(default=default, repr=not secret, metadata=metadata)
+
+
+def project_may_set(declared: Field[Any], value: object) -> bool:
+    """Return whether a project's settings file may give a setting this value without trust."""
+    allowed: bool | tuple[str, ...] = declared.metadata["project"]
+    return allowed if isinstance(allowed, bool) else value in allowed
+
+
+def checked(declared: Field[Any], value: object) -> object:
+    """Return the value in the type of the setting, or raise `SettingsError`."""
+    name, default = declared.name, declared.default
+    if isinstance(default, bool):
+        return as_bool(name, value)
+    if isinstance(default, int | float):
+        return _as_number(declared, value)
+    if isinstance(default, tuple):
+        return _as_words(name, value)
+    if not isinstance(value, str):
+        raise SettingsError(f"{name} must be text, not {value!r}")
+    choices = declared.metadata["choices"]
+    if choices and value not in choices:
+        raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value
+
+
+def as_bool(name: str, value: object) -> bool:
+    """Return a truth value, which the environment gives as text."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in _TRUE | _FALSE:
+        return word in _TRUE
+    raise SettingsError(f"{name} must be true or false, not {value!r}")
+
+
+def _as_number(declared: Field[Any], value: object) -> float:
+    name = declared.name
+    whole = declared.type == "int"
+    try:
+        number = int(str(value)) if whole else float(str(value))
+    except ValueError:
+        raise SettingsError(f"{name} must be a {'whole ' if whole else ''}number, not {value!r}") from None
+    low, high = declared.metadata["low"], declared.metadata["high"]
+    if not low <= number <= high:
+        bounds = f"at least {low}" if high == float("inf") else f"between {low} and {high}"
+        raise SettingsError(f"{name} must be {bounds}, not {value!r}")
+    return number
+
+
+def _as_words(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [word.strip() for word in value.split(",") if word.strip()]
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise SettingsError(f"{name} must be a list of words, not {value!r}")
+    return tuple(value)
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class StoreSettings:
+    """Where memories are stored, and how safely they are written."""
+
+    __slots__ = ()
+
+    store: str = setting("", "The store that `open()` uses by default; empty: a file in the user's data folder.")
+    key: str = setting(
+        "",
+        "SQLite: the encryption key, a passphrase or 64 hexadecimal digits; empty: not encrypted. "
+        "Only the environment can set it.",
+        secret=True,
+        files=False,
+    )
+    key_file: str = setting("", "SQLite: the file with the encryption key; only its owner may be able to read it.")
+    api_key: str = setting(
+        "",
+        "Remote store: the API key that `memotherm keys create` printed. Only the environment can set it.",
+        secret=True,
+        files=False,
+    )
+    api_key_file: str = setting("", "Remote store: the file with the API key; only its owner may be able to read it.")
+    synchronous: str = setting(
+        "full",
+        "SQLite: wait for the disk at every commit (full), or let the operating system write later (normal).",
+        choices=("full", "normal"),
+    )
+    busy_timeout_ms: int = setting(
+        30_000, "How long a writer waits for other writers, and on PostgreSQL also for a free connection."
+    )
+    postgres_replica: str = setting("", "PostgreSQL: the URL of a replica that recalls read from; empty: no replica.")
+    postgres_pool_size: int = setting(
+        10, "PostgreSQL: the maximum number of connections per process and server.", low=1, high=1000
+    )
+    exact_band_limit: int = setting(
+        20_000,
+        "Above this number of vectors a search scans 4-bit codes (SQLite) or an index (PostgreSQL), then rescores "
+        "exactly.",
+    )
+    vector_cache_bytes: int = setting(
+        256 << 20, "SQLite: memory for vectors; the least recently searched scopes and tiers are evicted first."
+    )
+    candidate_cache_bytes: int = setting(
+        24 << 20, "SQLite: memory for the fields that ranking uses; the least recently used memories are evicted first."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class EmbeddingSettings:
+    """What turns text into vectors, and what counts tokens."""
+
+    __slots__ = ()
+
+    embedder: str = setting(
+        "local",
+        "The embedder: local, openai, gemini, none, auto (local if its model can be run, else openai or gemini if "
+        "there is a key), the URL of an OpenAI-compatible server, or a plugin's name.",
+        project=("local", "none"),
+    )
+    fallback_embedder: str = setting(
+        "",
+        "The embedder to use while the first one fails; empty: none. Vectors of both are stored.",
+        project=("", "local", "none"),
+    )
+    openai_api_key: str = setting(
+        "", "The API key for an OpenAI-compatible embedder; also read from OPENAI_API_KEY.", secret=True
+    )
+    gemini_api_key: str = setting(
+        "", "The API key for Gemini; also read from GEMINI_API_KEY or GOOGLE_API_KEY.", secret=True
+    )
+    tokenizer: str = setting(
+        "o200k_base", "What counts tokens: a vocabulary, a model's name, or the path of a tokenizer.json."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class MemorySettings:
+    """What is accepted as a new memory, and where it starts."""
+
+    __slots__ = ()
+
+    default_tier: str = setting(
+        "warm", "The tier of a memory that is stored without one.", choices=("hot", "warm", "cold"), project=True
+    )
+    ttl_hot_days: float = setting(
+        7, "A memory with at least this time to live starts hot.", high=MAX_DAYS, project=True
+    )
+    ttl_warm_days: float = setting(
+        1,
+        "A memory with at least this time to live, but less than `ttl_hot_days`, starts warm; a shorter one cold.",
+        high=MAX_DAYS,
+        project=True,
+    )
+    max_content_chars: int = setting(1_000_000, "Maximum length of a content, in characters.", low=1, project=True)
+    max_metadata_chars: int = setting(
+        MAX_METADATA_CHARS, "Maximum length of the metadata, in characters of JSON.", low=2, project=True
+    )
+    kinds: tuple[str, ...] = setting((), "The accepted kinds; empty: any well-formed word.", project=True)
+    deduplicate: bool = setting(True, "Whether the same content in the same scope is stored once.", project=True)
+    duplicate_window_hours: float = setting(
+        0,
+        "Hours after which the same content is stored as a new memory; 0: never.",
+        high=24 * MAX_DAYS,
+        project=True,
+    )
+    redact: bool = setting(
+        True, "Whether `capture`, hooks, transcripts and imports replace credentials and `<private>` passages."
+    )
+    redact_patterns: tuple[str, ...] = setting(
+        (), "More to redact: regular expressions without groups and alternatives, such as ACME-[A-Z0-9]{16}."
+    )
+    capture_exclude: tuple[str, ...] = setting(
+        (), "Projects and folders (with everything in them) whose conversations are not captured; `*` matches any text."
+    )
+    max_pinned: int = setting(5, "Maximum number of pinned memories in a scope.", project=True)
+    max_critical: int = setting(10, "Maximum number of critical memories in a scope.", project=True)
+    on_tier_limit: str = setting(
+        "reject",
+        "What happens when a priority is full: raise an error, or lower the priority of the oldest memory.",
+        choices=("reject", "demote_oldest"),
+        project=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class RankingSettings:
+    """How candidates are found and ranked."""
+
+    __slots__ = ()
+
+    fusion: str = setting(
+        "evidence",
+        "How vector scores and text scores are combined.",
+        choices=("evidence", "weighted", "rrf"),
+        project=True,
+    )
+    vector_weight: float = setting(
+        0.7, "The weight of vectors against `text_weight`; 0 ranks by words only.", project=True
+    )
+    text_weight: float = setting(
+        0.3, "The weight of words against `vector_weight`; 0 ranks by vectors only.", project=True
+    )
+    reranker: str = setting("", "The plugin that reranks the best candidates of a recall; empty: none.")
+    rerank_candidates: int = setting(
+        20, "How many of the best candidates are reranked.", low=1, high=1000, project=True
+    )
+    pool_size: int = setting(
+        200, "The number of candidates that a query ranks; also the maximum `limit`.", low=1, high=10_000, project=True
+    )
+    min_score: float = setting(
+        0.0, "The minimum relevance of a hit, unless a call gives another.", high=1, project=True
+    )
+    boost_pinned: float = setting(1.0, "Added to the score of a pinned memory.", low=-10, high=10, project=True)
+    boost_critical: float = setting(0.3, "Added to the score of a critical memory.", low=-10, high=10, project=True)
+    boost_important: float = setting(0.15, "Added to the score of an important memory.", low=-10, high=10, project=True)
+    boost_normal: float = setting(0.0, "Added to the score of a normal memory.", low=-10, high=10, project=True)
+    boost_low: float = setting(-0.1, "Added to the score of a memory of low priority.", low=-10, high=10, project=True)
+    recall_log: str = setting(
+        "text", "What the recall log stores of a query: its text, a hash, or nothing.", choices=("text", "hash", "off")
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class TierSettings:
+    """When compaction and recalls move memories between tiers."""
+
+    __slots__ = ()
+
+    tiering: bool = setting(True, "Whether compaction moves anything.", project=True)
+    hot_max_tokens: int = setting(2000, "Maximum tokens of the hot memories in a context.", project=True)
+    hot_max_facts: int = setting(50, "Maximum number of memories that compaction leaves hot.", project=True)
+    compaction_on_session_end: bool = setting(True, "Whether the end of a session runs compaction.", project=True)
+    compact_every_run: bool = setting(
+        False, "Whether compaction also runs at the end of every agent run.", project=True
+    )
+    inactive_preference_days: float = setting(
+        7, "Days without use after which compaction moves a hot preference to warm.", high=MAX_DAYS, project=True
+    )
+    task_cold_after_days: float = setting(
+        14,
+        "Days without a change or use after which compaction moves a decision or a task to cold; 0: at once.",
+        high=MAX_DAYS,
+        project=True,
+    )
+    strict_hot_blockers_only: bool = setting(False, "Whether compaction leaves nothing but blockers in hot.")
+    promote_threshold: float = setting(
+        0.85, "The relevance at which a recalled memory is promoted to hot.", high=1, project=True
+    )
+    promote_access_count: int = setting(
+        3,
+        "The uses within `use_window_days` after which a recall or maintenance promotes a memory to hot.",
+        low=1,
+        project=True,
+    )
+    use_window_days: float = setting(
+        7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True
+    )
+    weight_returned: float = setting(
+        1.0, "The weight of a use: a search found the memory.", high=_MAX_WEIGHT, project=True
+    )
+    weight_injected: float = setting(
+        0.0,
+        "The weight of a use: the memory was in a context because it is hot or pinned.",
+        high=_MAX_WEIGHT,
+        project=True,
+    )
+    weight_opened: float = setting(
+        1.0, "The weight of a use: the memory was read by its id after a recall.", high=_MAX_WEIGHT, project=True
+    )
+    weight_confirmed: float = setting(
+        2.0, "The weight of a use: the caller confirmed it with `feedback`.", high=_MAX_WEIGHT, project=True
+    )
+    weight_reflected: float = setting(
+        1.0, "The weight of a use: the agent's answer repeats what the memory says.", high=_MAX_WEIGHT, project=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class ContextSettings:
+    """What a context contains."""
+
+    __slots__ = ()
+
+    recall_max_tokens: int = setting(
+        800, "Tokens reserved for recalled memories, and their maximum in the context of a turn.", project=True
+    )
+    auto_recall_include_cold: bool = setting(False, "Whether a context also searches cold memories.", project=True)
+    on_pinned_overflow: str = setting(
+        "cut",
+        "What happens when the pinned memories exceed the budget: leave out the oldest, or raise an error.",
+        choices=("cut", "error"),
+        project=True,
+    )
+    count_injected: bool = setting(True, "Whether inclusion in a context counts as an access.", project=True)
+    context_min_confidence: float = setting(
+        0.3, "The minimum confidence of a search whose hits enter a context; 0: they always do.", high=1, project=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class SessionSettings:
+    """The working memory of a session, and the flush before its context is compacted."""
+
+    __slots__ = ()
+
+    hot_token_limit: int = setting(4000, "Maximum tokens of hot memories in one session.", project=True)
+    auto_spill: bool = setting(True, "Whether older hot memories are spilled when a new one needs space.", project=True)
+    auto_promote: bool = setting(True, "Whether a session's recall promotes hits to hot.", project=True)
+    warm_access_threshold: int = setting(
+        3, "A spilled memory with at least this many uses becomes warm, otherwise cold.", project=True
+    )
+    spill_suggested_at: float = setting(
+        0.9, "The share of `hot_token_limit` at which the status suggests a spill.", high=1, project=True
+    )
+    max_cold_items: int = setting(
+        1000, "The number of cold memories above which the status suggests pruning, and that `prune` keeps."
+    )
+    flush_reserve_tokens: int = setting(
+        20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True
+    )
+    flush_soft_tokens: int = setting(4000, "Tokens before that reserve at which a flush becomes due.", project=True)
+    flush_on_heartbeat: bool = setting(
+        False, "Whether a flush may be due in a turn that the host started itself.", project=True
+    )
+    flush_in_hooks: bool = setting(
+        True, "Whether the prompt hook asks the agent to save memories when a flush is due.", project=True
+    )
+    flush_prompt: str = setting(
+        "",
+        "The prompt of a flush; {file} is the file to append to, {curated} the curated note, {token} the silent token; "
+        "empty: the built-in one.",
+    )
+    flush_system_prompt: str = setting("", "The system prompt of a flush; empty: the built-in one.")
+    silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
+
+
+#: The windows that each value of `retention` sets.
+RETENTION_WINDOWS: dict[str, dict[str, float]] = {
+    "off": {},
+    "standard": {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7},
+}
+
+
+class DefaultWindow(int):
+    """The default of a window, which `retention` replaces; a window that the user sets is a plain number."""
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class MaintenanceSettings:
+    """What maintenance moves, hides and erases, in the whole store."""
+
+    __slots__ = ()
+
+    maintain_every_minutes: float = setting(60, "Minutes between two runs of background maintenance.", low=0.0001)
+    cool_hot_days: float = setting(30, "Days without use after which a hot memory becomes warm.", high=MAX_DAYS)
+    cool_warm_days: float = setting(180, "Days without use after which a warm memory becomes cold.", high=MAX_DAYS)
+    heat_half_life_days: float = setting(30, "Days after which heat has halved.", low=0.001, high=MAX_DAYS)
+    min_stay_days: float = setting(1, "Minimum days in a tier before maintenance moves a memory again.", high=MAX_DAYS)
+    retention: str = setting(
+        "off",
+        "`standard` sets `archive_after_days`, `delete_after_days` and `grace_days` to 90, 60 and 7, unless they are "
+        "set.",
+        choices=tuple(RETENTION_WINDOWS),
+    )
+    archive_after_days: float = setting(
+        DefaultWindow(0), "Days without use after which a memory is archived; 0: never.", high=MAX_DAYS
+    )
+    delete_after_days: float = setting(
+        DefaultWindow(0), "Days after which an archived memory is deleted; 0: never.", high=MAX_DAYS
+    )
+    grace_days: float = setting(
+        DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
+    )
+    clock_check: str = setting(
+        "system",
+        "Which clock maintenance checks for jumps ahead before it erases anything: `system` (a clock passed to `open` "
+        "is trusted), `always` or `off`.",
+        choices=("system", "always", "off"),
+    )
+    end_session_days: float = setting(
+        7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
+    )
+    recall_log_days: float = setting(30, "Days that the recall log keeps its entries.", high=MAX_DAYS)
+    receipt_days: float = setting(
+        30, "Days that receipts of contexts (what was injected, and why) are kept; 0: none are.", high=MAX_DAYS
+    )
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class NoteSettings:
+    """How Markdown notes and transcripts are indexed and searched."""
+
+    __slots__ = ()
+
+    notes_root: str = setting("", "The folder whose notes `memory_search` and `memory_get` read; empty: none.")
+    note_paths: tuple[str, ...] = setting(
+        (), "Files and folders inside the root that are indexed in addition to MEMORY.md and memory/."
+    )
+    chunk_tokens: int = setting(400, "The size of a chunk, in tokens.", low=16, project=True)
+    chunk_overlap: int = setting(80, "How many tokens of a chunk the next one repeats.", project=True)
+    sync_on_session_start: bool = setting(
+        True, "Whether the start of a session synchronises the known folders.", project=True
+    )
+    sync_on_search: bool = setting(True, "Whether a search synchronises its folder first.", project=True)
+    watch_notes: bool = setting(True, "Whether the server watches the files of `notes_root`.", project=True)
+    watch_debounce_ms: int = setting(
+        1500, "How long files must be unchanged before the watcher synchronises them.", project=True
+    )
+    note_hot_tokens: int = setting(
+        1000, "How many tokens of the curated file are hot; the rest of it is warm.", project=True
+    )
+    note_cold_days: float = setting(30, "Days after which a dated note becomes cold.", high=MAX_DAYS, project=True)
+    citations: str = setting(
+        "auto",
+        "Whether results show their citation: in direct chats (auto), always, or never.",
+        choices=("auto", "on", "off"),
+        project=True,
+    )
+    timezone: str = setting(
+        "", "The user's time zone, such as Europe/Berlin, for the date of a note; empty: the system's.", project=True
+    )
+    experimental_session_memory: bool = setting(
+        False, "Whether transcripts of sessions (JSONL) are indexed with the notes."
+    )
+    transcript_paths: tuple[str, ...] = setting((), "The transcripts to index.")
+
+
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
+class InterfaceSettings:
+    """What the tools and the server offer, and to whom."""
+
+    __slots__ = ()
+
+    mcp_tools: tuple[str, ...] = setting(
+        ("core",), "The tools that the MCP server offers: core, all, one (a single tool), or names."
+    )
+    tool_result_tokens: int = setting(
+        8000, "Maximum tokens of a tool result; the rest is left out and counted.", low=200, project=True
+    )
+    server_host: str = setting(
+        "127.0.0.1", "The address that the server listens on; one that others can reach needs API keys."
+    )
+    server_port: int = setting(8077, "The port that the server listens on.", high=65_535)
+    server_hosts: tuple[str, ...] = setting(
+        (), "Host names accepted in requests, in addition to the server's address and localhost."
+    )
+    server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
+    server_body_bytes: int = setting(4_194_304, "Maximum size of a request body, in bytes.", low=1)
+    server_body_seconds: float = setting(30.0, "How long a request body may take to arrive.", low=0.01)
+    server_header_seconds: float = setting(30.0, "How long the headers of a request may take to arrive.", low=0.01)
+    server_rate_per_minute: int = setting(30_000, "Maximum requests per key and minute; 0: unlimited.")
+    daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
+    daemon_idle_minutes: float = setting(30.0, "Minutes without a request after which the daemon ends.", low=0.01)
+    trust_project: bool = setting(False, "Whether a project's settings file may set everything.")
+
+
+#: The settings to look at first, for the reference page.
+ESSENTIAL = (
+    *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
+    *("task_cold_after_days", "cool_warm_days", "retention"),
+)
+#: The groups of settings by their titles, in the order of the reference page.
+GROUPS: dict[str, type[Any]] = {
+    "Store": StoreSettings,
+    "Embedding": EmbeddingSettings,
+    "Memories": MemorySettings,
+    "Recall and ranking": RankingSettings,
+    "Tiers": TierSettings,
+    "Context": ContextSettings,
+    "Sessions": SessionSettings,
+    "Maintenance and retention": MaintenanceSettings,
+    "Notes": NoteSettings,
+    "Interfaces": InterfaceSettings,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings(
+    StoreSettings,
+    EmbeddingSettings,
+    MemorySettings,
+    RankingSettings,
+    TierSettings,
+    ContextSettings,
+    SessionSettings,
+    MaintenanceSettings,
+    NoteSettings,
+    InterfaceSettings,
+):
+    """Every setting with its default. 0 means 0, never "the default"."""
+
+    def __post_init__(self) -> None:
+        for name, days in RETENTION_WINDOWS.get(str(self.retention), {}).items():
+            if isinstance(getattr(self, name), DefaultWindow):
+                object.__setattr__(self, name, days)
+        for name, declared in FIELDS.items():
+            object.__setattr__(self, name, checked(declared, getattr(self, name)))
+
+
+#: Every setting by its name, group by group.
+FIELDS = {declared.name: declared for group in GROUPS.values() for declared in fields(group)}
+#: Settings whose value is never printed.
+SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if declared.metadata["secret"])

@@ -1,0 +1,310 @@
+"""Read settings from arguments, the environment and files; no other module reads the environment.
+
+Order of precedence: arguments, environment (`MEMOTHERM_*`), the project's file
+(`memotherm.toml`, or `[tool.memotherm]` in `pyproject.toml`, in the working directory
+or above it), the user's file, defaults. An unknown name is an error, so that a misspelt
+setting is never ignored. A project's file may come with a cloned repository: it may set
+only what is declared with `project`, unless the user trusts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memotherm.errors import SettingsError
+from memotherm.settings.paths import PREFIX, user_file
+from memotherm.settings.schema import (
+    FIELDS,
+    RETENTION_WINDOWS,
+    SECRET_NAMES,
+    Settings,
+    as_bool,
+    checked,
+    project_may_set,
+)
+
+__all__ = [
+    "OTHER_NAMES",
+    "described_settings",
+    "flat",
+    "known",
+    "load",
+    "origins",
+    "snake_case",
+    "with_setting",
+    "without_setting",
+]
+
+#: Environment variables with the prefix that are not settings.
+_RESERVED = {"HOME", "DATA", "VECTORS"}
+#: Variables of other programs that also give an API key.
+_KEY_VARIABLES = {
+    "openai_api_key": ("OPENAI_API_KEY",),
+    "gemini_api_key": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+
+def load(
+    overrides: Settings | Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    project: bool = True,
+) -> Settings:
+    """Return the settings; a `Settings` instance is returned as it is.
+
+    Args:
+        overrides: Settings by name, which take precedence.
+        environ: The environment; None uses that of the process.
+        folder: The folder of the project; None uses the working directory.
+        project: Whether to read the project's file.
+    """
+    if isinstance(overrides, Settings):
+        return overrides
+    values: dict[str, Any] = {}
+    for _, layer in reversed(list(_layers(overrides or {}, environ, folder, project=project))):
+        values.update(layer)
+    return Settings(**values)
+
+
+def origins(
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:
+    """Return the origin of every setting's value."""
+    sources = dict.fromkeys(FIELDS, "default")
+    values: dict[str, Any] = {}
+    for origin, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+        sources.update(dict.fromkeys(layer, origin))
+        values.update(layer)
+    for window in RETENTION_WINDOWS.get(str(values.get("retention")), {}):
+        if window not in values:
+            sources[window] = sources["retention"]
+    return sources
+
+
+def _layers(
+    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None, *, project: bool = True
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (origin, values) from the highest precedence to the lowest."""
+    environ = os.environ if environ is None else environ
+    yield "argument", known(overrides, "the arguments")
+    yield "environment", _from_environment(environ)
+    project_file = _project_file(folder or Path.cwd()) if project else None
+    if project_file is not None:
+        values = _from_toml(project_file)
+        if not _trusts_projects(overrides, environ):
+            _require_allowed(values, project_file)
+        yield str(project_file), values
+    user = user_file(environ)
+    if user.is_file():
+        yield str(user), _from_toml(user)
+
+
+def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Return the value of `trust_project`, which a project's own file cannot set."""
+    user = user_file(environ)
+    values = (
+        known(overrides, "the arguments").get("trust_project"),
+        environ.get(f"{PREFIX}TRUST_PROJECT"),
+        _from_toml(user).get("trust_project") if user.is_file() else None,
+    )
+    return next((as_bool("trust_project", value) for value in values if value is not None), False)
+
+
+def _require_allowed(values: Mapping[str, Any], path: Path) -> None:
+    """Raise an error if a project's file sets something that only the user may set."""
+    refused = [name for name, value in values.items() if not project_may_set(FIELDS[name], value)]
+    if refused:
+        raise SettingsError(
+            f"{path} sets {', '.join(refused)}, which a project may not set by itself: set MEMOTHERM_TRUST_PROJECT=1 "
+            "(or trust_project = true in your own config.toml) if you trust this project with your memories"
+        )
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values = {
+        key.removeprefix(PREFIX).lower(): value
+        for key, value in environ.items()
+        if key.startswith(PREFIX) and key.removeprefix(PREFIX) not in _RESERVED
+    }
+    for name, variables in _KEY_VARIABLES.items():
+        key = next((environ[variable] for variable in variables if environ.get(variable)), None)
+        if key:
+            values.setdefault(name, key)
+    return known(values, "the environment")
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    import tomllib  # most users have no file
+
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {}).get("memotherm", {})
+    values = known(data, str(path))
+    for name in values:
+        if not FIELDS[name].metadata["files"]:
+            raise SettingsError(f"{path} sets {name}, which only the environment may: use {PREFIX}{name.upper()}")
+    return values
+
+
+def _project_file(folder: Path) -> Path | None:
+    """Return the nearest settings file of a project, in a folder or above it."""
+    for parent in (folder, *folder.parents):
+        own = parent / "memotherm.toml"
+        if own.is_file():
+            return own
+        shared = parent / "pyproject.toml"
+        if shared.is_file() and "[tool.memotherm]" in shared.read_text("utf-8", errors="replace"):
+            return shared
+    return None
+
+
+def known(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return settings by our names; camel case and the names of other programs are accepted."""
+    settings: dict[str, Any] = {}
+    for name, value in flat(values):
+        ours = OTHER_NAMES.get(name) or snake_case(name)
+        if ours not in FIELDS:
+            import difflib
+
+            close = difflib.get_close_matches(ours, FIELDS, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise SettingsError(f"unknown setting {name!r} in {source}{hint}")
+        if ours in settings:
+            raise SettingsError(f"{source} sets {ours} twice, once as {name}: keep one of them")
+        settings[ours] = value
+    return settings
+
+
+#: The name of a setting in another program, with its blocks, and ours.
+OTHER_NAMES = {
+    "memoryTiering.enabled": "tiering",
+    "memoryTiering.hotMaxTokens": "hot_max_tokens",
+    "memoryTiering.hotMaxFacts": "hot_max_facts",
+    "memoryTiering.compactionOnSessionEnd": "compaction_on_session_end",
+    "memoryTiering.inactivePreferenceDays": "inactive_preference_days",
+    "memory.max_pinned": "max_pinned",
+    "memory.tier_boosts.pinned": "boost_pinned",
+    "memory.tier_boosts.critical": "boost_critical",
+    "memory.tier_boosts.important": "boost_important",
+    "memory.tier_boosts.normal": "boost_normal",
+    "memory.tier_boosts.low": "boost_low",
+    "agent.memory.hotTokenLimit": "hot_token_limit",
+    "agent.memory.warmAccessThreshold": "warm_access_threshold",
+    "agent.memory.promoteThreshold": "promote_threshold",
+    "agent.memory.maxColdItems": "max_cold_items",
+    "agent.memory.autoSpillEnabled": "auto_spill",
+    "agent.memory.autoPromoteEnabled": "auto_promote",
+    "chunking.tokens": "chunk_tokens",
+    "chunking.overlap": "chunk_overlap",
+    "sync.onSessionStart": "sync_on_session_start",
+    "sync.onSearch": "sync_on_search",
+    "sync.watch": "watch_notes",
+    "sync.watchDebounceMs": "watch_debounce_ms",
+    "query.hybrid.vectorWeight": "vector_weight",
+    "query.hybrid.textWeight": "text_weight",
+    "experimental.sessionMemory": "experimental_session_memory",
+}
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
+
+
+def snake_case(name: str) -> str:
+    """Return a name in camel case with underscores: `hot_max_tokens` for `hotMaxTokens`."""
+    return _CAPITAL.sub(lambda match: f"_{match[0]}", name).lower()
+
+
+def flat(values: Mapping[str, Any], block: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a configuration; names in blocks are dotted."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{block}{name}.")
+        else:
+            yield f"{block}{name}", value
+
+
+#: The credentials in the address of a server.
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
+
+
+def described_settings(settings: Settings | None = None, *, changed: bool = False) -> dict[str, dict[str, Any]]:
+    """Return every setting with its value and origin, without secrets.
+
+    Args:
+        settings: The settings in use; None for those of the files and the environment.
+        changed: Only settings that differ from their default.
+    """
+    loaded, sources = load(), origins()
+    used = loaded if settings is None else settings
+    found = {
+        name: {
+            "value": _printable(name, getattr(used, name)),
+            "origin": sources[name] if getattr(used, name) == getattr(loaded, name) else "the program or the policy",
+        }
+        for name in FIELDS
+    }
+    return {name: entry for name, entry in found.items() if not changed or entry["origin"] != "default"}
+
+
+def _printable(name: str, value: Any) -> Any:  # noqa: ANN401
+    if name in SECRET_NAMES:
+        return "(set)" if value else ""
+    if isinstance(value, str):
+        return _CREDENTIALS.sub("", value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+_TABLE = re.compile(r"^\s*\[", re.MULTILINE)
+
+
+def with_setting(text: str, name: str, value: object) -> str:
+    """Return the text of a settings file with a setting changed or added; comments and the order of lines stay."""
+    known({name: value}, "the arguments")
+    line = f"{name} = {_toml(checked(FIELDS[name], value))}\n"
+    others = without_setting(text, name)
+    position = _line_of(text, name)
+    if position is None:
+        table = _TABLE.search(others)
+        position = table.start() if table else len(others)
+    before, after = others[:position], others[position:]
+    return f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{line}{after}"
+
+
+def without_setting(text: str, name: str) -> str:
+    """Return the text of a settings file without a setting."""
+    changed = _assignment(name).sub("", text, count=1)
+    import tomllib
+
+    try:
+        before, after = tomllib.loads(text), tomllib.loads(changed)
+    except tomllib.TOMLDecodeError as exc:
+        raise SettingsError(f"the settings file cannot be changed ({exc}): edit it yourself") from exc
+    before.pop(name, None)
+    if before != after:
+        raise SettingsError(f"{name} is not on a line of its own in the settings file: edit it yourself")
+    return changed
+
+
+def _assignment(name: str) -> re.Pattern[str]:
+    return re.compile(rf"^{re.escape(name)}[ \t]*=.*(?:\n|\Z)", re.MULTILINE)
+
+
+def _line_of(text: str, name: str) -> int | None:
+    match = _assignment(name).search(text)
+    return match.start() if match else None
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML, which writes these types like JSON."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,0 +1,223 @@
+"""Chunks of a Markdown text: whole lines, split along its structure, with the headings above them.
+
+A text is split before a heading, between blocks, between items, between lines, and inside of code or of a
+line only when nothing else fits. After a split inside a section, the next chunk repeats some lines.
+Appending to a text changes its last chunk and leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memotherm.errors import InvalidInput
+from memotherm.text.markdown import LineRole, Outline, linked_items, outline, split_lines
+
+__all__ = ["Chunk", "ChunkSize", "chunks"]
+
+#: Changes when the same text is split differently; notes are then chunked again.
+_VERSION = 1
+#: A chunk of at least 1/4 of its size ends at the next heading.
+_MIN_FRACTION = 4
+#: A line with more characters per token of the chunk size is split without counting its tokens.
+_MAX_CHARS_PER_TOKEN = 32
+_LONGEST_HEADING = 200
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChunkSize:
+    """The maximum tokens of a chunk, and of the overlap with the next one."""
+
+    size: int = 400
+    overlap: int = 80
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or not 0 <= self.overlap < self.size:
+            raise InvalidInput(f"chunks of {self.size} tokens cannot repeat {self.overlap}: overlap must be smaller")
+
+    @property
+    def name(self) -> str:
+        """An identifier of the size, the overlap and the version of the algorithm."""
+        return f"{self.size}/{self.overlap}/{_VERSION}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A range of lines, numbered from 1, both ends included."""
+
+    start: int
+    end: int
+    #: The headings above its first line.
+    heading: str
+    #: The lines, or a part of a line that is too long for one chunk.
+    text: str
+    #: The id of the linked memory, for a linked list item.
+    memory_id: str = ""
+
+    @property
+    def content(self) -> str:
+        """The text that is stored and searched: the headings and the lines."""
+        return f"{self.heading}\n\n{self.text}" if self.heading else self.text
+
+
+def chunks(text: str, count: Count, size: ChunkSize | None = None) -> list[Chunk]:
+    """Split a text into chunks, in order; each linked list item is a chunk of its own."""
+    lines = split_lines(text)
+    size = size or ChunkSize()
+    structure = outline(lines)
+    result: list[Chunk] = []
+    start = 0
+    for item in linked_items(lines):
+        if item.text:
+            result += _split(lines, structure, (start, item.start), count, size)
+            heading = _heading(structure, item.start)
+            result.append(
+                Chunk(start=item.start + 1, end=item.end, heading=heading, text=item.text, memory_id=item.memory_id)
+            )
+            start = item.end
+    return [*result, *_split(lines, structure, (start, len(lines)), count, size)]
+
+
+def _split(
+    lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
+) -> Iterator[Chunk]:
+    """Yield the chunks of a span of lines."""
+    splitter = _Splitter(lines, structure, span, count, size)
+    start = after = span[0]
+    while start < span[1]:
+        if not lines[start].strip():
+            start, after = start + 1, max(after, start + 1)
+            continue
+        if splitter.oversized(start):
+            yield from _split_line(lines[start], start, _heading(structure, start), count, size)
+            start = after = start + 1
+            continue
+        end = splitter.end(start, after)
+        if not _only_headings(lines, structure, start, end):
+            yield _chunk(lines, structure, start, end)
+        start, after = splitter.next_start(start, end), end
+
+
+class _Splitter:
+    """Decides where chunks end and start."""
+
+    def __init__(
+        self, lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
+    ) -> None:
+        self._outline = structure
+        self._stop = span[1]
+        self._size = size.size
+        self._overlap = size.overlap
+        #: The tokens of each line.
+        self._costs = {number: _cost(lines[number], count, size.size) for number in range(*span)}
+
+    def oversized(self, number: int) -> bool:
+        """Return whether a line does not fit into a chunk."""
+        return self._costs[number] > self._size
+
+    def end(self, start: int, after: int) -> int:
+        """Return the end of the chunk that starts at `start`; it must be after `after`."""
+        total, number = 0, start
+        costs, roles = self._costs, self._outline.roles
+        while number < self._stop and total + costs[number] <= self._size:
+            if number > after and total * _MIN_FRACTION >= self._size and roles[number] is LineRole.HEADING:
+                return number
+            total += costs[number]
+            number += 1
+        if number == self._stop or self.oversized(number):
+            return number
+        return self._best(start, after, number)
+
+    def _best(self, start: int, after: int, full: int) -> int:
+        """Return the best line to split before, preferring chunks of a fair size, and the last of equals."""
+        roles = self._outline.roles
+        total = sum(self._costs[number] for number in range(start, max(after, start)))
+        fair: list[tuple[LineRole, int]] = []
+        small: list[tuple[LineRole, int]] = []
+        for number in range(max(after, start), full):
+            total += self._costs[number]
+            if number + 1 > after:
+                ends = fair if total * _MIN_FRACTION >= self._size else small
+                ends.append((roles[number + 1], number + 1))
+        good = [(role, line) for role, line in fair if role >= LineRole.LINE]
+        fitting = [(role, line) for role, line in small if role >= LineRole.BELOW_HEADING and self._block_fits(line)]
+        best = max(good, default=None) or max(fitting, default=None)
+        return full if best is None else best[1]
+
+    def _block_fits(self, number: int) -> bool:
+        """Return whether the block that starts at a line fits into one chunk."""
+        return sum(self._costs[line] for line in range(number, self._block_end(number))) <= self._size
+
+    def _block_end(self, number: int) -> int:
+        return min(self._outline.block_ends.get(number, number + 1), self._stop)
+
+    def next_start(self, start: int, end: int) -> int:
+        """Return the start of the next chunk: some lines back, unless a section ended or they would not fit."""
+        if end >= self._stop or self._outline.roles[end] is LineRole.HEADING or self.oversized(end):
+            return end
+        block = sum(self._costs[line] for line in range(end, self._block_end(end)))
+        available = min(self._overlap, self._size - (block if block <= self._size else self._costs[end]))
+        number, chosen = end, end
+        while number - 1 > start and (available := available - self._costs[number - 1]) >= 0:
+            number -= 1
+            if self._outline.roles[number] is LineRole.HEADING or self._outline.roles[number] is LineRole.BELOW_HEADING:
+                break
+            if self._outline.roles[number] >= min(LineRole.LINE, self._outline.roles[end]):
+                chosen = number
+        return chosen
+
+
+def _cost(line: str, count: Count, size: int) -> int:
+    """Return the tokens of a line; for a very long one, more than the size of a chunk."""
+    if len(line) > _MAX_CHARS_PER_TOKEN * size:
+        return size + 1
+    # A blank line is part of the token of the line break before it.
+    return count(f"{line}\n") if line else 0
+
+
+def _only_headings(lines: Sequence[str], structure: Outline, start: int, end: int) -> bool:
+    """Return whether lines are only headings that are also headings of what follows them."""
+    following = next((number for number in range(end, len(lines)) if lines[number].strip()), None)
+    if following is None or len(structure.headings_above[following]) <= len(structure.headings_above[start]):
+        return False
+    return all(number in structure.headings or not lines[number].strip() for number in range(start, end))
+
+
+def _chunk(lines: Sequence[str], structure: Outline, start: int, end: int) -> Chunk:
+    while end > start + 1 and not lines[end - 1].strip():
+        end -= 1
+    return Chunk(start=start + 1, end=end, heading=_heading(structure, start), text="\n".join(lines[start:end]))
+
+
+def _heading(structure: Outline, number: int) -> str:
+    """Return the headings above a line; only the innermost one if all are too long."""
+    path = " > ".join(structure.headings_above[number])
+    return path if len(path) <= _LONGEST_HEADING else structure.headings_above[number][-1]
+
+
+def _split_line(line: str, number: int, heading: str, count: Count, size: ChunkSize) -> Iterator[Chunk]:
+    """Yield the chunks of a line that is too long for one chunk, split at spaces where possible."""
+    start = 0
+    while start < len(line):
+        end = _part_end(line, start, count, size)
+        text = line[start:end].strip()
+        if text:
+            yield Chunk(start=number + 1, end=number + 1, heading=heading, text=text)
+        if end >= len(line):
+            return
+        back = (end - start) * size.overlap // (size.size * 2)
+        space = line.find(" ", end - back, end) if back else -1
+        start = space + 1 if space >= 0 else end - back
+
+
+def _part_end(line: str, start: int, count: Count, size: ChunkSize) -> int:
+    width = min(6 * size.size, len(line) - start)
+    while width > 1 and (tokens := count(line[start : start + width])) > size.size:
+        width = max(1, min(width - 1, width * size.size // tokens))
+    end = start + width
+    if end >= len(line):
+        return end
+    space = line.rfind(" ", start + width // 2, end)
+    return space + 1 if space > start else end

@@ -1,0 +1,250 @@
+"""Contents of memories: validation, digests, the marker around recalled text, and truncation.
+
+The text between `OPEN` and `CLOSE` was recalled by Memotherm. Contents have both escaped (`escape_markers`), and a
+text that contains a recalled block is stored without it (`without_blocks`), so that recalled text is not stored
+again. Texts are truncated between sentences, never inside a character or a piece of markup.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+from memotherm.errors import ContentTooLarge, InvalidInput
+
+__all__ = [
+    "CLOSE",
+    "INVISIBLE",
+    "NAME",
+    "OPEN",
+    "carries_marker",
+    "digest",
+    "escape_markers",
+    "first_characters",
+    "pluralize",
+    "require_content",
+    "require_text",
+    "sentence_ends",
+    "title",
+    "without_blocks",
+]
+
+#: Characters that are not shown, for a class in a pattern: Unicode's Default_Ignorable_Code_Point, and control
+#: characters except line breaks and tabs.
+INVISIBLE = (
+    "\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
+    "\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+)
+
+
+def require_content(value: object, longest: int) -> str:
+    """Return the content of a memory unchanged; raise InvalidInput or ContentTooLarge if it cannot be stored."""
+    return require_text(
+        value, "content", longest, "split it, keep it as a note, or raise the setting max_content_chars"
+    )
+
+
+def require_text(value: object, name: str, longest: int, advice: str = "shorten it") -> str:
+    """Return the text unchanged; raise InvalidInput or ContentTooLarge if it cannot be stored.
+
+    Args:
+        value: The text.
+        name: What to call it in errors.
+        longest: The maximum number of characters.
+        advice: What to do when it is too long.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
+    if not value.strip():
+        raise InvalidInput(f"{name} is empty: pass some text")
+    if len(value) > longest:
+        raise ContentTooLarge(f"{name} has {len(value):,} characters and the limit is {longest:,}: {advice}")
+    if "\x00" in value:
+        raise InvalidInput(f"{name} contains a NUL character at position {value.index(chr(0))}: remove it")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(
+            f"{name} contains half of a surrogate pair at position {exc.start}: it was cut or decoded wrongly"
+        ) from exc
+    return value
+
+
+def digest(content: str) -> str:
+    """Return the SHA-256 of a content, ignoring its Unicode normal form and outer white space."""
+    return hashlib.sha256(unicodedata.normalize("NFC", content).strip().encode()).hexdigest()
+
+
+_PLURALS = {"memory": "memories"}
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Return "1 memory", "2 memories", "0 files"."""
+    return f"{count:,} {noun if count == 1 else _PLURALS.get(noun, f'{noun}s')}"
+
+
+NAME = "memotherm-memory"
+OPEN = f"<{NAME}>"
+CLOSE = f"</{NAME}>"
+
+_ANGLE = "[<\uff1c\ufe64]"
+#: Characters that look like a hyphen, or replace one.
+_HYPHEN = "[-_\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d\\s]"
+_SPELLED = f"[{INVISIBLE}]*".join(_HYPHEN if character == "-" else character for character in NAME)
+#: Compiled on first use: compiling takes longer than scanning a text.
+_MARKER = cache(lambda: re.compile(rf"{_ANGLE}(?=[\s/\\{INVISIBLE}]*{_SPELLED})", re.IGNORECASE))
+#: Control tokens of chat models, such as `<|im_start|>`; some servers do not escape them.
+_CONTROL = cache(lambda: re.compile(f"<(?=[{INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{INVISIBLE}]*>)"))
+_TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
+#: A context in the format `messages` whose content was removed.
+_EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
+
+
+def escape_markers(text: str) -> str:
+    """Escape everything in a text that looks like a marker or a control token of a model."""
+    if "<" not in text and "\uff1c" not in text and "\ufe64" not in text:
+        return text
+    return _CONTROL().sub("&lt;", _MARKER().sub("&lt;", text))
+
+
+def carries_marker(text: str) -> bool:
+    """Return whether a text contains an opening or closing marker."""
+    return NAME in text.casefold() and _TAG.search(text) is not None
+
+
+def without_blocks(text: str) -> str:
+    """Return a text without its recalled blocks; if a block was truncated, remove everything up to the truncation."""
+    if not carries_marker(text):
+        return text
+    outside: list[str] = []
+    depth, start = 0, 0
+    for tag in _TAG.finditer(text):
+        if tag["close"]:
+            if depth == 0:
+                outside.clear()
+            depth = max(0, depth - 1)
+            start = tag.end()
+        else:
+            if depth == 0:
+                outside.append(text[start : tag.start()])
+            depth += 1
+    if depth == 0:
+        outside.append(text[start:])
+    return _EMPTY_MESSAGE.sub("", "".join(outside)).strip()
+
+
+#: The end of a sentence. The pattern starts with a character class, which `re` scans for quickly.
+_SENTENCE = re.compile(r"[.!?…。！？．；\n](?:(?<=[.!?…])[\"'”’)\]]*(?=\s)|(?<=[。！？．；])[」』”’）]*|(?<=\n)\n*)")
+#: Pieces of markup that must not be split: code, links, tags, emphasis.
+_MARKUP = re.compile(
+    r"(?P<fence>```|~~~)[\s\S]*?(?:(?P=fence)|\Z)"
+    r"|(?P<tick>`+)[^`]*?(?:(?P=tick)|\Z)"
+    r"|!?\[[^\[\]\n]{0,500}\]\([^()\n]{0,2000}\)"
+    r"|<[A-Za-z/!][^<>]{0,2000}(?:>|\Z)"
+    r"|\*\*[^*\n]{1,500}\*\*|__[^_\n]{1,500}__"
+)
+#: Every piece of markup contains one of these; most texts contain none.
+_MARKUP_SIGNS = ("`", "~~~", "](", "<", "**", "__")
+_SIGNS = re.compile(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
+_JOINER = "\u200d"
+#: Entries in the caches of titles and sentence ends, and the maximum length of a cached text.
+_CACHE_SIZE = 4096
+_LONGEST_CACHED = 1000
+
+
+def sentence_ends(text: str) -> Sequence[int]:
+    """Return the positions at which the text can be truncated, in order; the end of the text is not one of them."""
+    return _recent_sentence_ends(text) if len(text) <= _LONGEST_CACHED else _sentence_ends(text)
+
+
+def _sentence_ends(text: str) -> Sequence[int]:
+    has_markup = any(sign in text for sign in _MARKUP_SIGNS)
+    markup = [(match.start(), match.end()) for match in _MARKUP.finditer(text)] if has_markup else []
+    starts = [start for start, _ in markup]
+
+    def is_outside_markup(position: int) -> bool:
+        before = bisect_right(starts, position - 1) - 1
+        return before < 0 or markup[before][1] <= position
+
+    ends = (match.start() if match[0][0] == "\n" else match.end() for match in _SENTENCE.finditer(text))
+    return tuple(end for end in dict.fromkeys(ends) if 0 < end < len(text) and is_outside_markup(end))
+
+
+#: Contexts repeat the same memories.
+_recent_sentence_ends = lru_cache(maxsize=_CACHE_SIZE)(_sentence_ends)
+
+
+def title(text: str, most: int = 72) -> str:
+    """Return the first words of a text, without markup, in at most `most` characters."""
+    return _title(text[: most * 8], most)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _title(text: str, most: int) -> str:
+    plain = " ".join(_SIGNS.sub(" ", text).split())
+    if len(plain) <= most:
+        return plain
+    cut = plain.rfind(" ", most // 2, most + 1)
+    return (plain[:cut] if cut > 0 else first_characters(plain, most)).rstrip(" ,;:-–—")
+
+
+def first_characters(text: str, most: int) -> str:
+    """Return at most `most` code points from the start, without splitting a character of several code points."""
+    if len(text) <= most:
+        return text
+    end = most
+    while end > 0 and _joined(text, end):
+        end -= 1
+    return text[:end]
+
+
+def _joined(text: str, position: int) -> bool:
+    """Return whether the code points before and after a position are parts of one character."""
+    before, after = text[position - 1], text[position]
+    if after == _JOINER or before == _JOINER or _extends(after):
+        return True
+    if before == "\r" and after == "\n":
+        return True
+    if _regional(before) and _regional(after):
+        return _regional_before(text, position) % 2 == 1
+    return _vowel_or_tail(after) or (_lead(before) and (_lead(after) or 0xAC00 <= ord(after) <= 0xD7A3))
+
+
+def _extends(char: str) -> bool:
+    """Return whether a code point modifies the one before it: accents, selectors, skin tones, tags."""
+    code = ord(char)
+    if code < 0x300:
+        return False
+    return (
+        unicodedata.category(char)[0] == "M"
+        or 0x1F3FB <= code <= 0x1F3FF
+        or 0xE0020 <= code <= 0xE007F
+        or code == 0x200C
+        or 0xFF9E <= code <= 0xFF9F
+    )
+
+
+def _regional(char: str) -> bool:
+    return 0x1F1E6 <= ord(char) <= 0x1F1FF
+
+
+def _regional_before(text: str, position: int) -> int:
+    """Return the number of regional indicators before a position; two of them are a flag."""
+    count = 0
+    while count < position and _regional(text[position - 1 - count]):
+        count += 1
+    return count
+
+
+def _lead(char: str) -> bool:
+    """Return whether a code point is a leading consonant of a decomposed Korean syllable."""
+    return 0x1100 <= ord(char) <= 0x115F or 0xA960 <= ord(char) <= 0xA97C
+
+
+def _vowel_or_tail(char: str) -> bool:
+    return 0x1160 <= ord(char) <= 0x11FF or 0xD7B0 <= ord(char) <= 0xD7FB
