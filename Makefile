@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs bench bench-compare bench-speed torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs bench bench-fresh torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -71,11 +71,8 @@ ifdef PEERS
 	$(BIN)/python -m bench.page
 endif
 
-bench-compare: setup ## Measure the revision REVISION and this tree in turn, call by call
-	$(BIN)/python -m bench.compare $(REVISION)
-
-bench-speed: setup ## The same with every target, written to bench/results/compare.json and docs/reference/speed.md
-	$(BIN)/python -m bench.compare $(REVISION) --json bench/results/compare.json
+bench-fresh: setup ## Measure the revision REVISION and this tree in turn on real texts, and write docs/reference/speed.md
+	$(BIN)/python -m bench.fresh $(REVISION) --write
 	$(BIN)/python -m bench.page
 
 load: setup ## Let 32 clients at a real server for four minutes, look for losses, and write the numbers to the docs

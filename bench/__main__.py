@@ -17,6 +17,7 @@ from bench.stores import Lab, bars
 
 #: Suite -> the title of its table. A new suite is one line here and a module `bench.<suite>` with `measure`.
 SUITES = {
+    "fresh": "This tree against another revision, every question asked once",
     "speed": "Speed and size",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
@@ -38,6 +39,8 @@ def main() -> int:
         cold=arguments.cold or (50_000 if arguments.quick else 1_000_000),
         only=arguments.only,
     )
+    if arguments.revision:
+        os.environ["MEMOTHERM_BENCH_REVISION"] = arguments.revision
     if arguments.data:
         os.environ["MEMOTHERM_DATA"] = str(arguments.data.resolve())
     wanted = arguments.suite or ("speed" if arguments.only else None)
@@ -75,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")
     parser.add_argument("--only", choices=list(speed.ROWS), help="one row; nothing is written")
     parser.add_argument("--data", type=Path, help="the folder with evaluation sets (also MEMOTHERM_DATA)")
+    parser.add_argument("--revision", help="the other revision of the suite `fresh`, as git names it")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--stores", type=Path, help="keep the stores in this folder and use those that are there")
     return parser

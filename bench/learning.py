@@ -29,9 +29,8 @@ from memotherm import open as open_memory
 from memotherm.evaluation.controls import cached
 from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
 from memotherm.evaluation.quality import SetClock, difference, latest, measured, remember_documents, view_of
-from memotherm.recall.fusion import Fuse, rank
-from memotherm.recall.values import Evidence, State
-from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights, RankingWeights
+from memotherm.recall.rank import Fuse, rank
+from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, RankingWeights, State
 from memotherm.settings import Settings
 
 __all__ = ["main"]

@@ -22,10 +22,12 @@ _NAMES = {
     "numpy scan": "numpy scan",
 }
 
-_TARGETS = """# Speed
+_FRESH = """# Speed
 
-`make bench-speed REVISION=main` measures another revision and this tree in turn, call by call, and writes this page.
-Times are milliseconds: of the CPU, p50, embedding excluded, unless the row says wall-clock.
+`make bench-fresh REVISION=main` measures another revision and this tree on real texts and writes this page.
+Every question is asked once; the two take turns, call by call, each in a process of its own.
+Times are CPU milliseconds of all threads for one operation, p50, embedding excluded.
+Only the ratio can be compared between machines.
 """
 _SYSTEMS = """## Beside other systems
 
@@ -44,8 +46,8 @@ CPU times are milliseconds for an average request; the results are in [load.json
 
 def main() -> None:
     """Write the page and the plot."""
-    compared, load, sizes = (_results(name) for name in ("compare", "load", "sizes"))
-    _PAGE.write_text("\n".join((*_targets(compared), "", *_server(load), "", *_systems(sizes), "")), "utf-8")
+    fresh, load, sizes = (_results(name) for name in ("fresh", "load", "sizes"))
+    _PAGE.write_text("\n".join((*_fresh(fresh), "", *_server(load), "", *_systems(sizes), "")), "utf-8")
     lines = [
         Line(_NAMES[name], [(int(size), kinds["all"]["wall_ms"]) for size, kinds in system["searches"].items()])
         for name, system in sizes["systems"].items()
@@ -64,15 +66,16 @@ def _conditions(results: Mapping[str, Any]) -> str:
     return f"{results['date'][:10]}, {machine['cores']} cores{load}, Python {machine['python']}, {machine['platform']}."
 
 
-def _targets(compared: Mapping[str, Any]) -> Iterator[str]:
-    yield _TARGETS
-    yield f"{_conditions(compared)} The other revision is `{compared['revision']}`."
+def _fresh(fresh: Mapping[str, Any]) -> Iterator[str]:
+    yield _FRESH
+    yield f"{_conditions(fresh)} The other revision is `{fresh['options']['revision']}`."
     yield ""
-    yield "| what | target | measured | other revision |"
-    yield "|---|---:|---:|---:|"
-    for row in compared["rows"]:
-        target = "" if row["target"] is None else f"{row['target']:,g}"
-        yield f"| {row['what']} | {target} | {row['new']:,g} | {row['old']:,g} |"
+    yield "| what | other revision | this tree | ratio | target |"
+    yield "|---|---:|---:|---:|---:|"
+    for row in fresh["rows"]:
+        old, new, unit = (row["notes"][name] for name in ("old", "new", "unit"))
+        what = row["what"] if unit == "CPU ms" else f"{row['what']}, {unit}"
+        yield f"| {what} | {old:,g} | {new:,g} | {row['value']:g} | {row['target']:g} |"
 
 
 def _server(load: Mapping[str, Any]) -> Iterator[str]:

@@ -10,9 +10,10 @@ from itertools import product
 import pytest
 
 from memotherm import Memory
-from memotherm.context.packing import Candidate, Limits, Packed, pack
-from memotherm.context.packing.budget import min_rest_for_hot, min_rest_for_recalled, split
-from memotherm.context.packing.formats import FULL, SHORTENED, TITLE, format_of
+from memotherm.context.formats import FULL, SHORTENED, TITLE, format_of
+from memotherm.context.forms import Candidate
+from memotherm.context.groups import min_rest_for_hot, min_rest_for_recalled, split
+from memotherm.context.packer import Limits, Packed, pack
 from memotherm.text.content import OPEN
 from memotherm.text.tokens import counter
 

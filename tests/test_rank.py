@@ -16,10 +16,8 @@ from memotherm import Priority, Settings, Tier
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage, has_terms
-from memotherm.recall.fusion import rank
-from memotherm.recall.values import Evidence, Ranked, RankedBlock
-from memotherm.recall.versions import limit_scores, newer_first
-from memotherm.recall.weights import DEFAULT_WEIGHTS, FusionWeights
+from memotherm.recall.rank import limit_scores, newer_first, rank
+from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, Ranked, RankedBlock
 from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.text.word_ids import WordIds
 

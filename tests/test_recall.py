@@ -143,6 +143,26 @@ def test_pinned_memories_come_first_and_beside_the_limit(mem: Memotherm) -> None
     assert pinned[0].id not in ids(mem.recall("boat", limit=3))
 
 
+@pytest.mark.parametrize("fusion", ["evidence", "weighted", "rrf"])
+def test_a_pinned_memory_changes_no_score_of_others(clock: FakeClock, fusion: str) -> None:
+    """An unrelated cold memory that is pinned takes no part in the scaling of scores."""
+    long = "The archive has a list of old lamps, ropes and boats that nobody has used for years. " * 12
+    with opened(clock=clock, settings={"fusion": fusion}) as mem:
+        mem.remember_many([{"content": f"the red boat {number} sails past the lamp"} for number in range(5)])
+        mem.remember("bread and butter on the boat")
+        unrelated = [mem.remember(text, tier="cold").id for text in (long, "boat sails red", "zinc")]
+
+        def answer() -> tuple[list[tuple[str, float]], float]:
+            recall = mem.recall("where does the red boat sail?", limit=10, track=False)
+            return [(hit.memory.id, hit.score) for hit in recall if hit.memory.id not in unrelated], recall.confidence
+
+        before = answer()
+        for memory_id in unrelated:
+            mem.pin(memory_id)
+
+        assert answer() == before
+
+
 def test_pinned_memories_obey_the_filters_and_the_scope(mem: Memotherm) -> None:
     """A pinned memory of another kind, tag or scope is not forced into an answer."""
     mem.remember("always be kind", priority="pinned", kind="preference")

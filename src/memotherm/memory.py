@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
 from memotherm.context.assembler import Assembler, Request
-from memotherm.context.explaining import explain
+from memotherm.context.explain import explain
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
@@ -33,8 +33,7 @@ from memotherm.model.results import (
     SessionStatus,
 )
 from memotherm.recall.as_of import require_moment
-from memotherm.recall.values import Question
-from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.recall.values import DEFAULT_RANKING, Question, RankingOptions
 from memotherm.remember.capture import prepared
 from memotherm.remember.draft import (
     Draft,
@@ -63,7 +62,7 @@ from memotherm.tiers.rules import Rule
 from memotherm.tiers.rules.properties import decay, heat
 from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.rule import RuleSource, checked_rules
-from memotherm.vectors.former import ResolveFormer
+from memotherm.vectors.embedder_session import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer, missing_vectors
 
 if TYPE_CHECKING:

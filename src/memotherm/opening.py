@@ -17,7 +17,7 @@ from memotherm.errors import InvalidInput, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
-from memotherm.recall.weights import RankingOptions
+from memotherm.recall.values import RankingOptions
 from memotherm.remote.address import is_remote
 from memotherm.settings import Settings
 from memotherm.settings.keys import Key, api_key, key_text, with_key

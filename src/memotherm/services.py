@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from memotherm.context.assembler import Assembler, Request
-from memotherm.context.turns import Turns
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import Clock, as_moment, read_clock
@@ -19,12 +18,9 @@ from memotherm.model.results import ScopeCount
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.feedback import FeedbackLog
 from memotherm.recall.hidden import WithHidden
-from memotherm.recall.log import RecallLog
-from memotherm.recall.nearest import nearest
-from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.recaller import Recaller
-from memotherm.recall.values import Question
-from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.recall.pipeline import Pipeline, nearest
+from memotherm.recall.recaller import Recaller, RecallLog
+from memotherm.recall.values import DEFAULT_RANKING, Question, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.remember.limits import Limits
@@ -78,7 +74,6 @@ class Services:
     recaller: Recaller
     feedback: FeedbackLog
     assembler: Assembler
-    turns: Turns
     engine: RuleEngine
     working: WorkingMemory
 
@@ -121,7 +116,6 @@ class Services:
             recaller=Recaller(store, pipeline, settings),
             feedback=FeedbackLog(store, settings),
             assembler=assembler,
-            turns=Turns(store, assembler),
             engine=engine,
             working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
         )

@@ -148,8 +148,8 @@ class Session(Generic[M]):
 
     def session_start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
         """Return the context that a session starts with: pinned and hot memories."""
-        self._services.turns.forget(self._space)
-        return self._services.turns.context(self._space, self._view.context_request(None, budget, format))
+        self._services.assembler.forget_turns(self._space)
+        return self._services.assembler.turn_context(self._space, self._view.context_request(None, budget, format))
 
     def before_turn(
         self,
@@ -171,18 +171,18 @@ class Session(Generic[M]):
         request = self._view.context_request(
             turn_query(prompt), budget, format, include_cold=include_cold, track=track, where=where
         )
-        return self._services.turns.context(
+        return self._services.assembler.turn_context(
             self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens), repeat=repeat
         )
 
     def context_compacted(self) -> None:
         """Record that the host has summarised the conversation: memories may be injected, and flushed, again."""
-        self._services.turns.forget(self._space)
+        self._services.assembler.forget_turns(self._space)
         self._services.working.claim_flush(self._space, None, due=False)
 
     def session_end(self, summary: str | None = None) -> Compaction | None:
         """End the session, forget what was injected, and run compaction if the settings say so."""
-        self._services.turns.forget(self._space)
+        self._services.assembler.forget_turns(self._space)
         return self.end(summary)
 
     def run_ended(self) -> Compaction | None:

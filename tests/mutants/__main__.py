@@ -36,10 +36,8 @@ LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
     "tiers/rules/conditions", "tiers/rules/properties", "tiers/rules/retention", "tiers/rules/rule",
-    "tiers/rules/select", "tiers/rules/table", "tiers/policy_checks",
-    "recall/confidence", "recall/evidence",
-    "recall/fusion", "recall/rerank", "recall/versions", "recall/weights", "context/packing/budget",
-    "context/packing/formats", "context/packing/groups", "context/packing/items", "context/packing/packer",
+    "tiers/rules/select", "tiers/rules/table", "tiers/policy_checks", "recall/confidence", "recall/evidence",
+    "recall/rank", "recall/values", "context/formats", "context/forms", "context/groups", "context/packer",
     "remember/draft", "remember/limits", "notes/flush", "notes/placement",
 )  # fmt: skip
 #: The fast tests of that code, on files.

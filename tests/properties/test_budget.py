@@ -17,8 +17,9 @@ import pytest
 import splintr
 
 import memotherm
-from memotherm.context.packing import Candidate, Limits, Packed, pack
-from memotherm.context.packing.formats import FULL, Format, format_of
+from memotherm.context.formats import FULL, Format, format_of
+from memotherm.context.forms import Candidate
+from memotherm.context.packer import Limits, Packed, pack
 from memotherm.model import Priority
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.content import CLOSE, OPEN

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
 
-from memotherm.context.focus import WordFocus
-from memotherm.context.keeping import first_without_space, kept_receipt
-from memotherm.context.packing import Candidate, Limits, Packed, pack
-from memotherm.context.packing.formats import format_of
-from memotherm.context.selection import Selection, urgency
-from memotherm.context.values import Context, Receipt
+from memotherm.context.formats import format_of
+from memotherm.context.forms import Candidate, QueryFocus
+from memotherm.context.packer import Limits, Packed, pack, reason_for
+from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
-from memotherm.model.memory import FormatName
+from memotherm.model.clock import to_micros
+from memotherm.model.memory import FormatName, MemoryFields
 from memotherm.model.value import Lazy
-from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.values import Question, State
+from memotherm.recall.recaller import RecallLog
+from memotherm.recall.values import Question, Ranking, State
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
+from memotherm.tiers.rules.properties import is_blocker
 
 __all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
 
@@ -48,6 +49,15 @@ _ROLE = "user"
 _NOT_HASHED = {
     "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
+#: The most memories of a section that a stored receipt names as left out.
+_MOST_OF_SECTION = 25
+_NO_SPACE = "the space was spent on what is more important"
+_LOW_PRIORITY = "low priority enters when space is left"
+_LOW = Priority.LOW
+
+T = TypeVar("T")
+#: id, section, form, tokens, reason and score of an entry of a stored receipt.
+StoredEntry = tuple[str, str, str | None, int, str, float | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +77,44 @@ class Request:
     injected: Mapping[int, int] = field(default_factory=dict)
 
 
+class Skipped(NamedTuple):
+    """A memory that is not a candidate, and why."""
+
+    candidate: Candidate
+    rule: str
+    reason: str
+
+    @property
+    def entry(self) -> Entry:
+        """The entry of the receipt."""
+        candidate = self.candidate
+        return Entry(
+            _memory=candidate.memory,
+            section=candidate.section,
+            form=None,
+            tokens=0,
+            rule=self.rule,
+            reason=f"{candidate.explanation}; {self.reason}",
+            score=candidate.score,
+            _why=candidate.why,
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class Selection:
+    """The candidates of one context, each memory once, and what is left out before packing."""
+
+    #: Pinned and hot memories, most important first.
+    listed: list[Candidate] = field(default_factory=list)
+    #: The hits of the search, best first; none if they are withheld.
+    hits: list[Candidate] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    ranking: Ranking = field(default_factory=Ranking)
+    #: The number of the last event in the snapshot; None if the store does not know it.
+    seen: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+
 class Assembler:
     """Assembles contexts: pinned memories, then hot ones, then the hits of a query."""
 
@@ -78,52 +126,108 @@ class Assembler:
 
     def context(self, request: Request) -> Context:
         """Return a context; with `track`, log it as a recall."""
-        return self.assemble(request)[0]
+        return self._assemble(request)[0]
 
-    def assemble(self, request: Request) -> tuple[Context, list[Candidate]]:
+    def turn_context(self, space: int, request: Request, *, repeat: bool = False) -> Context:
+        """Return a context for a turn of a session, without what was injected before and is unchanged.
+
+        What it includes is recorded in the store, so that the separate processes of an agent's hooks share it.
+        With `repeat`, it may include what was injected before.
+        """
+        injected = {} if repeat else self._store.injected(space)
+        context, included = self._assemble(replace(request, injected=injected))
+        if included and request.track:
+            changed = {each.number: to_micros(each.memory.updated_at) for each in included if each.number is not None}
+            self._store.mark_injected(space, changed)
+        return context
+
+    def forget_turns(self, space: int) -> None:
+        """Forget what was injected: the prompt of the session is new, or was summarised."""
+        self._store.clear_injected(space)
+
+    def _assemble(self, request: Request) -> tuple[Context, list[Candidate]]:
         """Return a context and the candidates that are in it."""
-        budget = _whole_budget(request.budget)
+        settings, question = self._settings, request.question
+        if isinstance(request.budget, bool) or not isinstance(request.budget, int) or request.budget < 0:
+            raise InvalidInput(f"budget must be a whole number of tokens from 0, not {request.budget!r}")
         text_format = format_of(request.format, _ROLE)
-        count = counter(self._settings.tokenizer)
-        old = request.now - _VERIFIED_WITHIN
-        selection = Selection(request.injected, old, _MAX_HITS)
-        listed = self._search(request, selection)
-        # A second iterator over the hits, for the receipt that is kept: packing reads only as far as needed.
-        recalled, considered = itertools.tee(() if selection.withheld else selection.hits())
-        focus = None if request.question is None else WordFocus(request.question.text)
-        limits = self._limits(request, budget)
-        packed = pack(listed, recalled, text_format, count.count, limits, focus, by_line=count.by_line)
-        receipt = self._receipt(request, selection, packed)
-        sections = {
-            candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
-        }
-        recall_id = None
-        if request.track:
-            # In this order: the first one reads more candidates, of which the second one returns some.
-            without_space = list(first_without_space(itertools.chain(listed, considered), sections))
-            skipped = selection.not_candidates()
-            kept = kept_receipt(receipt, packed.chosen, without_space, skipped, self._settings)
-            unsearched = {number for number, section in sections.items() if section != "recalled"}
-            recall_id = self._log(request, selection, list(sections), unsearched, kept)
+        count = counter(settings.tokenizer)
+        selection = self._select(request)
+        limits = Limits(
+            budget=request.budget,
+            hot_tokens=settings.hot_max_tokens,
+            hot_memories=settings.hot_max_facts,
+            reserve=0 if question is None else settings.recall_max_tokens,
+            recalled_tokens=request.recalled_tokens,
+            on_pinned_overflow=settings.on_pinned_overflow,
+        )
+        focus = None if question is None else QueryFocus(question.text)
+        packed = pack(selection.listed, selection.hits, text_format, count.count, limits, focus, by_line=count.by_line)
+        receipt = Receipt(
+            at=request.now,
+            query=None if question is None else question.text,
+            budget=request.budget,
+            tokens=packed.tokens,
+            shares=packed.shares,
+            tokenizer=count.name,
+            exact=count.exact,
+            format=request.format,
+            tiers=() if question is None else question.tiers,
+            confidence=None if question is None else selection.ranking.confidence,
+            settings=settings_hash(settings),
+            _included=Lazy(lambda: packed.included),
+            _left_out=Lazy(lambda: (*packed.left_out.value, *(each.entry for each in selection.skipped))),
+            pinned_cut=packed.pinned_cut,
+            notes=(*packed.notes, *selection.notes),
+            degraded=selection.ranking.degraded,
+        )
         context = Context(
-            recall_id=recall_id,
+            recall_id=self._log(request, selection, packed) if request.track else None,
             text=packed.text,
             tokens=packed.tokens,
-            budget=budget,
+            budget=request.budget,
             receipt=receipt,
         )
         return context, [candidate for candidate, _ in packed.chosen]
 
-    def _limits(self, request: Request, budget: int) -> Limits:
-        settings = self._settings
-        return Limits(
-            budget=budget,
-            hot_tokens=settings.hot_max_tokens,
-            hot_memories=settings.hot_max_facts,
-            reserve=0 if request.question is None else settings.recall_max_tokens,
-            recalled_tokens=request.recalled_tokens,
-            on_pinned_overflow=settings.on_pinned_overflow,
-        )
+    def _select(self, request: Request) -> Selection:
+        """Read and search the memories, and return the candidates.
+
+        Pinned and hot memories are read in the snapshot of the search. The hits are withheld where confidence is too
+        low.
+        """
+        settings, selection = self._settings, Selection()
+        pinned: list[Record] = []
+        hot: list[Record] = []
+        where = (request.spaces, request.now)
+
+        def read_listed(state: State | None = None) -> None:
+            with self._store.snapshot() as selection.seen:
+                # A search in a replica may have seen an older state.
+                searched_here = state is not None and self._pipeline.store is self._store
+                pinned.extend(state.pinned_records if state and searched_here else self._store.pinned(*where))
+                hot.extend(self._hot(request, selection))
+
+        if request.question is None:
+            read_listed()
+        else:
+            selection.ranking = self._pipeline.run(request.question, _MAX_HITS, stages=(read_listed,))
+        old = request.now - _VERIFIED_WITHIN
+        candidates = [_listed(record, "pinned", (record.no,), old) for record in pinned]
+        candidates += [_listed(record, "hot", (urgency(record.fields), record.no), old) for record in hot]
+        candidates += _hits(selection.ranking, _MAX_HITS, old)
+        new = _without_repeats(candidates, request.injected, selection.skipped)
+        hits = selection.hits
+        for candidate in new:
+            (hits if candidate.section == "recalled" else selection.listed).append(candidate)
+        confidence, least = selection.ranking.confidence, settings.context_min_confidence
+        if request.question is not None and confidence < least:
+            withheld = f"confidence {confidence} is below context_min_confidence {least}"
+            if selection.ranking.ranked:
+                selection.notes.append(f"nothing that was found is included: {withheld}")
+            selection.skipped[:0] = [Skipped(hit, "context_min_confidence", withheld) for hit in hits]
+            selection.hits = []
+        return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
@@ -142,68 +246,123 @@ class Assembler:
         unpinned = (record for record in records.values() if record.fields.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
 
-    def _search(self, request: Request, selection: Selection) -> list[Candidate]:
-        """Search for the query, if there is one, and return the candidates that are not searched for.
-
-        These are read in the snapshot of the search. The hits are withheld where confidence is too low.
-        """
-        listed: list[Candidate] = []
-
-        def read_listed(_state: State | None = None) -> None:
-            with self._store.snapshot() as selection.seen:
-                pinned = self._store.pinned(request.spaces, request.now)
-                listed.extend(selection.listed(pinned, self._hot(request, selection)))
-
-        if request.question is None:
-            read_listed()
-            return listed
-        ranking = self._pipeline.run(request.question, _MAX_HITS, stages=(read_listed,))
-        least = self._settings.context_min_confidence
-        if ranking.confidence < least:
-            selection.withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
-        selection.ranking = ranking
-        return listed
-
-    def _receipt(self, request: Request, selection: Selection, packed: Packed) -> Receipt:
-        count = counter(self._settings.tokenizer)
-        question = request.question
-        return Receipt(
-            at=request.now,
-            query=None if question is None else question.text,
-            budget=request.budget,
-            tokens=packed.tokens,
-            shares=packed.shares,
-            tokenizer=count.name,
-            exact=count.exact,
-            format=request.format,
-            tiers=() if question is None else question.tiers,
-            confidence=None if question is None else selection.ranking.confidence,
-            settings=settings_hash(self._settings),
-            _included=packed.entries,
-            # In this order: the first one reads all candidates, which completes what the second one returns.
-            _left_out=Lazy(lambda: (*packed.left_out.value, *selection.not_candidates())),
-            pinned_cut=packed.pinned_cut,
-            notes=(*packed.notes, *selection.notes, *_withheld_note(selection)),
-            degraded=selection.ranking.degraded,
-        )
-
-    def _log(
-        self,
-        request: Request,
-        selection: Selection,
-        included: Sequence[int],
-        listed: Set[int],
-        kept: ReceiptRow | None,
-    ) -> str | None:
-        """Count the uses of the included memories, keep the receipt, log the context, and return its id."""
-        ranking, track = selection.ranking, self._settings.count_injected
+    def _log(self, request: Request, selection: Selection, packed: Packed) -> str | None:
+        """Count the uses of the included memories, store the receipt, log the context, and return its id."""
+        settings, ranking = self._settings, selection.ranking
+        sections = {
+            candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
+        }
+        receipt = None
+        if settings.receipt_days and request.budget:
+            receipt = _stored_receipt(request, selection, packed, sections)
+        included = list(sections)
         if request.question is not None:
-            answers = ranking.ranked if ranking.confidence >= self._settings.context_min_confidence else ()
-            return self._recalls.write(ranking, included, answers, track=track, injected=listed, receipt=kept)
-        injected = included if track else ()
-        if injected or kept:
-            return self._recalls.count_injected(injected, request.now, request.spaces[-1], kept, selection.seen)
+            answers = ranking.ranked if ranking.confidence >= settings.context_min_confidence else ()
+            listed = {number for number, section in sections.items() if section != "recalled"}
+            return self._recalls.write(
+                ranking, included, answers, track=settings.count_injected, injected=listed, receipt=receipt
+            )
+        injected = included if settings.count_injected else ()
+        if injected or receipt:
+            return self._recalls.count_injected(injected, request.now, request.spaces[-1], receipt, selection.seen)
         return None
+
+
+def _listed(record: Record, section: str, order: tuple[int, ...], old: datetime) -> Candidate:
+    """Return the candidate of a memory that is not searched for."""
+    memory = record.fields
+    if section == "pinned":
+        reason = f"always included, kept in {memory.tier}"
+    elif is_blocker(memory):
+        reason = "an active blocker"
+    else:
+        reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
+    return Candidate(memory, section, order, reason, None, None, record.no, old)
+
+
+def _hits(ranking: Ranking, most: int, old: datetime) -> Iterator[Candidate]:
+    """Yield the candidates of the best hits of a search, best first."""
+    records = ranking.records
+    for position, ranked in enumerate(ranking.ranked[:most]):
+        record = records.get(ranked.no)
+        if record is not None:
+            yield Candidate(record.fields, "recalled", (position,), "", ranked.score, ranked, record.no, old)
+
+
+def _without_repeats(
+    candidates: Iterable[Candidate], injected: Mapping[int, int], skipped: list[Skipped]
+) -> Iterator[Candidate]:
+    """Yield each memory once; append to `skipped` what was injected before, and duplicates of contents."""
+    numbers: set[int | None] = {None}
+    originals: dict[str, Candidate] = {}
+    for candidate in candidates:
+        number, memory = candidate.number, candidate.memory
+        if number in numbers:
+            continue
+        numbers.add(number)
+        if injected and injected.get(number or 0) == to_micros(memory.updated_at):
+            skipped.append(Skipped(candidate, "given", "this session was given it before"))
+            continue
+        original = originals.setdefault(memory.digest, candidate)
+        if original is candidate:
+            yield candidate
+        else:
+            skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
+
+
+def urgency(memory: MemoryFields) -> int:
+    """Return the rank of a hot memory, most urgent first: critical, blocker, then by priority."""
+    if memory.priority is Priority.CRITICAL:
+        return 0
+    if is_blocker(memory) and memory.priority is not Priority.LOW:
+        return 1
+    return memory.priority.rank
+
+
+def _stored_receipt(
+    request: Request, selection: Selection, packed: Packed, included: Collection[int]
+) -> ReceiptRow | None:
+    """Return the receipt as it is stored: what was included, and the first memories of each section that were not.
+
+    It has no query, and not the budgets that would have included a memory: these cost more than the context itself.
+    None if nothing was considered.
+    """
+    entries: list[StoredEntry] = [
+        (candidate.memory.id, candidate.section, form.name, form.cost, reason_for(candidate, form),
+         _rounded(candidate.score))
+        for candidate, form in packed.chosen
+    ]  # fmt: skip
+    left_out = (each for each in (*selection.listed, *selection.hits) if each.number not in included)
+    entries += [
+        _left_out(each, _LOW_PRIORITY if each.memory.priority is _LOW else _NO_SPACE)
+        for each in _first_of_sections(left_out, lambda candidate: candidate.section)
+    ]
+    entries += [
+        _left_out(each.candidate, each.reason)
+        for each in _first_of_sections(selection.skipped, lambda each: each.candidate.section)
+    ]
+    if not entries:
+        return None
+    return ReceiptRow(query=None, budget=request.budget, tokens=packed.tokens, format=request.format, entries=entries)
+
+
+def _first_of_sections(left_out: Iterable[T], section_of: Callable[[T], str]) -> Iterator[T]:
+    """Yield the first of what was left out of each section."""
+    counts: Counter[str] = Counter()
+    for each in left_out:
+        section = section_of(each)
+        counts[section] += 1
+        if counts[section] <= _MOST_OF_SECTION:
+            yield each
+
+
+def _left_out(candidate: Candidate, reason: str) -> StoredEntry:
+    explanation = f"{candidate.explanation}; {reason}"
+    return candidate.memory.id, candidate.section, None, 0, explanation, _rounded(candidate.score)
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)
 
 
 @functools.lru_cache(maxsize=16)
@@ -221,16 +380,3 @@ def turn_query(prompt: str | None) -> str | None:
     if len(query) > _QUERY_CHARS:
         query = f"{query[: _QUERY_CHARS // 2]}\n{query[-_QUERY_CHARS // 2 :]}"
     return query or None
-
-
-def _whole_budget(budget: object) -> int:
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
-        raise InvalidInput(f"budget must be a whole number of tokens from 0, not {budget!r}")
-    return budget
-
-
-def _withheld_note(selection: Selection) -> list[str]:
-    """Return why nothing that was found is included, where that is so."""
-    if not selection.withheld or not selection.ranking.ranked:
-        return []
-    return [f"nothing that was found is included: {selection.withheld}"]

@@ -21,7 +21,7 @@ from memotherm.evaluation.datasets import Document, EvaluationQuestion, Evaluati
 from memotherm.memory import Memotherm
 from memotherm.model import Recall, Scope
 from memotherm.opening import open as open_memory
-from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingOptions
+from memotherm.recall.values import DEFAULT_WEIGHTS, RankingOptions
 from memotherm.settings import load as load_settings
 from memotherm.storage.open import open_store
 

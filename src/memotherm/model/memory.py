@@ -306,6 +306,10 @@ class MemoryFields(Protocol):
         """Any other data of the caller."""
 
     @property
+    def tokens(self) -> int:
+        """Tokens of the content, as they were counted when it was stored."""
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the normalised content."""
 

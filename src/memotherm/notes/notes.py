@@ -20,8 +20,8 @@ from memotherm.notes.search import NoteOrder, Scored, diverse, excerpt, read_lin
 from memotherm.notes.sync import NoteRoot, Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
-from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.read_only import is_read_only, require_writable

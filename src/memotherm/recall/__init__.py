@@ -1,4 +1,5 @@
 """One query: candidates, evidence, fusion, confidence, versions, records, reranking, log entry.
 
-`pipeline.py` has the list of stages, and one module has each of them.
+`pipeline.py` has the list of stages. `evidence.py`, `rank.py` and `confidence.py` compute scores, `recaller.py` makes
+hits of them and writes the log.
 """

@@ -24,7 +24,7 @@ from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
-from memotherm.recall.weights import RankingOptions
+from memotherm.recall.values import RankingOptions
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes

@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
-from memotherm.recall.values import State
-from memotherm.recall.weights import DEFAULT_WEIGHTS
+from memotherm.recall.values import DEFAULT_WEIGHTS, State
 from memotherm.text.phrases import conversational_words
 
 __all__ = ["EstimateConfidence", "Signs", "confidence"]

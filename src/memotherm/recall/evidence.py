@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from memotherm.errors import EmbedderError
 from memotherm.model import Tier
 from memotherm.model.clock import from_micros
-from memotherm.recall.values import Evidence, State, column_of
-from memotherm.recall.weights import DEFAULT_WEIGHTS, RankingWeights
+from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, RankingWeights, State, column_of
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.store import Store
 from memotherm.text.times import nearness, spans
@@ -51,8 +50,9 @@ class TermMatrix:
     lengths: NDArray[np.int64] | NDArray[np.float64]
     #: The row of the previous turn, -1 where there is none; None if there is none at all.
     previous: NDArray[np.int64] | None
-    #: How many of the rows are candidates.
+    #: How many of the rows are candidates, and how many of those, at their end, are pinned.
     candidates: int
+    pinned: int = 0
 
 
 class GatherEvidence:
@@ -64,9 +64,10 @@ class GatherEvidence:
 
     def __call__(self, state: State) -> None:
         """Add the evidence of each block."""
-        state.evidence = [self._evidence(state, block) for block in state.blocks]
+        pinned = [state.pinned_rows, *[0] * len(state.blocks)]
+        state.evidence = [self._evidence(state, *block) for block in zip(state.blocks, pinned, strict=False)]
 
-    def _evidence(self, state: State, candidates: Candidates) -> Evidence:
+    def _evidence(self, state: State, candidates: Candidates, pinned: int) -> Evidence:
         question, terms = state.question, state.terms
         nos = candidates.no.tolist()
         scores = self._cosines(state, nos)
@@ -80,9 +81,10 @@ class GatherEvidence:
             tiers=candidates.tier,
             access_counts=candidates.access_count,
             accessed=candidates.accessed_at,
-            coverage=self._coverage(state, candidates) if terms else np.zeros(len(nos)),
+            coverage=self._coverage(state, candidates, pinned) if terms else np.zeros(len(nos)),
             authors=_author_matches(question.text, candidates.author, frozenset(terms)),
             nearness=_time_matches(question.text, question.where.now.date(), candidates.created_at),
+            pinned=pinned,
         )
 
     def _cosines(self, state: State, nos: Sequence[int]) -> dict[int, float]:
@@ -96,7 +98,7 @@ class GatherEvidence:
             state.question.all_spaces, _ALL_TIERS, missing, state.query.vector, state.query.identity
         )
 
-    def _coverage(self, state: State, candidates: Candidates) -> NDArray[np.float64]:
+    def _coverage(self, state: State, candidates: Candidates, pinned: int) -> NDArray[np.float64]:
         turns, previous = candidates, None
         if candidates.previous.any():
             turns = candidates.joined(self._earlier_turns(candidates))
@@ -107,6 +109,7 @@ class GatherEvidence:
             lengths=turns.words.lengths,
             previous=previous,
             candidates=len(candidates),
+            pinned=pinned,
         )
         return coverage(matrix, state.terms, state.total, state.frequencies, self._weights)
 
@@ -168,7 +171,9 @@ def coverage(
     lengths = matrix.lengths[:count]
     if lengths.max() > SHORT_TEXT:
         lengths = np.maximum(lengths, SHORT_TEXT)
-        damping = (1 + weights.length_damping) / (1 + weights.length_damping * lengths / lengths.mean())
+        damping = (1 + weights.length_damping) / (
+            1 + weights.length_damping * lengths / lengths[: count - matrix.pinned or None].mean()
+        )
         shares *= damping[:, np.newaxis]
     if matrix.previous is not None and (matrix.previous[:count] >= 0).any():
         shares = np.maximum(shares, _previous_turns(matrix, matrix.previous, weights.previous_turns))

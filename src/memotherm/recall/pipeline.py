@@ -16,24 +16,25 @@ open snapshot delays a purge.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from itertools import islice
 
-from memotherm.recall.candidates import FindCandidates
+from memotherm.embed.protocol import ScoreTexts
+from memotherm.model import Memory, Tier
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
-from memotherm.recall.fusion import Fuse
-from memotherm.recall.rerank import Rerank
-from memotherm.recall.values import Question, Ranking, Stage, State, scores_of
-from memotherm.recall.versions import OrderVersions
-from memotherm.recall.weights import DEFAULT_RANKING, RankingOptions
+from memotherm.recall.rank import Fuse, OrderVersions
+from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
+from memotherm.storage.values import Search
+from memotherm.text.content import pluralize
 from memotherm.text.words import weighed_words
-from memotherm.vectors.vectorizer import Vectorizer
+from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
-__all__ = ["Pipeline"]
+__all__ = ["FindCandidates", "Pipeline", "Rerank", "nearest"]
 
 #: More words of a query than this cost time and improve nothing.
 _MOST_TERMS = 64
@@ -48,7 +49,7 @@ class Pipeline:
         weights, reranker = options.weights, options.reranker
         #: The weights and the reranker.
         self.options = options
-        self._store = store
+        self.store = store
         self._vectorizer = vectorizer
         self._candidates = FindCandidates(store, vectorizer, settings)
         self._ranking: tuple[Stage, ...] = (
@@ -84,7 +85,7 @@ class Pipeline:
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
-        with self._store.snapshot(self._candidates.search(state)) as seen:
+        with self.store.snapshot(self._candidates.search(state)) as seen:
             for stage in (*self._ranking, *stages, self._read_records):
                 stage(state)
         for stage in self._after:
@@ -103,4 +104,123 @@ class Pipeline:
 
     def _read_records(self, state: State) -> None:
         """Add the records of the best candidates; each is made from its row when it is used."""
-        state.records = self._store.records([no for no, _ in scores_of(state.ranked, state.count)])
+        state.records = self.store.records([no for no, _ in scores_of(state.ranked, state.count)])
+
+
+#: How many candidates are ranked together; measured, more of them change nothing that comes first.
+_BLOCK = 100
+
+
+class FindCandidates:
+    """Searches by words and by vector, and reads what ranking needs of the results."""
+
+    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._store = store
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def __call__(self, state: State) -> None:
+        """Add the candidates in blocks of a fixed size, so that they do not depend on how many are wanted."""
+        question, size = state.question, self._size(state)
+        state.pinned_records = self._store.pinned(question.all_spaces, question.where.now)
+        self._search(state, size)
+        pinned = [record.no for record in state.pinned_records]
+        nearest, matching = (
+            [no for no in scores if no not in pinned] for scores in (state.vector_scores, state.text_scores)
+        )
+        nos = _alternate(nearest, matching, size)
+        for start in range(0, max(1, len(nos)), _BLOCK):
+            block = nos[start : start + _BLOCK]
+            state.blocks.append(self._store.candidates(question.spaces, question.tiers, block, question.where))
+        if pinned:
+            # Pinned memories are candidates in every tier.
+            others = self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
+            state.blocks[0] = state.blocks[0].joined([others])
+            state.pinned_rows = len(others)
+
+    def search(self, state: State) -> Search:
+        """Return what is going to be read first."""
+        question, query = state.question, state.query
+        return Search(
+            spaces=question.spaces,
+            tiers=question.tiers,
+            where=question.where,
+            words=tuple(state.terms),
+            vector=query.vector,
+            by=query.identity,
+            limit=self._size(state),
+            pinned_spaces=question.all_spaces,
+            pending=self._vectorizer.enabled,
+        )
+
+    def _size(self, state: State) -> int:
+        return min(self._settings.pool_size, _BLOCK * max(1, math.ceil(state.depth / _BLOCK)))
+
+    def _search(self, state: State, size: int) -> None:
+        """Run both searches, and note what is missing."""
+        question, query = state.question, state.query
+        where = question.where
+        matches = self._store.search_text(question.spaces, question.tiers, list(state.terms), size, where)
+        state.text_scores, state.total, state.frequencies = matches
+        if query.vector is not None:
+            state.vector_scores = self._store.search_vector(
+                question.spaces, question.tiers, query.vector, size, where, query.identity
+            )
+        state.degraded += self._store.recall_problems()
+        if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
+            state.degraded.append(missing_vectors(waiting))
+
+
+def _alternate(first: list[int], second: list[int], size: int) -> list[int]:
+    """Return the results of two searches, alternating between them, without repetitions."""
+    both = min(len(first), len(second))
+    merged = [0] * (2 * both)
+    merged[::2], merged[1::2] = first[:both], second[:both]
+    return list(dict.fromkeys(merged + first[both:] + second[both:]))[:size]
+
+
+class Rerank:
+    """Orders the best candidates by the score of a reranker; the others follow in their order.
+
+    The number of candidates does not depend on the limit of a query, so the answer for a smaller limit begins
+    the answer for a larger one. If the reranker fails, the order stays and the recall says so.
+    """
+
+    def __init__(self, score: ScoreTexts, count: int) -> None:
+        self._score = score
+        self._count = count
+
+    def __call__(self, state: State) -> None:
+        """Reorder the best candidates."""
+        best = state.ranked[: self._count]
+        if not best:
+            return
+        texts = [state.records[candidate.no].memory.content for candidate in best]
+        try:
+            scores = [float(score) for score in self._score(state.question.text, texts)]
+        except Exception as exc:  # noqa: BLE001 - a recall has an answer whatever a plugin raises
+            state.degraded.append(f"not reranked: the reranker failed: {type(exc).__name__}: {exc}")
+            return
+        if len(scores) != len(best):
+            returned = f"{pluralize(len(scores), 'score')} for {pluralize(len(best), 'text')}"
+            state.degraded.append(f"not reranked: the reranker returned {returned}")
+            return
+        if any(map(math.isnan, scores)):
+            state.degraded.append("not reranked: the reranker returned a score that is not a number")
+            return
+        scored = [candidate._replace(rerank=score) for candidate, score in zip(best, scores, strict=True)]
+        scored.sort(key=lambda candidate: -(candidate.rerank or 0.0))
+        state.ranked = [*scored, *state.ranked[self._count :]]
+
+
+def nearest(store: Store, vectorizer: Vectorizer, question: Question, limit: int) -> list[tuple[Memory, float]]:
+    """Return memories and their cosines, nearest first; none if the query has no vector."""
+    query = vectorizer.for_query(question.text)
+    if query.vector is None or limit == 0:
+        return []
+    with store.snapshot():
+        cosines = store.search_vector(
+            question.spaces, question.tiers, query.vector, limit, question.where, query.identity
+        )
+        records = store.records(list(cosines))
+        return [(records[no].memory, cosine) for no, cosine in cosines.items()]

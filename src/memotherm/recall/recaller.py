@@ -1,19 +1,26 @@
-"""From a ranking to hits: promotion, uses and the log."""
+"""From a ranking to hits: promotion, uses and the recall log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from memotherm.model import Hit, Move, Recall
+from memotherm.model.clock import new_id
+from memotherm.model.recall import HIT_THRESHOLD, UseKind
 from memotherm.model.value import constructor
-from memotherm.recall.log import RecallLog
 from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.values import Question, Ranked
+from memotherm.recall.values import Question, Ranked, Ranking, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
-from memotherm.storage.values import Record
+from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
+from memotherm.text.redaction import redactor
+from memotherm.tiers.rules.properties import use_weight
 
-__all__ = ["Recaller"]
+__all__ = ["RecallLog", "Recaller"]
 
 _new_hit = constructor(Hit)
 
@@ -95,3 +102,119 @@ class Recaller:
             confidence=ranking.confidence,
             degraded=(*ranking.degraded, *failures),
         )
+
+
+_CANDIDATES_LOGGED = 50
+
+
+def _logged_query(query: str, settings: Settings) -> str | None:
+    """Return a query as the log and the receipts keep it, without secrets; None if they keep no queries."""
+    return redactor(settings).redact(query).text if settings.recall_log == "text" else None
+
+
+class RecallLog:
+    """Logs queries and their results, and counts uses, as the settings say."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def write(
+        self,
+        ranking: Ranking,
+        returned: Sequence[int],
+        answers: Sequence[Ranked],
+        *,
+        track: bool = False,
+        injected: Collection[int] = (),
+        promoted: Sequence[int] = (),
+        relevance: Sequence[tuple[int, float]] = (),
+        receipt: ReceiptRow | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """Log a recall, count the uses of what it returned, and return its id; None if it is not kept.
+
+        Args:
+            ranking: The candidates of the query.
+            returned: The numbers of the memories that the caller got.
+            answers: The candidates whose best relevance decides whether the query counts as answered.
+            track: Whether it counts as a use of what was returned.
+            injected: Those of them that no search found.
+            promoted: The memories that were moved to hot.
+            relevance: Memories and their new running relevance.
+            receipt: The receipt of a context, to be kept with the query.
+            options: What a replay needs to know beside that.
+        """
+        question, keep = ranking.question, self._settings.recall_log != "off"
+        uses = self._uses(returned, injected) if track else []
+        if question is None or not (keep or uses or receipt):
+            return None
+        best = best_relevance(answers)
+        query = _logged_query(question.text, self._settings)
+        entry = RecallEntry(
+            id=new_id("rec", question.where.now),
+            at=question.where.now,
+            space=question.spaces[-1] if question.spaces else None,
+            query=query or hashlib.sha256(question.text.encode()).hexdigest(),
+            tiers=question.tiers,
+            micros=(time.perf_counter_ns() - ranking.started) // 1000,
+            candidates=scores_of(ranking.ranked, _CANDIDATES_LOGGED),
+            returned=returned,
+            promoted=promoted,
+            degraded=ranking.degraded,
+            best=best or 0.0,
+            found=best is not None and best >= HIT_THRESHOLD,
+            uses=uses,
+            relevance=relevance,
+            receipt=None if receipt is None else receipt._replace(query=query),
+            seen=ranking.seen,
+            options={
+                **({"used": True} if uses else {}),
+                **({"injected": sorted(injected)} if uses and injected else {}),
+                **({"filtered": True} if question.where.selective else {}),
+                **({"alone": True} if len(question.spaces) == 1 else {}),
+                **(options or {}),
+            },
+        )
+        self._store.log_recall(entry, keep=keep)
+        return entry.id if keep and entry.space is not None else None
+
+    def count_injected(
+        self,
+        nos: Sequence[int],
+        now: datetime,
+        space: int | None = None,
+        receipt: ReceiptRow | None = None,
+        seen: int | None = None,
+    ) -> str | None:
+        """Count that memories were read without a query, keep the receipt of their context, and return the id.
+
+        Args:
+            nos: The numbers of the memories.
+            now: When they were read.
+            space: The space in whose log it is kept; None if it is not.
+            receipt: The receipt of a context, to be kept.
+            seen: The number of the last event when they were read, if it is known.
+        """
+        entry = RecallEntry(
+            id=new_id("rec", now),
+            at=now,
+            space=space,
+            query="",
+            tiers=(),
+            micros=0,
+            candidates=(),
+            returned=nos,
+            uses=self._uses(nos, nos),
+            receipt=receipt,
+            seen=seen,
+            options={"used": True, "injected": sorted(nos)},
+        )
+        keep = self._settings.recall_log != "off" and space is not None and bool(nos)
+        self._store.log_recall(entry, keep=keep)
+        return entry.id if keep else None
+
+    def _uses(self, returned: Sequence[int], injected: Collection[int]) -> list[Use]:
+        """Return the uses of what was returned, each with its weight."""
+        found, given = (use_weight(strength, self._settings) for strength in (UseKind.RETURNED, UseKind.INJECTED))
+        return [Use(no, given if no in injected else found) for no in returned]

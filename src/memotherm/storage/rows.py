@@ -155,6 +155,11 @@ class MemoryRow:
         return _metadata(self._row[9])
 
     @property
+    def tokens(self) -> int:
+        """Tokens of the content, as they were counted when it was stored."""
+        return self._row[11]  # type: ignore[no-any-return]
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the normalised content."""
         return self._row[12].hex()  # type: ignore[no-any-return]

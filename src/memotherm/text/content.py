@@ -140,16 +140,16 @@ def without_blocks(text: str) -> str:
 
 #: The end of a sentence. The pattern starts with a character class, which `re` scans for quickly.
 _SENTENCE = re.compile(r"[.!?…。！？．；\n](?:(?<=[.!?…])[\"'”’)\]]*(?=\s)|(?<=[。！？．；])[」』”’）]*|(?<=\n)\n*)")
-#: Pieces of markup that must not be split: code, links, tags, emphasis.
+#: Pieces of markup that must not be split: code, links, tags, emphasis. Begins with a set, too.
 _MARKUP = re.compile(
-    r"(?P<fence>```|~~~)[\s\S]*?(?:(?P=fence)|\Z)"
-    r"|(?P<tick>`+)[^`]*?(?:(?P=tick)|\Z)"
-    r"|!?\[[^\[\]\n]{0,500}\]\([^()\n]{0,2000}\)"
-    r"|<[A-Za-z/!][^<>]{0,2000}(?:>|\Z)"
-    r"|\*\*[^*\n]{1,500}\*\*|__[^_\n]{1,500}__"
+    r"[`~!\[<*_](?:"
+    r"(?<=`)``[\s\S]*?(?:```|\Z)"
+    r"|(?<=~)~~[\s\S]*?(?:~~~|\Z)"
+    r"|(?<=`)(?P<more>`*)[^`]*?(?:`(?P=more)|\Z)"
+    r"|(?:(?<=!)\[|(?<=\[))[^\[\]\n]{0,500}\]\([^()\n]{0,2000}\)"
+    r"|(?<=<)[A-Za-z/!][^<>]{0,2000}(?:>|\Z)"
+    r"|(?<=\*)\*[^*\n]{1,500}\*\*|(?<=_)_[^_\n]{1,500}__)"
 )
-#: Every piece of markup contains one of these; most texts contain none.
-_MARKUP_SIGNS = ("`", "~~~", "](", "<", "**", "__")
 _SIGNS = re.compile(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
 _JOINER = "\u200d"
 #: Entries in the caches of titles and sentence ends, and the maximum length of a cached text.
@@ -163,16 +163,20 @@ def sentence_ends(text: str) -> Sequence[int]:
 
 
 def _sentence_ends(text: str) -> Sequence[int]:
-    has_markup = any(sign in text for sign in _MARKUP_SIGNS)
-    markup = [(match.start(), match.end()) for match in _MARKUP.finditer(text)] if has_markup else []
+    markup = [match.span() for match in _MARKUP.finditer(text)]
     starts = [start for start, _ in markup]
-
-    def is_outside_markup(position: int) -> bool:
-        before = bisect_right(starts, position - 1) - 1
-        return before < 0 or markup[before][1] <= position
-
-    ends = (match.start() if match[0][0] == "\n" else match.end() for match in _SENTENCE.finditer(text))
-    return tuple(end for end in dict.fromkeys(ends) if 0 < end < len(text) and is_outside_markup(end))
+    ends: list[int] = []
+    last = 0
+    for match in _SENTENCE.finditer(text):
+        start, end = match.span()
+        if text[start] == "\n":
+            end = start
+        if last < end < len(text):
+            before = bisect_right(starts, end - 1) - 1
+            if before < 0 or markup[before][1] <= end:
+                ends.append(end)
+            last = end
+    return tuple(ends)
 
 
 #: Contexts repeat the same memories.

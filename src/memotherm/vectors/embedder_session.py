@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.calibration import DEFAULT, Calibration
-from memotherm.errors import DimensionMismatch, EmbedderRefused
+from memotherm.embed.calibration import DEFAULT, Calibration, estimate
+from memotherm.errors import DimensionMismatch, EmbedderRefused, StoreError
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
-from memotherm.vectors.calibration import stored_calibration
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["EmbedderSession", "Progress"]
+__all__ = ["EmbedderSession", "FormerEmbedders", "Progress", "ResolveFormer", "stored_calibration"]
 
 #: Called with (done, total) during a long operation.
 Progress = Callable[[int, int], None]
@@ -169,3 +171,61 @@ def _require_dimensions(identity: Identity, dimensions: int) -> None:
             f"{identity.name} made vectors of {identity.dimensions} dimensions here, not {dimensions}: "
             "give the embedder another name"
         )
+
+
+_NAMESPACE = "calibrations"
+#: How many vectors an estimate looks at, and how many it needs.
+_SAMPLE = 2000
+_ENOUGH = 64
+#: Values without an end never expire, so any moment will do.
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def stored_calibration(store: Store, identity: Identity) -> Calibration:
+    """Return what the cosines of an embedder mean, the same for every process that uses the store.
+
+    The first query that finds 64 vectors estimates the calibration and stores it. It is estimated again when
+    the number of events in the ledger reaches the next power of four: 256, 1024, 4096 and so on.
+    Of several processes that estimate at once, the first one to store its estimate decides.
+    """
+    reader = store.for_recall()
+    generation = (max(1, reader.seq()).bit_length() - 1) // 2
+    key = f"{generation}:{identity.name}"
+    value = reader.get_values(_NAMESPACE, _ANY_TIME, key).get(key)
+    if value is None:
+        sample = reader.sample_vectors(_SAMPLE, identity)
+        if sample is None or len(sample) < _ENOUGH:
+            return DEFAULT
+        value = json.dumps(estimate(sample).points)
+        # A store that cannot be written now answers with its own estimate, and stores one later.
+        with suppress(StoreError):
+            value = store.put_value(_NAMESPACE, key, value, _ANY_TIME, None, replace=False) or value
+    return Calibration(tuple((cosine, relevance) for cosine, relevance in json.loads(value)))
+
+
+#: Returns the embedder with a name, or None if it cannot be found.
+ResolveFormer = Callable[[str], Embedder | None]
+
+
+class FormerEmbedders:
+    """Finds former embedders by name, each once."""
+
+    def __init__(self, store: Store, resolve: ResolveFormer = lambda _: None) -> None:
+        self.resolve = resolve
+        self._store = store
+        self._sessions: dict[str, EmbedderSession | None] = {}
+        self._lock = threading.Lock()
+
+    def session(self, serving: Identity) -> EmbedderSession | None:
+        """Return the session of the embedder whose vectors serve, or None if it cannot be found."""
+        with self._lock:
+            if serving.name not in self._sessions:
+                former = self.resolve(serving.name)
+                self._sessions[serving.name] = None if former is None else EmbedderSession(self._store, former)
+            return self._sessions[serving.name]
+
+    def close(self) -> None:
+        """Release the resources of the embedders."""
+        for session in self._sessions.values():
+            if session is not None:
+                embed.close(session.embedder)

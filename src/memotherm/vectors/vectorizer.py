@@ -24,8 +24,7 @@ from memotherm.errors import EmbedderError, EmbedderRefused
 from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
 from memotherm.text.content import digest, pluralize
-from memotherm.vectors.embedder_session import EmbedderSession, Progress
-from memotherm.vectors.former import FormerEmbedders, ResolveFormer
+from memotherm.vectors.embedder_session import EmbedderSession, FormerEmbedders, Progress, ResolveFormer
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""Groups of items: hot, recalled, and low priority. A group is filled in its order."""
+"""Groups of memories that are filled in order, and how hot and recalled memories share the budget."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from memotherm.context.packing.items import PARTS, Form, Item
+from memotherm.context.forms import PARTS, Form, Item
 
-__all__ = ["Exclusion", "Group", "limited"]
+__all__ = ["Exclusion", "Group", "limited", "min_rest_for_hot", "min_rest_for_recalled", "split"]
 
 #: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
 #: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.
@@ -28,6 +28,27 @@ class Exclusion(NamedTuple):
     fits_at: int | None
     rule: str
     reason: str
+
+
+def split(rest: int, hot: int, recalled: int, reserve: int) -> tuple[int, int]:
+    """Return the tokens for hot and for recalled memories, which need `hot` and `recalled` tokens in full."""
+    reserved = min(reserve, rest // 2)
+    if recalled <= reserved:
+        return rest - recalled, recalled
+    if hot <= rest - reserved:
+        return hot, rest - hot
+    return rest - reserved, reserved
+
+
+def min_rest_for_hot(needed: int, recalled: int, reserve: int) -> int:
+    """Return the smallest `rest` of which `split` gives hot memories `needed` tokens."""
+    least = min(needed + reserve, 2 * needed - 1)
+    return min(least, max(2 * recalled, needed + recalled)) if recalled <= reserve else least
+
+
+def min_rest_for_recalled(needed: int, hot: int, reserve: int) -> int:
+    """Return the smallest `rest` of which `split` gives recalled memories `needed` tokens."""
+    return min(hot + needed, 2 * needed) if needed <= reserve else hot + needed
 
 
 class Group:
@@ -54,8 +75,7 @@ class Group:
         self._unread = iter(items)
         #: The last space that was filled: what is not included then needs a larger one.
         self._filled = 0
-        #: Items that no budget includes; complete when all items have been read.
-        self.excluded = excluded
+        self._excluded = excluded
 
     def __iter__(self) -> Iterator[Item]:
         yield from self._read
@@ -63,13 +83,18 @@ class Group:
             self._read.append(item)
             yield item
 
+    def excluded(self) -> list[Exclusion]:
+        """Return the items that no budget includes; those that exceed `most` are known after `needed`."""
+        self._read.extend(self._unread)
+        return self._excluded
+
     @property
     def total(self) -> int:
         """Tokens of all items in their chosen forms, as far as the group may have them."""
         return self._at_most(sum(item.cost for item in self))
 
     def total_up_to(self, most: int) -> int:
-        """Return `total` if it is at most `most`, else a larger number, without reading all items."""
+        """Return `total` if it is at most `most`, else a larger number."""
         total, enough = 0, min(most, self._most)
         for item in self:
             total += item.cost
@@ -105,11 +130,12 @@ class Group:
                 most = tokens + item.min_cost
                 least = self._least_space(item, before[whole:], whole, whole_tokens, min(least, most), most)
                 if least > self._most:
-                    self.excluded.append(Exclusion(item, None, *self._full))
+                    self._excluded.append(Exclusion(item, None, *self._full))
                 else:
                     yield item, least
                 for earlier in before[whole:]:
-                    if earlier.exceeds(self._limit(whole, least, PARTS * (least - whole_tokens))):
+                    limit = self._limit(whole, least, PARTS * (least - whole_tokens))
+                    if limit is not None and earlier.exceeds(limit // PARTS):
                         break
                     whole, whole_tokens = whole + 1, whole_tokens + earlier.cost
             before.append(item)
@@ -183,7 +209,8 @@ def _forms(admitted: Sequence[tuple[Item, int]], left: int) -> list[tuple[Item, 
     included: list[tuple[Item, Form]] = []
     for item, allowance in admitted:
         left += allowance
-        form = item.chosen if PARTS * item.cost <= left else item.longest(left // PARTS)
+        rest = left // PARTS
+        form = item.longest(rest) if item.exceeds(rest - item.section_cost) else item.chosen
         if form is None:
             break
         included.append((item, form))
@@ -218,16 +245,18 @@ def limited(
     unread = iter(items)
     for item in unread:
         item.section_cost = section_cost
-        if not item.choose(entry_tokens + section_cost):
+        if not item.limit(entry_tokens + section_cost):
             excluded.append(Exclusion(item, None, *_TITLE_TOO_LONG))
             continue
         if available is not None and spent + item.cost > available:
-            if item.choose(available - spent):
+            if item.limit(available - spent):
                 yield item
             else:
                 excluded.append(Exclusion(item, None, *full))
             excluded += [Exclusion(later, None, *full) for later in unread]
             break
-        spent, section_cost = spent + item.cost, 0
+        section_cost = 0
+        if available is not None:
+            spent += item.cost
         yield item
     excluded += [Exclusion(item, None, *too_many) for item in beyond]

@@ -23,7 +23,17 @@ from memotherm.model.memory import MemoryFields
 from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 
-__all__ = ["FORMATS", "FULL", "SECTIONS", "SHORTENED", "TITLE", "Format", "cost_line", "format_of"]
+__all__ = [
+    "FORMATS",
+    "FULL",
+    "SECTIONS",
+    "SHORTENED",
+    "TITLE",
+    "Format",
+    "cost_line",
+    "format_of",
+    "labels",
+]
 
 #: The sections of a context, in their order.
 SECTIONS = ("pinned", "hot", "recalled")
@@ -48,8 +58,8 @@ class Format:
     closing: str
     head: Callable[[str], str]
     tail: Callable[[str], str]
-    #: (memory, the part of its content, where the rest is, score, when it was verified) -> its lines; the place of
-    #: the rest is empty if nothing is missing.
+    #: (memory, the part of its content, where the rest is, score, labels) -> its lines; the place of the rest is
+    #: empty if nothing is missing.
     entry: Callable[[MemoryFields, str, str, float | None, str], str]
     #: All lines -> the text that is returned.
     whole: Callable[[str], str] = str
@@ -91,28 +101,26 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def _labels(memory: MemoryFields, verified: str) -> str:
+def labels(memory: MemoryFields, verified: str) -> str:
     """Return the labels of a memory that an agent should see: priority, blocker, and when it was last verified."""
     priority, blocker = memory.priority, is_blocker(memory)
     labelled = priority is not _NORMAL and priority is not _PINNED
     if not (labelled or blocker):
         return verified
-    labels = (str(priority) if labelled else "", "blocker" if blocker else "", verified)
-    return ", ".join(label for label in labels if label)
+    every = (str(priority) if labelled else "", "blocker" if blocker else "", verified)
+    return ", ".join(label for label in every if label)
 
 
-def _markdown_entry(memory: MemoryFields, content: str, whole: str, _score: float | None, verified: str) -> str:
-    labels = _labels(memory, verified)
+def _markdown_entry(_memory: MemoryFields, content: str, whole: str, _score: float | None, labels: str) -> str:
     mark = f" [shortened: {whole}]" if whole else ""
     body = escape_markers(_clean(content))
     if "\n" in body:
         # Indent the following lines, so that none of them looks like another entry.
-        body = "\n".join(f"  {line}" if line.strip() else "" for line in body.split("\n"))[2:]
+        body = "\n".join([f"  {line}" if line.strip() else "" for line in body.split("\n")])[2:]
     return f"- {f'({labels}) ' if labels else ''}{body}{mark}\n"
 
 
-def _xml_entry(memory: MemoryFields, content: str, whole: str, _score: float | None, verified: str) -> str:
-    labels = _labels(memory, verified)
+def _xml_entry(_memory: MemoryFields, content: str, whole: str, _score: float | None, labels: str) -> str:
     attributes = f' mark="{_attribute(labels)}"' if labels else ""
     if whole:
         attributes += f' shortened="{_attribute(whole)}"'
@@ -123,7 +131,7 @@ def _attribute(text: str) -> str:
     return escape(text, quote=False).replace('"', "&quot;")
 
 
-def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _verified: str) -> str:
+def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _labels: str) -> str:
     score_text = "-" if score is None else f"{score:.2f}"
     return f"{memory.id} {memory.tier} {score_text} {escape_markers(_clean(title(content)))}\n"
 

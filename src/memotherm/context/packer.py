@@ -1,4 +1,23 @@
-"""The groups of one context, the final text and its entries."""
+"""Packing memories into a text of at most `budget` tokens.
+
+Candidates, in order of importance, go in; the text, what it contains and what a larger budget would add come out.
+No function has side effects. The rules:
+
+1. Pinned memories come first. If they exceed the budget, the oldest are shortened first, then left
+   out, and nothing else is included.
+2. Hot and recalled memories share what is left. `reserve` tokens of it, but at most half, are reserved
+   for recalled memories. Tokens that one group does not need go to the other.
+3. Each group is filled in its order, each memory in full. The first memory that does not fit in full is
+   shortened, or left out, and ends its group.
+4. Recalled memories share their space: the first may take a third of it, the second a sixth, each other a
+   fifteenth. One that is longer is shortened to the sentences about the query, unless space is left. The
+   shares grow with the space. So a larger budget never removes a memory, and the smallest budget at which
+   a memory is included can be computed.
+5. Memories of low priority are included when everything else is.
+
+Costs are summed line by line. Where the vocabulary does not guarantee that the sum is exact, the tokens
+of the final text are counted, and the least important memory is removed until the text fits.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +25,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from memotherm.context.focus import WordFocus
-from memotherm.context.packing.budget import Limits, min_rest_for_hot, min_rest_for_recalled, split
-from memotherm.context.packing.formats import FULL, SECTIONS, SHORTENED, TITLE, Format, cost_line
-from memotherm.context.packing.groups import Exclusion, Group, limited
-from memotherm.context.packing.items import Candidate, Count, Form, Item, Renderer
+from memotherm.context.formats import FULL, SECTIONS, SHORTENED, TITLE, Format, cost_line
+from memotherm.context.forms import Candidate, Count, Form, Item, QueryFocus, Renderer
+from memotherm.context.groups import Exclusion, Group, limited, min_rest_for_hot, min_rest_for_recalled, split
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
-from memotherm.model.value import Lazy, cached_property, constructor
+from memotherm.model.value import Lazy
 
-__all__ = ["Packed", "pack", "reason_for"]
+__all__ = ["Limits", "Packed", "pack", "reason_for"]
 
 #: How often a text is counted until the number in its last line is right.
 _MOST_COUNTS = 4
 _PLACES = {section: place for place, section in enumerate(SECTIONS)}
+_LOW = Priority.LOW
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
-_new_entry = constructor(Entry)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """The most tokens that a context, and its parts, may cost."""
+
+    budget: int
+    #: The hot section: its tokens, frame included, and its memories.
+    hot_tokens: int
+    hot_memories: int
+    #: Reserved for recalled memories, if they need it.
+    reserve: int
+    #: The most tokens of the recalled section; None for no limit of its own.
+    recalled_tokens: int | None = None
+    #: The most tokens of one memory, except pinned ones.
+    entry_tokens: int = 500
+    #: When the pinned memories exceed the budget: `cut` the oldest, or raise an `error`.
+    on_pinned_overflow: str = "cut"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,8 +68,7 @@ class Packed:
     tokens: int
     #: What is in the text, in its order.
     chosen: Sequence[tuple[Candidate, Form]]
-    #: The same as entries, and what is not in the text, most important first; computed when they are first read.
-    entries: Lazy[tuple[Entry, ...]]
+    #: What is not in the text, most important first; computed when it is first read.
     left_out: Lazy[tuple[Entry, ...]]
     #: Tokens of each part of the text.
     shares: dict[str, int]
@@ -45,7 +79,7 @@ class Packed:
     @property
     def included(self) -> tuple[Entry, ...]:
         """What is in the text, in its order."""
-        return self.entries.value
+        return tuple(_included(candidate, form) for candidate, form in self.chosen)
 
 
 def pack(
@@ -54,7 +88,7 @@ def pack(
     text_format: Format,
     count: Count,
     limits: Limits,
-    focus: WordFocus | None = None,
+    focus: QueryFocus | None = None,
     *,
     by_line: bool = False,
 ) -> Packed:
@@ -62,7 +96,7 @@ def pack(
 
     Args:
         listed: Pinned and hot memories, most important first.
-        recalled: Recalled memories, most important first; an iterator is read only as far as needed.
+        recalled: Recalled memories, most important first.
         text_format: The format of the text.
         count: Counts tokens.
         limits: The budget and the limits of the parts.
@@ -70,7 +104,7 @@ def pack(
         by_line: Whether the tokens of a text are known to be the sum of those of its lines.
     """
     renderer = Renderer(text_format, count, focus, by_line=by_line)
-    packer = _Packer(renderer, limits, listed, recalled)
+    packer = _Packer(renderer, limits, [*listed, *recalled])
     included, notes = packer.fill()
     # Where the sums of lines are not known to be exact, the whole text decides.
     too_large_at: dict[str, int] = {}
@@ -80,8 +114,6 @@ def pack(
         if most_tokens <= limits.budget:
             break
         too_large_at[included.pop()[0].id] = most_tokens
-
-    chosen = [(item.candidate, form) for item, form in ordered]
 
     def left_out() -> tuple[Entry, ...]:
         ids = frozenset(item.id for item, _ in included)
@@ -94,8 +126,7 @@ def pack(
     return Packed(
         text=text,
         tokens=tokens,
-        chosen=chosen,
-        entries=Lazy(lambda: tuple(_included(candidate, form) for candidate, form in chosen)),
+        chosen=[(item.candidate, form) for item, form in ordered],
         left_out=Lazy(left_out),
         shares=_shares(ordered, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
@@ -106,34 +137,35 @@ def pack(
 class _Packer:
     """The candidates of one context in their groups."""
 
-    def __init__(
-        self, renderer: Renderer, limits: Limits, listed: Sequence[Candidate], recalled: Iterable[Candidate]
-    ) -> None:
+    def __init__(self, renderer: Renderer, limits: Limits, candidates: Sequence[Candidate]) -> None:
         self.renderer = renderer
         self.limits = limits
-        self.pinned = [Item(candidate, renderer) for candidate in listed if candidate.section == "pinned"]
-        #: Items of low priority, collected while the others are read.
-        self._low_hot: list[Item] = []
-        self._low_recalled: list[Item] = []
-        hot = self._without_low((candidate for candidate in listed if candidate.section == "hot"), self._low_hot)
-        self.hot = self._hot_group(list(hot))
-        self.recalled = self._recalled_group(self._without_low(recalled, self._low_recalled))
-
-    def _without_low(self, candidates: Iterable[Candidate], low: list[Item]) -> Iterator[Item]:
-        """Yield an item for each candidate; append those of low priority to `low` instead."""
+        self._section_costs = {section: renderer.section_cost(section) for section in SECTIONS}
+        usual: dict[str, list[Item]] = {section: [] for section in SECTIONS}
+        #: Items of low priority enter when everything else is in.
+        self._low_items: dict[str, list[Item]] = {section: [] for section in SECTIONS}
         for candidate in candidates:
-            item = Item(candidate, self.renderer)
-            if candidate.memory.priority is Priority.LOW:
-                low.append(item)
-            else:
-                yield item
+            is_low = candidate.memory.priority is _LOW and candidate.section != "pinned"
+            (self._low_items if is_low else usual)[candidate.section].append(Item(candidate, renderer))
+        self.pinned = usual["pinned"]
+        self.pinned_frame = self._section_costs["pinned"] if self.pinned else 0
+        #: Tokens of the pinned section with all memories in full.
+        self.pinned_total = self.pinned_frame + sum(item.full.cost for item in self.pinned)
+        #: Tokens of the frame and of the pinned section.
+        self.base = renderer.frame_cost + self.pinned_total
+        self.hot = self._hot_group(usual["hot"])
+        self.recalled = self._recalled_group(usual["recalled"])
+        self._low: Group | None = None
 
-    @cached_property
+    @property
     def low(self) -> Group:
-        """What is included when everything else is; reads all items of the other groups."""
-        hot = self._hot_group(self._low_hot, list(self.hot))
-        recalled = self._low_recalled_group()
-        return Group([*hot, *recalled], [*hot.excluded, *recalled.excluded])
+        """The group of low priority; its limits are what the other groups leave of theirs."""
+        if self._low is None:
+            hot = self._hot_group(self._low_items["hot"], list(self.hot))
+            recalled = self._low_recalled_group()
+            items = [*hot, *recalled]
+            self._low = Group(items, [*hot.excluded(), *recalled.excluded()])
+        return self._low
 
     def _hot_group(self, items: Sequence[Item], before: Sequence[Item] = ()) -> Group:
         """Return a group of hot items; those in `before` count towards the limits of the section."""
@@ -142,7 +174,7 @@ class _Packer:
         allowed = limited(
             items[:most],
             excluded,
-            section_cost=0 if before or not items else self.renderer.section_cost("hot"),
+            section_cost=0 if before or not items else self._section_costs["hot"],
             entry_tokens=self.limits.entry_tokens,
             available=self.limits.hot_tokens - self.renderer.frame_cost - sum(item.cost for item in before),
             full=("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
@@ -151,13 +183,13 @@ class _Packer:
         )
         return Group(allowed, excluded)
 
-    def _recalled_group(self, items: Iterable[Item]) -> Group:
+    def _recalled_group(self, items: Sequence[Item]) -> Group:
         """Return the group of recalled items, which share its space."""
         excluded: list[Exclusion] = []
         allowed = limited(
             items,
             excluded,
-            section_cost=self.renderer.section_cost("recalled"),
+            section_cost=self._section_costs["recalled"],
             entry_tokens=self.limits.entry_tokens,
             available=None,
             full=self._recalled_full,
@@ -169,9 +201,9 @@ class _Packer:
         most, before = self.limits.recalled_tokens, list(self.recalled)
         excluded: list[Exclusion] = []
         allowed = limited(
-            self._low_recalled,
+            self._low_items["recalled"],
             excluded,
-            section_cost=0 if before else self.renderer.section_cost("recalled"),
+            section_cost=0 if before else self._section_costs["recalled"],
             entry_tokens=self.limits.entry_tokens,
             available=None if most is None else most - sum(item.cost for item in before),
             full=self._recalled_full,
@@ -181,21 +213,6 @@ class _Packer:
     @property
     def _recalled_full(self) -> tuple[str, str]:
         return "recall_max_tokens", f"recalled memories are full at {self.limits.recalled_tokens} tokens"
-
-    @cached_property
-    def pinned_frame(self) -> int:
-        """Tokens of the frame of the pinned section."""
-        return self.renderer.section_cost("pinned") if self.pinned else 0
-
-    @cached_property
-    def pinned_total(self) -> int:
-        """Tokens of the pinned section with all memories in full."""
-        return self.pinned_frame + sum(item.full.cost for item in self.pinned)
-
-    @property
-    def base(self) -> int:
-        """Tokens of the frame and of the pinned section."""
-        return self.renderer.frame_cost + self.pinned_total
 
     def fill(self) -> tuple[list[tuple[Item, Form]], list[str]]:
         """Return the included items and their forms, most important first, and notes for the receipt."""
@@ -250,7 +267,7 @@ class _Packer:
             fits_at = self.base + hot + recalled + needed
             yield Exclusion(item, fits_at, "low", "low priority enters when space is left")
         for group in (self.hot, self.recalled, self.low):
-            yield from group.excluded
+            yield from group.excluded()
 
     def _pinned_exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
         """A pinned memory is included when it fits beside all newer ones in their smallest forms."""
@@ -263,10 +280,10 @@ class _Packer:
                 yield Exclusion(item, needed, "on_pinned_overflow", "the pinned memories alone exceed the budget")
 
 
-def _position(included: tuple[Item, Form]) -> tuple[int, tuple[int, ...]]:
-    """Return where a memory stands in the text."""
+def _position(included: tuple[Item, Form]) -> tuple[int, bool, tuple[int, ...]]:
+    """Return where a memory stands in the text: low priority comes last in its section."""
     candidate = included[0].candidate
-    return _PLACES[candidate.section], candidate.order
+    return _PLACES[candidate.section], candidate.memory.priority is _LOW, candidate.order
 
 
 def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
@@ -311,7 +328,7 @@ def _empty_note(renderer: Renderer, limits: Limits) -> list[str]:
 
 def reason_for(candidate: Candidate, form: Form) -> str:
     """Return why a memory is included, and how, in words."""
-    return candidate.reason + _HOW_SHORTENED[form.name]
+    return candidate.explanation + _HOW_SHORTENED[form.name]
 
 
 def _included(candidate: Candidate, form: Form) -> Entry:
@@ -330,15 +347,14 @@ def _included(candidate: Candidate, form: Form) -> Entry:
 
 def _left_out(exclusion: Exclusion, fits_at: int | None) -> Entry:
     item, candidate = exclusion.item, exclusion.item.candidate
-    return _new_entry(
-        candidate.memory,
-        candidate.section,
-        None,
-        (item.chosen or item.title).cost,
-        exclusion.rule,
-        f"{candidate.reason}; {exclusion.reason}",
-        candidate.score,
-        fits_at,
-        "",
-        candidate.why,
+    return Entry(
+        _memory=candidate.memory,
+        section=candidate.section,
+        form=None,
+        tokens=(item.chosen or item.title).cost,
+        rule=exclusion.rule,
+        reason=f"{candidate.explanation}; {exclusion.reason}",
+        score=candidate.score,
+        fits_at=fits_at,
+        _why=candidate.why,
     )

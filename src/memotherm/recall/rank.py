@@ -1,4 +1,4 @@
-"""The fusion stage: from evidence to scores.
+"""From evidence to an ordered list: the stages fusion and versions.
 
 The default fusion weighs evidence in units of the embedder's spread (the distance between a usual and a rare
 cosine of unrelated texts):
@@ -21,7 +21,7 @@ hardly knows (`QueryVector.weight`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,12 +29,22 @@ from numpy.typing import NDArray
 
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.recall.evidence import ABSENT_WORD
-from memotherm.recall.values import Evidence, RankedBlock, ScoreParts, State
-from memotherm.recall.weights import USE_HALF_LIFE_DAYS, FusionWeights, RankingWeights
+from memotherm.recall.evidence import ABSENT_WORD, SHORT_TEXT
+from memotherm.recall.values import (
+    USE_HALF_LIFE_DAYS,
+    Evidence,
+    FusionWeights,
+    Ranked,
+    RankedBlock,
+    RankingWeights,
+    ScoreParts,
+    State,
+)
 from memotherm.settings import Settings
 
-__all__ = ["Fuse", "rank"]
+__all__ = ["Fuse", "OrderVersions", "limit_scores", "newer_first", "rank"]
+
+Numbers = NDArray[np.int64]
 
 _RRF_K = 60
 _MICROS_PER_DAY = 86_400_000_000
@@ -122,8 +132,8 @@ def _evidence(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]
         return _words_only(evidence, hints)
     vector, text = weights.shares
     cosines = evidence.cosines if vector == 1 else vector * evidence.cosines + (1 - vector) * calibration.usual
-    closeness = _scaled(_range(cosines) / spread, _CLOSENESS_RANGE, ranking.relative)
-    words = text * _scaled(_range(evidence.coverage), _COVERAGE_RANGE, ranking.relative)
+    closeness = _scaled(_range(cosines[evidence.scale]) / spread, _CLOSENESS_RANGE, ranking.relative)
+    words = text * _scaled(_range(evidence.coverage[evidence.scale]), _COVERAGE_RANGE, ranking.relative)
     other = (words * ranking.coverage * evidence.coverage + hints) / closeness
     relevance = calibration.relevance(cosines + other * spread)
     return np.where(without, text * _words_only(evidence, hints), relevance) if missing else relevance
@@ -134,7 +144,7 @@ def _hints(evidence: Evidence, ranking: RankingWeights) -> NDArray[np.float64] |
     if not (np.count_nonzero(evidence.authors) or np.count_nonzero(evidence.nearness)):
         return 0.0
     hints = ranking.author * evidence.authors + ranking.time * evidence.nearness
-    return np.asarray(hints - _MISSING_HINT * hints.max(initial=0.0))
+    return np.asarray(hints - _MISSING_HINT * hints[evidence.scale].max(initial=0.0))
 
 
 def _words_only(evidence: Evidence, hints: NDArray[np.float64] | float) -> NDArray[np.float64]:
@@ -149,28 +159,33 @@ def _scaled(value_range: float, least: float, share: float) -> float:
 
 def _range(values: NDArray[np.float64]) -> float:
     """Return the difference between the largest and the smallest value; NaN is neither."""
-    return float(np.fmax.reduce(values) - np.fmin.reduce(values))
+    difference = float(np.fmax.reduce(values) - np.fmin.reduce(values))
+    return 0.0 if math.isnan(difference) else difference
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
     """Return the weighted mean of calibrated closeness and of the text score relative to the best one."""
-    texts = np.nan_to_num(evidence.texts)
-    best = max(texts.tolist(), default=0.0)
-    vector = 0.0 if np.isnan(evidence.cosines).all() else weights.vector
+    texts, scale = np.nan_to_num(evidence.texts), evidence.scale
+    best = max(texts[scale].tolist(), default=0.0)
+    vector = 0.0 if np.isnan(evidence.cosines[scale]).all() else weights.vector
     text = weights.text if best > 0 or not vector else 0.0
     close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
-    return np.asarray((vector * close + text * (texts / best if best > 0 else texts)) / (vector + text or 1.0))
+    found = np.minimum(1.0, texts / best) if best > 0 else texts
+    return np.asarray((vector * close + text * found) / (vector + text or 1.0))
 
 
 def _reciprocal(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
     """Return reciprocal rank fusion, scaled so that the first of every search has 1."""
-    scores = np.zeros(len(evidence.nos))
+    scores, scale = np.zeros(len(evidence.nos)), evidence.scale
     searches = [(weights.vector, evidence.cosines), (weights.text, evidence.texts)]
-    total = sum(weight for weight, values in searches if not np.isnan(values).all()) or 1.0
+    total = sum(weight for weight, values in searches if not np.isnan(values[scale]).all()) or 1.0
     for weight, values in searches:
         matching = np.flatnonzero(~np.isnan(values))
         order = matching[np.lexsort((-evidence.nos[matching], -values[matching]))]
-        scores[order] += weight / total * (_RRF_K + 1) / (_RRF_K + 1 + np.arange(len(order)))
+        # Pinned memories have the rank of the place where they would stand, and do not move others.
+        counted = order < len(evidence.nos[scale])
+        ranks: Numbers = np.cumsum(counted) - counted
+        scores[order] += weight / total * (_RRF_K + 1) / (_RRF_K + 1 + ranks)
     return scores
 
 
@@ -179,3 +194,121 @@ _FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]]
     "weighted": _weighted,
     "rrf": _reciprocal,
 }
+
+
+#: The words of a message, which has no versions.
+_NO_WORDS: Numbers = np.empty(0, np.int64)
+#: Two memories are versions of each other if their scores and their coverage of the query differ by no more
+#: than this, and this share of the shorter one's words is in the other.
+_SCORE_GAP = 0.1
+_COVERAGE_GAP = 0.02
+_COMMON_WORDS = 0.6
+#: The rounding error of a share.
+_NOISE = 1e-9
+#: How many bits a text has for its words.
+_BITS = 128
+#: What `Why.version` says of the two.
+OLDER, NEWER = "older", "newer"
+
+
+class OrderVersions:
+    """Puts newer versions first in each block, and joins the blocks to one list."""
+
+    def __init__(self, weights: RankingWeights) -> None:
+        self._weights = weights
+
+    def __call__(self, state: State) -> None:
+        """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
+        for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
+            words, kinds = candidates.words, candidates.kind
+            front = ranked.rows[: self._weights.versions]
+            block = newer_first(ranked, [_NO_WORDS if kinds[row] == "message" else words[row] for row in front])
+            state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
+
+
+def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranked]:
+    """Exchange two memories that say nearly the same if the older one comes first.
+
+    What is stored again in other words is usually a correction: "the port is 5433", "the port is 5544".
+    Only the first candidates are compared, and only where their scores are close. A newer version whose tier
+    is penalised more than that of the older one does not pass it; both are marked instead.
+
+    Args:
+        ranked: All candidates of a block, best first.
+        texts: The numbers of the words of the first candidates, which are compared; none for a message.
+    """
+    alike = _alike(ranked, texts)
+    if not alike:
+        return ranked
+    front, rest = ranked[: len(texts)], ranked[len(texts) :]
+    # Where each of them was at first; they may change places several times.
+    places = list(range(len(front)))
+    for low in range(1, len(front)):
+        for high in range(low):
+            older, newer = front[high], front[low]
+            if newer.no < older.no or (places[high], places[low]) not in alike:
+                continue
+            # Compared as if both were in the same tier, where the newer one is in a lower tier.
+            farther = max(0.0, newer.penalty - older.penalty)
+            gap = older.score - newer.score
+            if gap - farther > _SCORE_GAP or older.priority is not newer.priority:
+                continue
+            if farther:
+                front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
+                continue
+            front[high] = newer._replace(score=older.score, newer=newer.newer + gap)
+            front[low] = older._replace(score=newer.score, newer=older.newer - gap)
+            places[high], places[low] = places[low], places[high]
+    return front + rest
+
+
+def limit_scores(ranked: Sequence[Ranked], most: float) -> list[Ranked]:
+    """Return candidates with no score above a limit; `newer` has what was subtracted."""
+    return [
+        candidate._replace(score=min(candidate.score, most), newer=candidate.newer - max(0.0, candidate.score - most))
+        for candidate in ranked
+    ]
+
+
+def _alike(ranked: RankedBlock, texts: Sequence[Numbers]) -> set[tuple[int, int]]:
+    """Return the pairs of candidates, by place, that cover the query equally and share most of their words."""
+    places = [place for place, ids in enumerate(texts) if len(ids)]
+    if len(places) < 2:
+        return set()
+    coverage = ranked.parts.evidence.coverage[[ranked.rows[place] for place in places]]
+    close = np.abs(coverage[:, np.newaxis] - coverage) <= _COVERAGE_GAP
+    close &= _may_be_versions([texts[place] for place in places])
+    np.fill_diagonal(close, val=False)
+    if not close.any():
+        return set()
+    # Each pair is there in both orders.
+    ones, others = (side.tolist() for side in close.nonzero())
+    pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True)]
+    words = {place: frozenset(texts[place].tolist()) for place, _ in pairs}
+    return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
+
+
+def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
+    """Return which texts (rows) may share enough words with which others (columns).
+
+    Each word is one of some bits; a bit that only one of two texts has is a word that only it has, and a text has
+    at least as many different words as bits.
+    """
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    bits = np.zeros((len(texts), _BITS), np.float32)
+    firsts = np.arange(0, bits.size, _BITS).repeat(lengths)
+    bits.reshape(-1)[firsts + np.concatenate(texts) % _BITS] = 1
+    common = bits @ bits.T
+    own = common.diagonal()
+    alone = own[:, np.newaxis] - common
+    enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
+    short = own <= SHORT_TEXT
+    return np.asarray((enough | enough.T) & short & short[:, np.newaxis])
+
+
+def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:
+    """Return whether two short texts share most of their words."""
+    shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
+    if not shorter or len(longer) > SHORT_TEXT or len(longer) > 2 * len(shorter):
+        return False
+    return len(shorter & longer) >= _COMMON_WORDS * len(shorter)
