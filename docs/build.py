@@ -13,14 +13,15 @@ from typing import Any
 import click
 
 from memotherm import errors
-from memotherm.cli.app import app
+from memotherm.cli.app import SECTIONS, app
 from memotherm.memory import Memotherm
+from memotherm.model import SCOPE_FIELDS
 from memotherm.model.names import known_name
 from memotherm.model.reports import Metrics
 from memotherm.notes import Notes
-from memotherm.rest.schemas.memories import MoveRequest, RememberRequest
-from memotherm.rest.schemas.search import QueryRequest, RecallRequest
-from memotherm.rest.schemas.sessions import SessionAddRequest, SessionRecallRequest, SpillRequest
+from memotherm.operations.operation import Operation
+from memotherm.operations.parameters import Parameter, documented
+from memotherm.operations.table import OPERATIONS
 from memotherm.session import Session
 from memotherm.settings import FIELDS, GROUPS
 from memotherm.settings.schema import ESSENTIAL
@@ -84,7 +85,7 @@ _PYTHON_HEAD = """\
 `memotherm.open(url)` returns a `Memotherm`;
 `async with memotherm.aopen(url) as mem` returns an `AsyncMemotherm` with the same methods as coroutines.
 Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `ScopeCount`, `Why`, `Problem`,
-`Context`, `Receipt`, `KeptReceipt`, `KeptEntry`, `ReceiptAnswer`, `ReceiptPage`, ...)
+`Context`, `Receipt`, `TimedRecall`, `KeptReceipt`, `KeptEntry`, `ReceiptAnswer`, `ReceiptPage`, ...)
 are frozen; change one with `dataclasses.replace`.
 `Tier`, `Priority` and `Retention` are string enums: `str(memory.tier) == "hot"`.
 `TierName`, `PriorityName` and `FormatName` are the types of the words that arguments take.
@@ -104,44 +105,44 @@ The programs are hybrid memory (a plugin of OpenClaw), agent ecology, ctx-sys, M
 - Two names of the same field in one call are an error.
 
 """
-#: A call of another program: its parameters there, and our method, command, tool, route and body.
-_CALLS: dict[str, tuple[str, Any, str, str, str, Any]] = {
+#: A call of another program: its parameters there, and our method, command, tool, route and operation.
+_CALLS: dict[str, tuple[str, Any, str, str, str, str]] = {
     "store_memory": (
         "content text tier type category tags metadata ttl_minutes sessionId",
-        Memotherm.remember, "remember", "store_memory", "POST /memories", RememberRequest,
+        Memotherm.remember, "remember", "store_memory", "POST /memories", "remember",
     ),
     "memory_recall": (
         "query limit includeCold category types minScore autoPromote sessionId",
-        Memotherm.recall, "recall", "memory_recall", "POST /recall", RecallRequest,
+        Memotherm.recall, "recall", "memory_recall", "POST /recall", "recall",
     ),
     "memory_recall with a session": (
         "sessionId query limit autoPromote types",
-        Session.recall, "session recall", "memory_recall", "POST /sessions/{id}/recall", SessionRecallRequest,
+        Session.recall, "session recall", "memory_recall", "POST /sessions/{id}/recall", "session_recall",
     ),
     "memory_add": (
         "sessionId content type metadata",
-        Session.add, "session add", "memory_add", "POST /sessions/{id}/memories", SessionAddRequest,
+        Session.add, "session add", "memory_add", "POST /sessions/{id}/memories", "session_add",
     ),
     "memory_spill": (
         "sessionId count itemIds",
-        Session.spill, "session spill", "memory_spill", "POST /sessions/{id}/spill", SpillRequest,
+        Session.spill, "session spill", "memory_spill", "POST /sessions/{id}/spill", "session_spill",
     ),
     "memory_status": (
-        "sessionId", Session.status, "session status", "memory_status", "GET /sessions/{id}/status", None,
+        "sessionId", Session.status, "session status", "memory_status", "GET /sessions/{id}/status", "",
     ),
     "set_memory_tier": (
-        "memory_id tier", Memotherm.move, "move", "set_memory_tier", "POST /memories/{id}/move", MoveRequest,
+        "memory_id tier", Memotherm.move, "move", "set_memory_tier", "POST /memories/{id}/move", "move",
     ),
-    "pin_memory": ("memory_id", Memotherm.pin, "pin", "pin_memory", "POST /memories/{id}/pin", None),
-    "unpin_memory": ("memory_id", Memotherm.unpin, "unpin", "unpin_memory", "POST /memories/{id}/unpin", None),
+    "pin_memory": ("memory_id", Memotherm.pin, "pin", "pin_memory", "POST /memories/{id}/pin", ""),
+    "unpin_memory": ("memory_id", Memotherm.unpin, "unpin", "unpin_memory", "POST /memories/{id}/unpin", ""),
     "POST /memory/query": (
         "query tier limit k filters",
-        Memotherm.recall, "recall", "memory_recall", "POST /memory/query", QueryRequest,
+        Memotherm.recall, "recall", "memory_recall", "POST /memory/query", "query",
     ),
     "memory_search": (
-        "query maxResults minScore", Notes.search, "notes search", "memory_search", "", None,
+        "query maxResults minScore", Notes.search, "notes search", "memory_search", "", "",
     ),
-    "memory_get": ("path from lines", Notes.get, "notes get", "memory_get", "", None),
+    "memory_get": ("path from lines", Notes.get, "notes get", "memory_get", "", ""),
 }  # fmt: skip
 #: Where a parameter is not one of ours under any name: what gives it.
 _OTHERWISE = {
@@ -236,17 +237,27 @@ def _calls_section() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ours(name: str, method: Any, command: str, tool: str, body: Any) -> Iterator[str]:  # noqa: ANN401
+def _ours(name: str, method: Any, command: str, tool: str, operation: str) -> Iterator[str]:  # noqa: ANN401
     """Yield our name of a parameter in Python, on the command line, in MCP and in REST."""
     interfaces = (
         {each: each for each in inspect.signature(method).parameters},
         _command_parameters(command),
         {parameter.name: parameter.name for parameter in TOOLS[tool].parameters},
-        {} if body is None else {each: each for each in body.model_fields},
+        _body_fields(operation),
     )
     for index, parameters in enumerate(interfaces):
         ours = parameters.get(known_name(name, parameters))
         yield _OTHERWISE.get(name, ("", "", "", ""))[index] or "-" if ours is None else f"`{ours}`"
+
+
+def _body_fields(operation: str) -> dict[str, str]:
+    """Return the fields of the body of an operation, by name."""
+    if operation == "query":  # of a source, beside the table
+        names: Iterable[str] = ("query", "tier", "limit", "k", "filters", "track", "session")
+    else:
+        found = OPERATIONS.get(operation)
+        names = () if found is None else [each for each in found.by_wire if f"{{{each}}}" not in found.path]
+    return {name: name for name in names}
 
 
 def _command_parameters(command: str) -> dict[str, str]:
@@ -265,6 +276,40 @@ def _command_parameters(command: str) -> dict[str, str]:
             options |= {option.removeprefix("--").replace("-", "_"): names[0] for option in names}
     # An argument takes precedence over the option of the same name.
     return {name: option for name, option in options.items() if option.removeprefix("--") not in arguments} | arguments
+
+
+def cli_page() -> str:
+    """Return the page on the command line with the commands of each section; the text around them stays."""
+    page = (DOCS / "reference" / "cli.md").read_text("utf-8")
+    context = click.Context(app, info_name="memotherm")
+    for title, names in SECTIONS.items():
+        commands = [text for name in names for text in _commands(app.get_command(context, name), context, name)]
+        page = _filled(page, title, "\n".join(commands))
+    return page
+
+
+#: The options that many commands have; the page explains them once.
+_COMMON_OPTIONS = {"--store", "--json", "--help", *(f"--{name}" for name in SCOPE_FIELDS)}
+
+
+def _commands(command: Any, parent: click.Context, name: str) -> Iterator[str]:  # noqa: ANN401
+    """Yield the usage, the description and the options of a command, and those of the commands below it."""
+    context = click.Context(command, info_name=name, parent=parent)
+    words = [word for word in command.collect_usage_pieces(context) if word != "[OPTIONS]"]
+    help_text = (command.help or "").split("\b\n")[0]
+    yield f"### `{' '.join([context.command_path, *words])}`\n\n{_paragraphs(help_text)}"
+    options = [_option(each, context) for each in command.params if isinstance(each, click.Option)]
+    if any(options):
+        yield "\n".join(filter(None, options)) + "\n"
+    for below in command.list_commands(context) if isinstance(command, click.Group) else ():
+        yield from _commands(command.get_command(context, below), context, below)
+
+
+def _option(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    if record is None or _COMMON_OPTIONS & set(option.opts):
+        return ""
+    return f"- `{record[0]}`: {' '.join(record[1].split())}"
 
 
 def _table(title: str, theirs: str, ours: str, rows: list[tuple[str, str]]) -> str:
@@ -342,15 +387,84 @@ def _entry(name: str, method: object) -> str:
     signature = re.sub(r"<\w+\.\w+: ('\w+')>", r"\1", signature)
     doc = inspect.getdoc(method) or ""
     lines = [f"### `{name}{signature}`", "", _paragraphs(doc)]
-    listed = doc.partition("Args:\n")[2]
-    arguments = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", listed, re.MULTILINE)
-    lines += [f"- `{argument}`: {' '.join(text.split())}" for argument, text in arguments]
+    lines += [f"- `{argument}`: {text}" for argument, text in documented(method)[1].items()]  # type: ignore[arg-type]
     return "\n".join([*lines, ""])
 
 
 def _paragraphs(doc: str) -> str:
     description = doc.partition("Args:\n")[0].strip()
     return "\n\n".join(" ".join(part.split()) for part in description.split("\n\n")) + "\n"
+
+
+_REST_HEAD = """\
+# REST
+
+Every operation of the server, from the table that the Python client and the tools of agents are made from.
+`GET /openapi.json` has the same as OpenAPI 3.1, with the routes of the server itself: logins, keys, health, metrics,
+jobs and the stream of events.
+A scope is given in the header `Memotherm-Scope`; errors are `application/problem+json` with a stable `code`.
+A `POST` that is marked "once" is carried out once for each `Idempotency-Key`.
+Names in camel case, and [those of other programs](names.md), are accepted in bodies and query strings.
+
+"""
+_MCP_HEAD = """\
+# MCP tools
+
+What an agent can call; [MCP](../how-to/mcp.md) tells how to choose tools.
+Results are those of REST without what agents do not need, and shortened to the setting `tool_result_tokens`.
+
+"""
+
+
+def rest_page() -> str:
+    """Return the routes of the table by group, with their parameters."""
+    groups: dict[str, list[str]] = {}
+    for operation in OPERATIONS.values():
+        if operation.route:
+            groups.setdefault(operation.group, []).append(_route_entry(operation))
+    return _REST_HEAD + "\n".join(f"## {group.capitalize()}\n\n" + "\n".join(found) for group, found in groups.items())
+
+
+def _route_entry(operation: Operation) -> str:
+    marks = [
+        *(["changes something"] if operation.writes else []),
+        *(["once"] if operation.once else []),
+        *(["concerns the whole store"] if operation.whole_store else []),
+        *(["the session must have begun"] if operation.begun else []),
+    ]
+    python = {"memory": "mem", "session": "session", "notes": "notes", "policies": "mem.policies"}[operation.owner]
+    lines = [f"### `{operation.route}`", "", operation.summary, ""]
+    lines += [f"In Python `{python}.{operation.verb}`" + (f"; {', '.join(marks)}." if marks else "."), ""]
+    lines += [_parameter_line(parameter) for parameter in operation.parameters]
+    examples = [f"```json\n{json.dumps(example, ensure_ascii=False)}\n```" for example in operation.examples]
+    return "\n".join([*lines, *(["", *examples] if examples else []), ""]).replace("\n\n\n", "\n\n")
+
+
+def _parameter_line(parameter: Parameter) -> str:
+    kind = " or ".join(f"`{choice}`" for choice in parameter.choices) or _kind_name(parameter)
+    default = "" if parameter.default in (None, "", []) else f", default `{json.dumps(parameter.default)}`"
+    required = ", required" if parameter.required else ""
+    return f"- `{parameter.wire}` ({kind}{required}{default}): {parameter.help}".rstrip(": ")
+
+
+def _kind_name(parameter: Parameter) -> str:
+    names = {str: "text", int: "integer", float: "number", bool: "true or false"}
+    return (
+        "list"
+        if parameter.multiple
+        else names.get(parameter.type, "time" if "datetime" in str(parameter.type) else "object")
+    )
+
+
+def mcp_page() -> str:
+    """Return the tools of agents with their parameters."""
+    entries = []
+    for tool in TOOLS.values():
+        listed = ", ".join(f"`{each.name}`" + ("" if each.required else "?") for each in tool.parameters) or "none"
+        hints = [*(["reads only"] if tool.reads_only else []), *(["hides something"] if tool.hides else [])]
+        marks = f" ({', '.join(hints)})" if hints else ""
+        entries.append(f"### `{tool.name}`\n\n{' '.join(tool.description.split())}{marks}\n\nParameters: {listed}\n")
+    return _MCP_HEAD + "\n".join(entries)
 
 
 def evaluation_page() -> str:
@@ -363,10 +477,16 @@ def evaluation_page() -> str:
         ("strengths", _strength_table()),
         ("search", _search_table()),
     ):
-        marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
-        page, found = marked.subn(lambda match, table=table: f"{match[1]}\n{table}\n{match[2]}", page)
-        if found != 1:
-            raise ValueError(f"evaluation.md has no place for the table of {name}")
+        page = _filled(page, name, table)
+    return page
+
+
+def _filled(page: str, name: str, text: str) -> str:
+    """Return a page with a text between the comments that mark its place."""
+    marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    page, found = marked.subn(lambda match: f"{match[1]}\n{text}\n{match[2]}", page)
+    if found != 1:
+        raise ValueError(f"the page has no place for {name}")
     return page
 
 
@@ -464,6 +584,9 @@ PAGES = {
     "reference/errors.md": errors_page,
     "reference/python.md": python_page,
     "reference/names.md": names_page,
+    "reference/rest.md": rest_page,
+    "reference/mcp.md": mcp_page,
+    "reference/cli.md": cli_page,
     "evaluation.md": evaluation_page,
 }
 

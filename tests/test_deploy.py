@@ -12,7 +12,7 @@ import yaml
 
 from memotherm import Settings
 from memotherm.cli.app import COMMANDS
-from memotherm.cli.serve import command as serve
+from memotherm.cli.server import serve
 from tests.helpers import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))

@@ -84,7 +84,7 @@ def test_a_plain_store_is_not_opened_with_a_key(tmp_path: Path) -> None:
     """Who sets a key must not write unencrypted by mistake; the error names the command."""
     path = filled(tmp_path / "memory.db", None)
 
-    with pytest.raises(WrongKey, match="memotherm encrypt"):
+    with pytest.raises(WrongKey, match="memotherm store encrypt"):
         opened(path)
     with pytest.raises(InvalidInput, match="server"):
         opened("postgresql://nowhere.invalid/memory")  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted_with_all_it_holds(
         ("decrypt", None, ["--key-file", str(second)]),
     ]
     for verb, key, options in changes:
-        assert run([verb, str(path), *options, "--json"]) == 0, capsys.readouterr().err
+        assert run(["store", verb, str(path), *options, "--json"]) == 0, capsys.readouterr().err
         assert json.loads(capsys.readouterr().out) == {"path": str(path), "bytes": path.stat().st_size}
         assert sorted(file.name for file in tmp_path.iterdir()) == ["first", "memory.db", "second"]
         with opened(path, key) as mem:
@@ -216,10 +216,10 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted_with_all_it_holds(
             assert contents(mem.recall("heron", tiers=["cold"], track=False)) == [SECRET]
             assert mem.check() == []
         assert path.stat().st_mode & 0o777 == 0o640
-    assert run(["decrypt", str(path), "--key-file", str(second)]) == 5
+    assert run(["store", "decrypt", str(path), "--key-file", str(second)]) == 5
     assert "is not encrypted" in capsys.readouterr().err
     for code in (0, 2):
-        assert run(["encrypt", str(path), "--key-file", str(tmp_path / "third"), "--create-key"]) == code
+        assert run(["store", "encrypt", str(path), "--key-file", str(tmp_path / "third"), "--create-key"]) == code
     opened(path, tmp_path / "third").close()
 
 

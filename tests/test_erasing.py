@@ -20,7 +20,7 @@ from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, ReadOnly
 from memotherm.rest.app import application
 from memotherm.spool import Spool
-from memotherm.tools.serializers import everything_json
+from memotherm.tools.results import everything_json
 from tests.helpers import ROOT
 
 #: In every text of Ana, and in no other.

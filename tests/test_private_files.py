@@ -63,7 +63,7 @@ def test_exports_and_the_spool_are_private(tmp_path: Path) -> None:
     event = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "The otter swims"})
     (tmp_path / "data").mkdir(mode=0o700)
     run(home, "hook", "--no-worker", "--deadline", "60", stdin=event)
-    run(home, "worker", "--once", "--all")
+    run(home, "agent", "worker", "--once", "--all")
     run(home, "hook", "--no-worker", "--deadline", "60", stdin=event)
     run(home, "export", str(home / "memories.jsonl"))
 

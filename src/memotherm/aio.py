@@ -1,5 +1,7 @@
 """The same verbs for asyncio, derived from the facade and not written again.
 
+The verbs are listed for type checkers; one of the table of operations that is missing here is added to its class.
+
 Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
 statement that is already running.
 """
@@ -12,12 +14,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import KeyValue, Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
+from memotherm.operations.table import OPERATIONS
 from memotherm.session import Session
 from memotherm.tiers.policies import Policies
 from memotherm.tiers.scheduler import Scheduler
@@ -29,6 +32,17 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _THREADS = 8
+
+
+class ScopeFields(TypedDict, total=False):
+    """The fields that narrow a scope."""
+
+    tenant: str | None
+    project: str | None
+    environment: str | None
+    user: str | None
+    agent: str | None
+    session: str | None
 
 
 class _ThreadRunner(Protocol):
@@ -210,21 +224,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
         return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)
 
-    def scoped(
-        self,
-        *,
-        tenant: str | None = None,
-        project: str | None = None,
-        environment: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-    ) -> AsyncMemotherm:
+    def scoped(self, **fields: Unpack[ScopeFields]) -> AsyncMemotherm:
         """Return the same store seen from a narrower scope; closing it closes nothing."""
-        view = self.sync.scoped(
-            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
-        )
-        return AsyncMemotherm(view, self._executor)
+        return AsyncMemotherm(self.sync.scoped(**fields), self._executor)
 
     def read_only(self) -> AsyncMemotherm:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
@@ -256,6 +258,18 @@ class AsyncMemotherm(_Derived[Memotherm]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _add_missing(cls: type, owner: str) -> None:
+    for operation in OPERATIONS.values():
+        if operation.owner == owner and not hasattr(cls, operation.verb):
+            setattr(cls, operation.verb, _off_thread(operation.function))
+
+
+_add_missing(AsyncMemotherm, "memory")
+_add_missing(AsyncSession, "session")
+_add_missing(AsyncNotes, "notes")
+_add_missing(AsyncPolicies, "policies")
 
 
 class Opening:

@@ -34,7 +34,7 @@ _REMEDIES = {
     "not_a_store": "name another file with --store, or move this one away",
     "wrong_key": "set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE to the key of this store",
     "schema_too_new": "pip install --upgrade memotherm",
-    "store_damaged": "memotherm restore-checkpoint BACKUP NEW, then use --store NEW",
+    "store_damaged": "memotherm store restore BACKUP NEW, then use --store NEW",
     "store_busy": "end the process that writes, or raise the setting busy_timeout_ms",
     "embedder_refused": "memotherm config show --origin, then set the key in the environment",
     "plugin_not_found": "unset MEMOTHERM_EMBEDDER, or write another name there",
@@ -99,11 +99,11 @@ def _hooks() -> Iterator[Finding]:
     for store in failing:
         why = f"{store.jobs} jobs of {store.destination} wait: {store.error}"
         when = f"attempt {store.attempts} failed, the next is due at {store.retry_at:%Y-%m-%d %H:%M} UTC"
-        yield Finding("hooks", "warning", f"{why} ({when})", "memotherm worker --once --all")
+        yield Finding("hooks", "warning", f"{why} ({when})", "memotherm agent worker --once --all")
     others = len(spool.waiting()) - sum(store.jobs for store in failing)
     if others:
         yield Finding(
-            "hooks", "note", f"{others} jobs wait for the end of their sessions", "memotherm worker --once --all"
+            "hooks", "note", f"{others} jobs wait for the end of their sessions", "memotherm agent worker --once --all"
         )
     failed = spool.failed()
     if failed:
@@ -170,7 +170,7 @@ def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
         unused = mem.policies.unused()
     degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
     if degraded:
-        remedy = "memotherm reembed" if status.pending_vectors else "memotherm config show --origin"
+        remedy = "memotherm store reembed" if status.pending_vectors else "memotherm config show --origin"
         return Finding("embedder", "warning", f"{status.embedder}: {'; '.join(degraded)}", remedy)
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
@@ -185,14 +185,14 @@ def _maintenance(mem: Memotherm, *, inside: bool) -> Finding:
 def _recall(mem: Memotherm, *, inside: bool) -> Finding:
     recall = mem.recall("what should I know?", 1, track=False, inside=inside)
     if recall.degraded:
-        return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm reembed")
+        return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm store reembed")
     return Finding("recall", "ok", "vector search and text search work")
 
 
 def _check(mem: Memotherm) -> Finding:
     problems = mem.check()
     if problems:
-        remedy = "memotherm check --json; memotherm restore-checkpoint BACKUP NEW"
+        remedy = "memotherm store check --json; memotherm store restore BACKUP NEW"
         return Finding("check", "failure", "; ".join(str(problem) for problem in problems[:3]), remedy)
     return Finding("check", "ok", "no problems")
 

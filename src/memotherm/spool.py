@@ -102,7 +102,7 @@ class Spool:
         """Add a job, and return its file."""
         create_folder(self.folder)
         if len(self._names()) >= _MAX_JOBS:
-            raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm worker --once`")
+            raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm agent worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
         return self._write(job, self.folder / f"{name}{_SUFFIX}")
 

@@ -52,7 +52,7 @@ def distributed(cluster_url: str, tmp_path_factory: pytest.TempPathFactory) -> D
     output = tmp_path_factory.mktemp("out") / "distribution.json"
     with pytest.MonkeyPatch.context() as patch, output.open("w") as stream:
         patch.setattr("sys.stdout", stream)
-        assert run(["distribute", cluster_url, "--shards", "8", "--json"]) == 0
+        assert run(["store", "distribute", cluster_url, "--shards", "8", "--json"]) == 0
     return cluster_url, {"before": before, **json.loads(output.read_text())}
 
 

@@ -16,7 +16,7 @@ from memotherm.testing import HashEmbedder
 from tests.citus.conftest import on_node
 
 _SHARDS = 2
-_COMMAND = (sys.executable, "-m", "memotherm", "distribute")
+_COMMAND = (sys.executable, "-m", "memotherm", "store", "distribute")
 #: The processes that wait for a lock of another one.
 _WAITING = """
     SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()

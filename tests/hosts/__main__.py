@@ -67,7 +67,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
         first = run(*command(port, "Please note that our mascot is a purple walrus"))
         if REPLY not in first.stdout:
             sys.stderr.write(f"{first.stdout[-2000:]}\n{first.stderr[-2000:]}\n")
-        worked_off(home / "data" / "spool", lambda: ours("worker", "--once", "--all"))
+        worked_off(home / "data" / "spool", lambda: ours("agent", "worker", "--once", "--all"))
         kept = ours("list", "--project", "auto", "--user", "auto", "--json")
         spoken = said(home)
         begun = "".join(Model.asked)

@@ -66,7 +66,7 @@ def hold(
     _ours(home, env, "install", client.name, *options)
     patient(home / client.hooks)
     held = [turn for visit in MORNING for turn in turns(visit, begin(home / visit.project))]
-    worked_off(Path(env["MEMOTHERM_HOME"]) / "spool", lambda: _ours(home, env, "worker", "--once", "--all"))
+    worked_off(Path(env["MEMOTHERM_HOME"]) / "spool", lambda: _ours(home, env, "agent", "worker", "--once", "--all"))
     held += [turn for visit in AFTERNOON for turn in turns(visit, begin(home / visit.project))]
     return summary(held)
 

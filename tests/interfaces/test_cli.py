@@ -15,7 +15,7 @@ import pytest
 import memotherm
 from memotherm import errors
 from memotherm.cli import app, exit_codes
-from memotherm.cli.demo_script import STEPS
+from memotherm.demo.story import STEPS
 from tests.helpers import ROOT
 
 

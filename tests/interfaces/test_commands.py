@@ -9,15 +9,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from rich.progress import Progress
 
 import memotherm
 from memotherm.cli import app, exit_codes
+from memotherm.cli.parsing import MemoryId
 from memotherm.testing import FakeClock
 
 SCOPES = ("tenant", "project", "environment", "user", "agent", "session")
@@ -318,21 +321,21 @@ def test_checkpoint_and_check(cli: Cli):
     """A copy becomes a store; a file that is there is never overwritten."""
     memory_id = remembered(cli, "worth a copy")
 
-    assert cli("checkpoint", "copy.db", "--json").data["bytes"] > 0
-    assert cli("restore-checkpoint", "copy.db", "again.db").code == exit_codes.OK
+    assert cli("store", "checkpoint", "copy.db", "--json").data["bytes"] > 0
+    assert cli("store", "restore", "copy.db", "again.db").code == exit_codes.OK
     assert cli("get", memory_id, "--store", "again.db").code == exit_codes.OK
-    assert cli("checkpoint", "copy.db").code != exit_codes.OK
-    assert cli("check", "--json").data == {"ok": True, "problems": []}
+    assert cli("store", "checkpoint", "copy.db").code != exit_codes.OK
+    assert cli("store", "check", "--json").data == {"ok": True, "problems": []}
 
 
 def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     """Memories without vectors get theirs when there is an embedder."""
     remembered(cli, "a fact without a vector")
-    assert "error: " in cli("reembed", "--json").err
+    assert "error: " in cli("store", "reembed", "--json").err
     monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
 
-    assert cli("reembed", "--json").data == {"embedded": 1}
-    assert cli("reembed").out == "vectors created for 0 memories\n"
+    assert cli("store", "reembed", "--json").data == {"embedded": 1}
+    assert cli("store", "reembed").out == "vectors created for 0 memories\n"
 
 
 def test_maintain_and_compact_have_a_dry_run(cli: Cli):
@@ -431,7 +434,7 @@ def test_tables_for_people_say_the_same(cli: Cli):
         assert "\x1b" not in done.out
     assert "tier hot" in cli("history", memory_id).out
     assert "1 memory" in cli("status").out
-    assert cli("check").out == "no problems\n"
+    assert cli("store", "check").out == "no problems\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -464,12 +467,48 @@ def test_whoever_opens_a_store_takes_a_scope(name: str):
         assert {f"--{field}" for field in SCOPES} <= options_of(name)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(app.COMMANDS) - {"export", "completion", "hook", "plugin-dir", "mcp", "serve"})
-)
+def leaves(command: click.Command = app.app, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that is not a group, with its name."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from leaves(below, f"{path} {name}".strip())
+
+
+LEAVES = dict(leaves())
+_WITHOUT_DATA = {"export", "completion", "hook", "mcp", "serve", "agent daemon start", "agent daemon run"}
+
+
+@pytest.mark.parametrize("name", sorted(LEAVES.keys() - _WITHOUT_DATA))
 def test_whoever_prints_data_takes_json(name: str):
     """Machines can ask for JSON."""
-    assert "--json" in options_of(name)
+    assert "--json" in {option for parameter in LEAVES[name].params for option in parameter.opts}
+
+
+def test_whoever_takes_an_id_takes_its_beginning():
+    """Every argument and option for ids has the type whose values are completed."""
+    ids = {
+        f"{name} {parameter.name}": parameter.type
+        for name, command in LEAVES.items()
+        for parameter in command.params
+        if parameter.name in {"memory_id", "ids", "used", "supersedes"} and not getattr(parameter, "is_flag", False)
+    }
+
+    assert len(ids) > 15
+    assert [name for name, kind in ids.items() if not isinstance(kind, MemoryId)] == []
+
+
+def test_help_begins_with_about_ten_everyday_commands(cli: Cli):
+    """The other commands stand under their headings."""
+    headings = [line[:-1] for line in cli("--help").out.splitlines() if re.match(r"[A-Z][a-z ]+:$", line)]
+
+    assert headings == ["Options", *app.SECTIONS]
+    assert headings[1] == "Everyday"
+    assert 8 <= len(app.SECTIONS["Everyday"]) <= 12
 
 
 def test_texts_may_begin_with_a_dash(cli: Cli):
@@ -652,14 +691,14 @@ def test_a_backup_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):
     remembered(cli, "the shop sells tea", "--project", "shop")
     cli("archive", remembered(cli, "an old fact"))
 
-    told = cli("backup", "all.jsonl", "--project", "web", "--json").data
+    told = cli("store", "backup", "all.jsonl", "--project", "web", "--json").data
     assert told == {"path": "all.jsonl", "memories": 2, "scopes": 2}
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert [(line["content"], line["retention"]) for line in lines] == [
         ("an old fact", "archived"),
         ("the shop sells tea", "active"),
     ]
-    assert "2 memories of 2 scopes" in cli("backup", "again.jsonl").out
+    assert "2 memories of 2 scopes" in cli("store", "backup", "again.jsonl").out
 
 
 def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
@@ -668,7 +707,7 @@ def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
     (tmp_path / "memory" / "2026-01-05.md").write_text("- Ana owns the vault.\n", "utf-8")
 
     planned = cli("notes", "curate", "memory/2026-01-05.md", "--dry-run", "--json")
-    assert (planned.data["lines"], planned.data["dryRun"]) == (["- Ana owns the vault."], True)
+    assert (planned.data["lines"], planned.data["dry_run"]) == (["- Ana owns the vault."], True)
     assert not (tmp_path / "MEMORY.md").exists()
     assert "would be" not in cli("notes", "curate", "memory/2026-01-05.md").err
     assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
@@ -690,7 +729,7 @@ def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
         "ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE\n"
         "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
     )
-    commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["check"]]
+    commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["store", "check"]]
     script = (
         "from memotherm.cli.app import run\n"
         f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'new']]!r}])"
@@ -794,8 +833,8 @@ def lines_of(path: Path, count: int) -> None:
 
 def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
-    monkeypatch.setattr("memotherm.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr("memotherm.cli.export._PAGE", 200)
+    monkeypatch.setattr("memotherm.cli.formatting._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("memotherm.cli.privacy._PAGE", 200)
     lines_of(tmp_path / "all.jsonl", 450)
     imported = cli("import", "jsonl", "all.jsonl")
 
@@ -803,20 +842,23 @@ def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Pat
     assert "no embedder was called" in imported.err
     assert imported.out == "450 memories from 1 file (0 known already)\n"
     assert "memories: 400 of 450" in cli("export", "copy.jsonl").err
-    assert "rows: " in cli("migrate", str(tmp_path / "home" / "memory.db"), "copy.db").err
+    assert "rows: " in cli("store", "migrate", str(tmp_path / "home" / "memory.db"), "copy.db").err
     assert cli("import", "jsonl", "all.jsonl", "--json").err == ""
 
 
 def test_an_interrupted_command_says_what_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Ctrl-C ends it with 130, and the same command goes on."""
 
-    def interrupt(_lines: object, done: int, _total: int) -> None:
-        if done == 200:
+    update = Progress.update
+
+    def interrupt(bars: Progress, *task: Any, **values: Any) -> None:
+        update(bars, *task, **values)
+        if values["completed"] == 200:
             signal.raise_signal(signal.SIGINT)
 
     lines_of(tmp_path / "all.jsonl", 450)
     with monkeypatch.context() as patch:
-        patch.setattr("memotherm.cli.progress._Lines.update", interrupt)
+        patch.setattr(Progress, "update", interrupt)
         ran = cli("import", "jsonl", "all.jsonl")
     assert ran.code == exit_codes.INTERRUPTED
     assert ran.err == "interrupted: 200 of 450 entries are done and stay; repeat the command to go on\n"
@@ -860,7 +902,8 @@ def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
     failed = cli("policy", "test", "house.toml", "--json")
     assert (failed.code, failed.data["failed"]) == (1, 1)
     (difference,) = cli("policy", "diff", "builtin", "house.toml", "--json").data["differences"]
-    assert (difference["id"], difference["first"]["rule"], difference["second"]) == (done, "compact.done", None)
+    assert (difference["memory"]["id"], difference["second"]) == (done, None)
+    assert difference["first"]["rule"] == "compact.done"
     assert cli("policy", "show", "nowhere.toml").code == 3
 
 
@@ -868,7 +911,7 @@ def test_a_backup_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
     """A scope that is named for the import wins over that of the entries; a bad one is skipped by its line."""
     for content, *scope in (("a fact for everyone",), ("a fact of the shop", "--project", "shop", "--user", "ana")):
         remembered(cli, content, *scope)
-    assert cli("backup", "all.jsonl").code == 0
+    assert cli("store", "backup", "all.jsonl").code == 0
     with (tmp_path / "all.jsonl").open("a") as file:
         file.write('{"content": "a fact of nobody", "scope": {"planet": "mars"}}\n')
 
@@ -914,7 +957,7 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     shown = cli("policy", "show", "--json").data
     (move,) = cli("compact", "--json").data["moves"]
 
-    assert [difference["id"] for difference in adopted["differences"]] == [said]
+    assert [difference["memory"]["id"] for difference in adopted["differences"]] == [said]
     assert (move["id"], move["policy"]) == (said, shown["hash"]) == (said, adopted["adoption"]["hash"])
     assert cli("status", "--json").data["policy"] == f"house ({shown['hash']})"
     done = cli("policy", "rollback", "--yes", "--json").data
@@ -979,21 +1022,21 @@ def test_cases_fail_when_a_question_does_not_find_what_it_must(cli: Cli, tmp_pat
     file = tmp_path / "cases.toml"
     case = f'[[case]]\nquery = "where do otters live?"\nscope = {{ project = "zoo" }}\nexpect = ["{river}"]\n'
     file.write_text(case)
-    passed = cli("cases", str(file), "--json")
+    passed = cli("bench", "cases", str(file), "--json")
     assert (passed.code, passed.data["failed"], passed.data["cases"][0]["found"]) == (exit_codes.OK, 0, [river])
     cli("move", river, "cold", "--project", "zoo")
-    failed = cli("cases", str(file))
+    failed = cli("bench", "cases", str(file))
     assert failed.code == exit_codes.FAILURE
     assert f"✗ where do otters live?: not found: {river}" in failed.out
     file.write_text(case + 'tiers = ["cold"]\n')
-    assert cli("cases", str(file)).code == exit_codes.OK
+    assert cli("bench", "cases", str(file)).code == exit_codes.OK
     for faulty, reason in (
         ("", "no cases"), ("[[case]]", "needs a query"), ("[[case", "TOML"),
         ('[[case]]\nquery = "a"\nwhen = 1', "when"),
         ('[[case]]\nquery = "a"', "expect"), ('[[case]]\nquery = "a"\nexpect = ["b"]\nscope = { room = "c" }', "scope"),
     ):  # fmt: skip
         file.write_text(faulty)
-        refused = cli("cases", str(file))
+        refused = cli("bench", "cases", str(file))
         assert (refused.code, reason in refused.err) == (exit_codes.USAGE, True), (faulty, refused.err)
 
 

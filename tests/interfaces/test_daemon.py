@@ -68,10 +68,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     while installation.process() is None:
         pass
     process = installation.process()
-    shown = installation.run("daemon", "status", "--json")
+    shown = installation.run("agent", "daemon", "status", "--json")
     assert json.loads(shown.stdout) == {"running": True, "process": process}
     yield installation
-    assert installation.run("daemon", "stop").stdout == f"process {process} ends\n"
+    assert installation.run("agent", "daemon", "stop").stdout == f"process {process} ends\n"
 
 
 def forks(process: int | None) -> list[int]:
@@ -96,7 +96,7 @@ def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, c
 
 def test_the_commands_import_only_what_they_use():
     """A first recall waits for neither network clients, models, notes nor replays."""
-    code = "import sys, memotherm.cli.recall, memotherm.cli.reading, memotherm.opening; print(*sys.modules)"
+    code = "import sys, memotherm.cli.memories, memotherm.opening; print(*sys.modules)"
     loaded = set(python(code).stdout.split())
 
     assert "memotherm.memory" in loaded
@@ -278,7 +278,7 @@ def test_a_folder_that_others_can_open_is_not_used(running: Installation):
     folder.chmod(0o755)
     try:
         done = running.run("status", python=("-X", "importtime"))
-        refused = running.run("daemon", "run")
+        refused = running.run("agent", "daemon", "run")
     finally:
         folder.chmod(0o700)
 
@@ -291,9 +291,9 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
     installation = Installation(tmp_path / "home")
     (tmp_path / "sitecustomize.py").touch()
     installation.variables["PYTHONPATH"] += f":{tmp_path}"
-    assert installation.run("daemon", "run", MEMOTHERM_DAEMON_IDLE_MINUTES="0.01").returncode == 0
+    assert installation.run("agent", "daemon", "run", MEMOTHERM_DAEMON_IDLE_MINUTES="0.01").returncode == 0
 
-    command = [sys.executable, "-m", "memotherm", "daemon", "run"]
+    command = [sys.executable, "-m", "memotherm", "agent", "daemon", "run"]
     with subprocess.Popen(command, env=installation.variables) as daemon:
         try:
             while installation.process() is None:

@@ -577,10 +577,13 @@ def test_one_worker_at_a_time(home: Path):
 
 
 def test_the_worker_command(home: Path):
-    """`memotherm worker --once --json` prints its result."""
+    """`memotherm agent worker --once --json` prints its result."""
     Spool(home / "spool").add({"do": "end", "session": "s1"})
     done = subprocess.run(
-        [sys.executable, "-m", "memotherm", "worker", "--once", "--json"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "memotherm", "agent", "worker", "--once", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
     assert json.loads(done.stdout)["ended"] == 1

@@ -383,8 +383,8 @@ def test_people_see_the_difference_and_what_comes_next(home: Path, capsys: pytes
 
 def test_the_plugins_can_be_found(capsys: pytest.CaptureFixture[str]):
     """`plugin-dir` prints folders that hosts can install from."""
-    app.run(["plugin-dir"])
-    app.run(["plugin-dir", "openclaw"])
+    app.run(["agent", "plugin-dir"])
+    app.run(["agent", "plugin-dir", "openclaw"])
     market, openclaw = map(Path, capsys.readouterr().out.split())
 
     assert (market / ".claude-plugin" / "marketplace.json").is_file()

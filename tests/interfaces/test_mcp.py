@@ -21,7 +21,7 @@ from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
-from memotherm.tools.definitions import TOOLS
+from memotherm.tools import TOOLS
 from tests.helpers import opened, python
 from tests.interfaces.served import environment
 
@@ -170,7 +170,7 @@ def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -
 
     assert (demoted["tier"], kept["scope"], pruned["pruned"], cleared["cleared"]) == ("cold", {}, [first.id], 1)
     assert mem.session("s").memory.get(third.id).retention == "deleted"
-    assert [move["id"] for move in ended["moves"]] == [blocker.id, second.id]
+    assert [move["id"] for move in ended["compaction"]["moves"]] == [blocker.id, second.id]
     assert (mem.session_status("s").state, compacted["moves"]) == ("summarized", [])
     for name in ("memory_prune", "memory_clear", "memory_end"):
         assert "not_found" in str(refused(mem, name, sessionId="nobody"))
@@ -432,8 +432,8 @@ def test_memories_are_listed_and_searched_with_filters(mem: Memotherm) -> None:
     mem.scoped(project="web").remember("deploy the web", metadata={"status": "open"})
 
     listed = called(mem, "memory_find", where={"status": "open"}, since="1h")
-    assert [item["content"] for item in listed["items"]] == ["deploy the shop"]
-    assert len(called(mem, "memory_find", inside=True, retention="any")["items"]) == 3
+    assert [item["content"] for item in listed["memories"]] == ["deploy the shop"]
+    assert len(called(mem, "memory_find", inside=True, retention="any")["memories"]) == 3
     assert called(mem, "memory_status", inside=True)["warm"]["items"] == 3
     assert "leave out sessionId or inside" in refused(mem, "memory_status", inside=True, sessionId="s1")
     assert len(called(mem, "memory_recall", query="deploy", inside=True)["items"]) == 3
@@ -444,7 +444,7 @@ def test_memories_are_listed_and_searched_with_filters(mem: Memotherm) -> None:
     scopes = called(mem, "memory_scopes")["scopes"]
     assert [(each["scope"], each["memories"]) for each in scopes] == [({}, 2), ({"project": "web"}, 1)]
     called(mem, "memory_put_key", key="plans/1", content="deploy the plan")
-    assert [item["key"] for item in called(mem, "memory_find", prefix="plans/")["items"]] == ["plans/1"]
+    assert [item["key"] for item in called(mem, "memory_find", prefix="plans/")["memories"]] == ["plans/1"]
     assert len(called(mem, "memory_search", query="deploy", minScore=0.0, prefix="plans/")["results"]) == 1
     assert "unknown operator '$like'" in refused(mem, "memory_find", where={"a": {"$like": 1}})
 

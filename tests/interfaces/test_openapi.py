@@ -69,12 +69,12 @@ def test_closed_sets_are_enums_in_the_document() -> None:
     schemas = _document(mem)["components"]["schemas"]
     mem.close()
     added = schemas["SessionAddRequest"]["properties"]["type"]
-    spilled = schemas["SpillResponse"]["properties"]["targetTier"]
+    spilled = schemas["Spill"]["properties"]["targetTier"]
 
     assert set(added["anyOf"][0]["enum"]) >= {"message", "fact", "decision", "entity", "context"}
     assert added["default"] == "message"
-    assert schemas["SessionStatusResponse"]["properties"]["state"]["enum"] == ["active", "archived", "summarized"]
-    assert schemas["SuggestionResponse"]["properties"]["type"]["enum"] == ["spill", "recall", "prune"]
+    assert schemas["SessionStatus"]["properties"]["state"]["enum"] == ["active", "archived", "summarized"]
+    assert schemas["Suggestion"]["properties"]["type"]["enum"] == ["spill", "recall", "prune"]
     assert spilled["anyOf"][0]["enum"] == ["warm", "cold", "mixed"]
 
 

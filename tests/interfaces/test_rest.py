@@ -135,14 +135,14 @@ def test_pages_lead_through_all_memories(client: TestClient) -> None:
     seen: list[str] = []
     page: str | None = None
     while True:
-        answer = client.get("/memories", params={"limit": 3, **({"page": page} if page else {})}).json()
+        answer = client.get("/memories", params={"limit": 3, **({"cursor": page} if page else {})}).json()
         seen += [memory["content"] for memory in answer["memories"]]
-        page = answer["next_page"]
+        page = answer["cursor"]
         if page is None:
             break
 
     assert seen == [f"otter {n}" for n in reversed(range(7))]
-    problem(client.get("/memories", params={"page": "first"}), 422, "invalid_input")
+    problem(client.get("/memories", params={"cursor": "first"}), 422, "invalid_input")
 
 
 @pytest.mark.parametrize(("order", "first"), [("newest", 5), ("oldest", 1)])
@@ -151,16 +151,16 @@ def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: in
     for number in range(5):
         client.post("/memories", json={"content": f"otter {number}"})
     seen: list[int] = []
-    query: dict[str, Any] = {"order": order}
+    query: dict[str, Any] = {"oldest_first": order == "oldest"}
     while query:
         answer = client.get("/events", params={"limit": 2, **query}).json()
         seen += [event["seq"] for event in answer["events"]]
-        query = {"page": answer["next_page"]} if answer["next_page"] else {}
+        query = {"cursor": answer["cursor"]} if answer["cursor"] else {}
 
     assert seen == sorted(seen, reverse=order == "newest")
     assert (len(seen), seen[0]) == (5, first)
-    assert [event["seq"] for event in client.get("/events", params={"page": "after-4"}).json()["events"]] == [5]
-    problem(client.get("/events", params={"page": "4"}), 422, "invalid_input")
+    assert [event["seq"] for event in client.get("/events", params={"cursor": "after-4"}).json()["events"]] == [5]
+    problem(client.get("/events", params={"cursor": "4"}), 422, "invalid_input")
 
 
 def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
@@ -239,7 +239,7 @@ def test_a_session_works_by_http(client: TestClient) -> None:
     assert "$50K" not in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
     assert client.post(f"{base}/compacted").status_code == 204
     assert "$50K" in client.post(f"{base}/context", json={"prompt": "the budget?"}).json()["text"]
-    assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["due"] is True
+    assert client.post(f"{base}/flush", json={"total_tokens": 190_000}).json()["flush"] is not None
     assert client.post(f"{base}/end", json={"summary": "We talked about money"}).status_code == 200
     assert client.get("/memories").json()["memories"][0]["content"] == "We talked about money"
 
@@ -248,7 +248,7 @@ def test_a_flush_takes_what_the_host_knows_and_returns_all_of_it(client: TestCli
     """O30: nothing is due on a heartbeat, read only or with unknown tokens; once for each count of compactions."""
     near = {"total_tokens": 190_000, "context_window": 200_000.0}
     answers = [
-        client.post("/sessions/s/flush", json=body).json()["due"]
+        client.post("/sessions/s/flush", json=body).json()["flush"] is not None
         for body in (
             {**near, "heartbeat": True},
             {**near, "read_only": True},
@@ -257,13 +257,11 @@ def test_a_flush_takes_what_the_host_knows_and_returns_all_of_it(client: TestCli
             {**near, "compactions": 1},
         )
     ]
-    again = client.post("/sessions/s/flush", json={**near, "compactions": 2}).json()
+    again = client.post("/sessions/s/flush", json={**near, "compactions": 2}).json()["flush"]
 
     assert answers == [False, False, False, True, False]
-    assert again.keys() == {
-        "due", "prompt", "system", "file", "date", "total_tokens", "threshold", "silent_token"
-    }  # fmt: skip
-    assert (again["due"], again["total_tokens"], again["threshold"]) == (True, 190_000, 176_000)
+    assert again.keys() == {"prompt", "system", "file", "date", "total_tokens", "threshold", "silent_token"}
+    assert (again["total_tokens"], again["threshold"]) == (190_000, 176_000)
     assert again["file"] == f"memory/{again['date']}.md"
     assert again["silent_token"] in again["prompt"]
 
@@ -872,12 +870,14 @@ def test_many_memories_are_changed_by_http_when_their_number_is_confirmed(client
         client.post("/memories", json={"content": f"ticket {number}", "metadata": {"sprint": 12}})
     body: Json = {"where": {"sprint": 12}}
 
-    assert client.post("/memories:forget", json={**body, "dry_run": True}).json() == {"count": 3, "dry_run": True}
+    assert client.post("/memories:forget", json={**body, "dry_run": True}).json() == {
+        "count": 3, "dry_run": True, "memories": []
+    }  # fmt: skip
     assert "count=3" in client.post("/memories:forget", json=body).json()["detail"]
     assert client.post("/memories:forget", json={**body, "count": 2}).status_code in (409, 412)
     assert client.post("/memories:forget", json={"count": 3}).status_code == 409
     assert len(client.get("/memories").json()["memories"]) == 3
-    assert client.post("/memories:forget", json={**body, "count": 3}).json() == {"count": 3, "dry_run": False}
+    assert client.post("/memories:forget", json={**body, "count": 3}).json()["dry_run"] is False
     assert client.get("/memories").json()["memories"] == []
     assert client.post("/memories:restore", json={**body, "count": 3}).json()["count"] == 3
     assert client.post("/memories:purge", json={**body, "count": 3}).json()["count"] == 3
@@ -911,7 +911,7 @@ def test_notes_are_curated_by_http(tmp_path: Path) -> None:
     body = {"path": "memory/2026-01-05.md", "from_line": 1}
 
     with opened(tmp_path / "a.db", settings={"notes_root": str(tmp_path)}) as mem, asking(mem) as client:
-        assert client.post("/notes/curate", json={**body, "dry_run": True}).json()["end_line"] == 0
+        assert client.post("/notes/curate", json={**body, "dry_run": True}).json()["endLine"] == 0
         assert client.post("/notes/curate", json=body).json()["lines"] == ["- Ana owns the vault."]
     assert (tmp_path / "MEMORY.md").read_text("utf-8") == "- Ana owns the vault.\n"
     with opened(tmp_path / "b.db") as mem, asking(mem) as client:
@@ -981,8 +981,8 @@ def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:
         problem(client.post("/policy/adopt", json={"text": "[[rule]]"}), 422, "policy")
         problem(client.post("/policy/adopt", json={"name": "research", **house}), 422, "invalid_input")
         problem(client.post("/policy/adopt", json={"name": "/etc/passwd"}), 422, "invalid_input")
-        differences = client.post("/policy/diff", json={"policy": house}).json()["differences"]
-        assert [difference["id"] for difference in differences] == [said.id]
+        differences = client.post("/policy/diff", json={"second": house}).json()["differences"]
+        assert [difference["memory"]["id"] for difference in differences] == [said.id]
         assert client.post("/policy/shadow", json=house).json()["action"] == "shadow"
         assert client.get("/policy/shadow").json()["missed"] == 0
         assert client.delete("/policy/shadow").json()["name"] == "house"

@@ -91,7 +91,7 @@ def test_a_context_is_returned_in_parts_and_its_receipt_explains_a_memory(mem: M
     river = mem.remember("Otters live in the river,\nall year round")
     cold = mem.remember("Otters lived in the mill", tier="cold")
     for text_format in ("markdown", "xml", "index", "messages"):
-        body = {"query": "where do otters live?", "parts": True, "format": text_format, "track": False}
+        body = {"query": "where do otters live?", "format": text_format, "track": False}
         found = client.post("/context", json=body).json()
         assert "".join(part["text"] for part in found["parts"]) == found["text"]
         named = [part["id"] for part in found["parts"] if part["id"]]

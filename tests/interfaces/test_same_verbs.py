@@ -22,8 +22,8 @@ from memotherm.cli.app import run
 from memotherm.cli.exit_codes import CONFLICT
 from memotherm.errors import LimitReached
 from memotherm.mcp.server import build
+from memotherm.operations.codec import to_json
 from memotherm.rest.app import application
-from memotherm.tools import serializers
 from tests.interfaces.served import serving
 from tests.stores import located
 
@@ -85,62 +85,62 @@ class PythonInterface(Interface):
         self.session = mem.session(SESSION)
 
     def store(self, content: str, tier: str) -> Any:
-        return serializers.memory_json(self.mem.remember(content, tier=tier))
+        return to_json(self.mem.remember(content, tier=tier))
 
     def get(self, memory_id: str) -> Any:
-        return serializers.memory_json(self.mem.get(memory_id))
+        return to_json(self.mem.get(memory_id))
 
     def move(self, memory_id: str, tier: str) -> Any:
-        return serializers.memory_json(self.mem.move(memory_id, tier))
+        return to_json(self.mem.move(memory_id, tier))
 
     def pin(self, memory_id: str) -> Any:
         try:
-            return serializers.memory_json(self.mem.pin(memory_id))
+            return to_json(self.mem.pin(memory_id))
         except LimitReached:
             return None
 
     def unpin(self, memory_id: str) -> Any:
-        return serializers.memory_json(self.mem.unpin(memory_id))
+        return to_json(self.mem.unpin(memory_id))
 
     def add(self, content: str) -> Any:
-        return serializers.memory_json(self.session.add(content, "message"))
+        return to_json(self.session.add(content, "message"))
 
     def spill(self, memory_id: str) -> Any:
         spill = self.session.spill(ids=[memory_id])
         return {"spilledIds": list(spill.spilled_ids), "targetTier": spill.target_tier}
 
     def session_recall(self, query: str) -> Any:
-        return [serializers.hit_json(hit) for hit in self.session.recall(query, auto_promote=False)]
+        return [to_json(hit) for hit in self.session.recall(query, auto_promote=False)]
 
     def promote(self, memory_id: str) -> Any:
         return self.session.promote(memory_id)
 
     def recall(self, query: str, tiers: tuple[str, ...]) -> Any:
-        return [serializers.hit_json(hit) for hit in self.mem.recall(query, tiers=tiers)]
+        return [to_json(hit) for hit in self.mem.recall(query, tiers=tiers)]
 
     def context(self, query: str, budget: int) -> Any:
         return self.mem.context(query, budget).text
 
     def forget(self, memory_id: str) -> Any:
-        return serializers.memory_json(self.mem.forget(memory_id))
+        return to_json(self.mem.forget(memory_id))
 
     def undo(self, event: int) -> Any:
-        return serializers.memory_json(self.mem.undo(event))
+        return to_json(self.mem.undo(event))
 
     def receipts(self) -> Any:
         return [receipt.as_dict() for receipt in self.mem.receipts()]
 
     def verify(self, memory_id: str) -> Any:
-        return serializers.memory_json(self.mem.verify(memory_id))
+        return to_json(self.mem.verify(memory_id))
 
     def feedback(self, memory_id: str, answer: str) -> Any:
-        return serializers.feedback_json(self.mem.feedback(used=[memory_id], answer=answer))
+        return to_json(self.mem.feedback(used=[memory_id], answer=answer))
 
     def put_key(self, key: str, content: str) -> Any:
-        return serializers.memory_json(self.mem.remember(content, key=key, index=False))
+        return to_json(self.mem.remember(content, key=key, index=False))
 
     def get_key(self, key: str) -> Any:
-        return serializers.memory_json(self.mem.get(key=key))
+        return to_json(self.mem.get(key=key))
 
     def list_keys(self, prefix: str, depth: int) -> Any:
         return self.mem.keys(prefix, depth)
@@ -411,7 +411,9 @@ def scenario(interface: Interface) -> Json:
     results["promoted"] = interface.promote(messages[0]["id"])
     results["session"] = {tier: interface.session_status()[tier]["items"] for tier in TIERS}
 
-    results["recalled"] = [(hit["content"], hit["score"]) for hit in interface.recall("otter", ("hot", "warm"))]
+    results["recalled"] = [
+        (hit["content"], round(hit["score"], 4)) for hit in interface.recall("otter", ("hot", "warm"))
+    ]
     results["recalled_with_cold"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
     said = [interface.feedback(stored["cold"]["id"], "An otter that begins warm, and cold") for _ in range(2)]
     results["feedback"] = [[len(each["confirmed"]), len(each["reflected"])] for each in said]
@@ -424,7 +426,13 @@ def scenario(interface: Interface) -> Json:
     results["undone"] = interface.undo(gone["version"])["retention"]
     results["found_again"] = {tier: interface.get(stored[tier]["id"])["tier"] for tier in TIERS}
     results["receipts"] = [
-        [receipt["tokens"], [(entry["section"], entry["reason"], entry["score"]) for entry in receipt["included"]]]
+        [
+            receipt["tokens"],
+            [
+                (entry["section"], entry["reason"], entry["score"] and round(entry["score"], 4))
+                for entry in receipt["included"]
+            ],
+        ]
         for receipt in interface.receipts()
     ]
     verified = interface.verify(stored["cold"]["id"])

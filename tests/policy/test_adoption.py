@@ -9,9 +9,9 @@ import pytest
 
 from memotherm import DEFAULT_RULES, Memotherm
 from memotherm.errors import InvalidInput, NotFound, PolicyError
+from memotherm.operations.codec import to_json
 from memotherm.testing import FakeClock
 from memotherm.tiers import policy
-from memotherm.tools.serializers import event_json, move_json
 from tests.spec.told import moves_of
 
 Open = Callable[..., Memotherm]
@@ -64,9 +64,9 @@ def test_an_adopted_policy_is_used_by_every_handle(open_mem: Open, clock: FakeCl
     moves = done.moves
 
     assert moves_of(done) == [(said.id, "warm", "cold", "house.chatter")]
-    assert other.history(said.id)[-1].policy == adopted.hash == moves[0].policy == move_json(moves[0])["policy"]
-    assert event_json(other.history(said.id)[-1])["policy"] == adopted.hash
-    assert "policy" not in event_json(other.history(said.id)[0])
+    assert other.history(said.id)[-1].policy == adopted.hash == moves[0].policy == to_json(moves[0])["policy"]
+    assert to_json(other.history(said.id)[-1])["policy"] == adopted.hash
+    assert "policy" not in to_json(other.history(said.id)[0])
     assert session.status().limit == other.settings.hot_token_limit == 7
     assert session.add("far more words than the session may keep hot at one time").tier == "warm"
     assert other.status().policy == f"ours ({adopted.hash})"

@@ -95,7 +95,7 @@ def test_pinning_changes_the_priority_and_not_the_tier(mem: Memotherm) -> None:
 
     assert mem.pin(memory.id).priority is Priority.PINNED
     assert mem.get(memory.id).tier is Tier.COLD
-    assert tools.pin_memory(mem, other.id)["priority"] == "pinned"
+    assert tools.call(mem, "pin_memory", {"memory_id": other.id})["priority"] == "pinned"
 
 
 @spec("E06")
@@ -103,7 +103,7 @@ def test_unpinning_gives_normal_priority(mem: Memotherm) -> None:
     """What was not pinned is left as it is."""
     pinned, low = mem.remember("a fact", priority="pinned"), mem.remember("another", priority="low")
 
-    assert tools.unpin_memory(mem, pinned.id)["priority"] == "normal"
+    assert tools.call(mem, "unpin_memory", {"memory_id": pinned.id})["priority"] == "normal"
     assert mem.unpin(low.id).priority is Priority.LOW
 
 

@@ -333,7 +333,7 @@ def test_a_spill_tells_the_truth(mem: Memotherm) -> None:
     session.add("turn 3")
     session.hot()
 
-    spill = tools.memory_spill(mem, "s")
+    spill = tools.call(mem, "memory_spill", {"sessionId": "s"})
 
     for move in spill["moved"]:
         assert session.memory.get(move["id"]).tier == move["to"]

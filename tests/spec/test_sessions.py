@@ -240,7 +240,7 @@ def test_four_memories_are_spilled_by_default(mem: Memotherm) -> None:
     assert session.spill().spilled_count == 4
     assert session.spill(count=2).spilled_count == 2
     assert session.spill(count=0).spilled_count == 0
-    assert tools.memory_spill(mem, "s", count=50)["spilledCount"] == 3
+    assert tools.call(mem, "memory_spill", {"sessionId": "s", "count": 50})["spilledCount"] == 3
     with pytest.raises(InvalidInput, match="whole number"):
         session.spill(count=-1)
 
@@ -284,7 +284,7 @@ def test_a_spill_tells_count_ids_target_and_where_each_went(mem: Memotherm) -> N
     session.memory.recall("used", limit=1)
     session.memory.recall("used", limit=1)
 
-    spill = tools.memory_spill(mem, "s")
+    spill = tools.call(mem, "memory_spill", {"sessionId": "s"})
 
     assert spill["spilledCount"] == 2
     assert set(spill["spilledIds"]) == {used.id, fresh.id}
@@ -293,7 +293,7 @@ def test_a_spill_tells_count_ids_target_and_where_each_went(mem: Memotherm) -> N
         (used.id, "hot", "warm"),
         (fresh.id, "hot", "cold"),
     }
-    assert tools.memory_spill(mem, "s")["targetTier"] is None
+    assert tools.call(mem, "memory_spill", {"sessionId": "s"})["targetTier"] is None
 
 
 @spec("C17")

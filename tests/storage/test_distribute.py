@@ -15,7 +15,7 @@ from tests.postgres import database
 def test_a_server_without_the_extension_is_refused(postgres: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The command names the extension and what to run, and leaves the store as it was."""
     with database(postgres) as url:
-        assert run(["distribute", url, "--json"]) != 0
+        assert run(["store", "distribute", url, "--json"]) != 0
         assert "CREATE EXTENSION citus" in capsys.readouterr().err
         with memotherm.open(url, embedder="none") as mem:
             mem.scoped(tenant="a").remember("an otter")

@@ -109,9 +109,9 @@ def test_a_part_by_itself_shows_nothing(url: str) -> None:
 
 def test_the_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     """One command; a file has no partitions."""
-    assert run(["partition", url, "--parts", "2", "--json"]) == 0
+    assert run(["store", "partition", url, "--parts", "2", "--json"]) == 0
     assert "memories" in json.loads(capsys.readouterr().out)["tables"]
-    assert run(["partition", "agent.db"]) != 0
+    assert run(["store", "partition", "agent.db"]) != 0
     assert "there is no store agent.db" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="between"):
         memotherm.partition(url, 1)

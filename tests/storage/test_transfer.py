@@ -224,11 +224,11 @@ def test_a_half_copy_of_another_store_is_left_alone(
 
 def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what was copied, for people and for machines."""
-    assert run(["migrate", str(source), str(tmp_path / "one.db")]) == 0
+    assert run(["store", "migrate", str(source), str(tmp_path / "one.db")]) == 0
     assert "verified" in capsys.readouterr().out
-    assert run(["migrate", str(source), str(tmp_path / "two.db"), "--json"]) == 0
+    assert run(["store", "migrate", str(source), str(tmp_path / "two.db"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
 
     assert found["rows"]["memories"] > 90
     assert len(found["digest"]) == 64
-    assert run(["migrate", str(source), str(tmp_path / "two.db")]) != 0
+    assert run(["store", "migrate", str(source), str(tmp_path / "two.db")]) != 0

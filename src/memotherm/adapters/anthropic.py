@@ -81,10 +81,10 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
             settings: Settings by name.
         """
         super().__init__(cache_control=cache_control)
-        self._owner = not isinstance(memory, Memotherm)
+        self._owner = isinstance(memory, str | os.PathLike | None)
         self.memory = (
             memory
-            if isinstance(memory, Memotherm)
+            if not isinstance(memory, str | os.PathLike | None)
             else opening.open(memory, scope=scope, settings={"max_content_chars": _LONGEST_FILE, **(settings or {})})
         )
         self._files = Files(self.memory)

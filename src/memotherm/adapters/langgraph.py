@@ -104,9 +104,9 @@ class MemothermStore(BaseStore):
         self._fields: Sequence[str] = ("$",) if rank == "hybrid" else ()
         if index is not None:
             self._fields = tuple(index.get("fields") or ("$",))
-        self._owner = not isinstance(memory, Memotherm)
+        self._owner = isinstance(memory, str | os.PathLike | None)
         self._sweeper: Scheduler | None = None
-        if isinstance(memory, Memotherm):
+        if not isinstance(memory, str | os.PathLike | None):
             if self.embeddings is not None or rank == "cosine":
                 raise InvalidInput(
                     "an open memory has its own embedder and ranking: pass its path, or leave embed and rank out"

@@ -65,10 +65,10 @@ class MemothermSession:
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
         self._budget = budget
-        self._owner = not isinstance(memory, Memotherm)
+        self._owner = isinstance(memory, str | os.PathLike | None)
         self.memory = (
             memory
-            if isinstance(memory, Memotherm)
+            if not isinstance(memory, str | os.PathLike | None)
             else opening.open(memory, scope=scope, settings={"max_metadata_chars": _LONGEST_ITEM, **(settings or {})})
         )
         self._conversation = Conversation(self.memory, session_id, _SOURCE)

@@ -15,89 +15,93 @@ import click
 
 from memotherm import __version__
 from memotherm.cli import exit_codes
+from memotherm.cli.output import accept_any_text, printable
 from memotherm.cli.parsing import SuggestingGroup, kebab_case
-from memotherm.cli.terminal import accept_any_text, printable
 from memotherm.errors import MemothermError, PolicyError
 
-__all__ = ["COMMANDS", "app", "run"]
+__all__ = ["COMMANDS", "SECTIONS", "app", "run"]
 
 
 class Command(NamedTuple):
-    """The module of a command, and its line in the list of commands."""
+    """A command and its line in the list of commands."""
 
+    #: Its module; one that measures or shows the product, with its whole name, is not part of the command line.
     module: str
     help: str
-    attribute: str = "command"
+    #: Its name in the module, if that is another one.
+    attribute: str = ""
 
 
-#: Every command in the order of the list.
-COMMANDS = {
-    "demo": Command("demo", "Run a demonstration: a week of an agent's memories."),
-    "remember": Command("remember", "Store a memory; `-` reads its content from standard input."),
-    "recall": Command("recall", "Search memories by meaning and words, best first, with reasons."),
-    "search": Command("search", "Search memories in the given tiers."),
-    "context": Command("context", "Print pinned, hot and recalled memories within a token budget."),
-    "feedback": Command("feedback", "Say which memories of a recall were of use."),
-    "get": Command("reading", "Show a memory with all its fields, by its id or its key.", "get"),
-    "list": Command("reading", "List memories, newest first, a page at a time.", "list_"),
-    "update": Command("changing", "Change the content, kind, tags, expiry or key of a memory.", "update"),
-    "move": Command("changing", "Move a memory to another tier: hot, warm or cold.", "move"),
-    "pin": Command("changing", "Pin a memory: every context includes it.", "pin"),
-    "unpin": Command("changing", "Give a pinned memory normal priority.", "unpin"),
-    "prioritize": Command(
-        "changing", "Set the priority of a memory: pinned, critical, important, normal or low.", "prioritize"
-    ),
-    "verify": Command("changing", "Record that a memory still holds.", "verify"),
-    "archive": Command("changing", "Archive a memory: no search finds it until it is restored.", "archive"),
-    "forget": Command("many", "Delete a memory, or many by a filter; `restore` undoes it.", "forget"),
-    "restore": Command("many", "Restore an archived or deleted memory, or many by a filter.", "restore"),
-    "purge": Command("many", "Erase a memory permanently, or many by a filter.", "purge"),
-    "erase": Command("erasing", "Erase everything at and below a scope permanently, such as a user."),
-    "history": Command("reading", "Show the events of a memory: time, actor, rule and reason.", "history"),
-    "events": Command("reading", "Show the events of all memories, newest first, a page at a time.", "events"),
-    "receipts": Command("reading", "Show what contexts have injected into sessions, and why.", "receipts"),
-    "undo": Command("changing", "Undo an event of the ledger, by its number in `history`.", "undo"),
-    "session": Command("session", "Manage the working memory of a session."),
-    "notes": Command("notes", "Index, search and read Markdown notes."),
-    "compact": Command("compact", "Run the tier rules once, and print the moves."),
-    "policy": Command("policy", "Show, lint, test and compare tier policies."),
-    "maintain": Command("maintain", "Run maintenance: expiry, cooling and retention."),
-    "status": Command("reading", "Show how much each tier holds, and how it can be searched.", "status"),
-    "scopes": Command("scopes", "List the scopes of the store, with counts and sizes."),
-    "check": Command("admin", "Verify the whole store; exit with 1 if there are problems.", "check"),
-    "checkpoint": Command("admin", "Write a consistent copy of the whole store to a new file.", "checkpoint"),
-    "restore-checkpoint": Command("admin", "Create a store from a checkpoint.", "restore_checkpoint"),
-    "encrypt": Command("encryption", "Encrypt the file of a store.", "encrypt"),
-    "decrypt": Command("encryption", "Decrypt the file of a store.", "decrypt"),
-    "rekey": Command("encryption", "Encrypt the file of a store with a new key.", "rekey"),
-    "migrate": Command("migrate", "Copy a whole store to another file or database."),
-    "partition": Command("migrate", "Partition the tables of a PostgreSQL store by tenant.", "partition"),
-    "distribute": Command("migrate", "Distribute the tables of a store over a Citus cluster by tenant.", "distribute"),
-    "import": Command("importing", "Import memories of another program, or an export."),
-    "export": Command("export", "Write memories as JSON lines; `import jsonl` reads them.", "export"),
-    "backup": Command("export", "Write the memories of all scopes as JSON lines.", "backup"),
-    "reembed": Command("admin", "Create missing vectors; after a change of embedder, all of them.", "reembed"),
-    "install": Command("install", "Install the hooks and the MCP server in a coding agent."),
-    "plugin-dir": Command("install", "Print the path of the plugins in the package.", "plugin_dir"),
-    "hook": Command("hook", "Answer a hook event of a coding agent (JSON on standard input)."),
-    "worker": Command("worker", "Process the jobs that hooks have spooled."),
-    "daemon": Command("daemon", "Start or stop the process that answers hooks and commands faster."),
-    "config": Command("config", "Show the settings and where each value comes from, or change one."),
-    "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
-    "cases": Command("cases", "Run questions of your own, and fail if one does not find what it must."),
-    "bench": Command("bench", "Measure retrieval quality on your data."),
-    "completion": Command("completion", "Print the shell script for completion."),
-    "mcp": Command("mcp", "Run the MCP server over standard input and output."),
-    "dashboard": Command("dashboard", "Open the dashboard in the browser."),
-    "serve": Command("serve", "Run the REST API, with the dashboard at / and MCP at /mcp."),
-    "keys": Command("keys", "Create, list and revoke the API keys of the server."),
+#: Every command under its heading, in the order of the list.
+SECTIONS = {
+    "Everyday": {
+        "remember": Command("memories", "Store a memory; `-` reads its content from standard input."),
+        "recall": Command("memories", "Search memories by meaning and words, best first, with reasons."),
+        "context": Command("memories", "Print pinned, hot and recalled memories within a token budget."),
+        "list": Command("memories", "List memories, newest first, a page at a time.", "list_"),
+        "get": Command("memories", "Show a memory with all its fields, by its id or its key."),
+        "update": Command("changes", "Change the content, kind, tags, expiry or key of a memory."),
+        "forget": Command("privacy", "Delete a memory, or many by a filter; `restore` undoes it."),
+        "restore": Command("privacy", "Restore an archived or deleted memory, or many by a filter."),
+        "history": Command("changes", "Show the events of a memory: time, actor, rule and reason."),
+        "undo": Command("changes", "Undo an event of the ledger, by its number in `history`."),
+        "status": Command("memories", "Show how much each tier holds, and how it can be searched."),
+    },
+    "Tiers and rules": {
+        "move": Command("changes", "Move a memory to another tier: hot, warm or cold."),
+        "pin": Command("changes", "Pin a memory: every context includes it."),
+        "unpin": Command("changes", "Give a pinned memory normal priority."),
+        "prioritize": Command("changes", "Set the priority of a memory, from pinned to low."),
+        "verify": Command("changes", "Record that a memory still holds."),
+        "archive": Command("changes", "Archive a memory: no search finds it until it is restored."),
+        "feedback": Command("memories", "Say which memories of a recall were of use."),
+        "compact": Command("changes", "Run the tier rules once, and print the moves."),
+        "maintain": Command("changes", "Run maintenance: expiry, cooling and retention."),
+        "policy": Command("policy", "Show, lint, test, compare, replay and adopt tier policies."),
+    },
+    "Sessions and notes": {
+        "session": Command("session", "Manage the working memory of a session."),
+        "notes": Command("notes", "Index, search and read Markdown notes."),
+    },
+    "Privacy": {
+        "receipts": Command("changes", "Show what contexts have injected into sessions, and why."),
+        "events": Command("changes", "Show the events of all memories, newest first, a page at a time."),
+        "export": Command("privacy", "Write memories as JSON lines; `import jsonl` reads them."),
+        "purge": Command("privacy", "Erase a memory permanently, or many by a filter."),
+        "erase": Command("privacy", "Erase everything of a scope permanently, such as a user."),
+    },
+    "Store": {
+        "scopes": Command("memories", "List the scopes of the store, with counts and sizes."),
+        "import": Command("store", "Import memories of another program, or an export.", "import_"),
+        "store": Command("store", "Check, copy, restore, encrypt or move a whole store."),
+    },
+    "Agents": {
+        "install": Command("agent", "Install the hooks and the MCP server in a coding agent."),
+        "mcp": Command("server", "Run the MCP server over standard input and output."),
+        "hook": Command("agent", "Answer a hook event of a coding agent (JSON on standard input)."),
+        "agent": Command("agent", "Manage the processes behind the hooks, and find the plugins."),
+    },
+    "Server": {
+        "serve": Command("server", "Run the REST API, with the dashboard at / and MCP at /mcp."),
+        "dashboard": Command("server", "Open the dashboard in the browser."),
+        "keys": Command("server", "Create, list and revoke the API keys of the server."),
+    },
+    "Tools": {
+        "demo": Command("memotherm.demo.command", "Run a demonstration: a week of an agent's memories."),
+        "doctor": Command("tools", "Check the installation, and print how to correct problems."),
+        "config": Command("tools", "Show the settings and where they come from, or change one."),
+        "bench": Command("memotherm.evaluation.commands", "Measure retrieval quality on your data, or run cases."),
+        "completion": Command("tools", "Print the shell script for completion."),
+    },
 }
-
+COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
+#: What other programs call a command.
+OTHER_NAMES = {"search": "recall"}
 
 #: The command that helps after an error, by the code of the error.
 _HINTS = {
     "settings": "`memotherm config show --origin` prints where each value comes from",
-    "store_damaged": "`memotherm restore-checkpoint BACKUP NEW` creates a store from a checkpoint",
+    "store_damaged": "`memotherm store restore BACKUP NEW` creates a store from a checkpoint",
     "plugin_not_found": "`memotherm doctor` lists what is installed",
 }
 
@@ -111,16 +115,20 @@ class Commands(SuggestingGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command."""
-        entry = COMMANDS.get(cmd_name)
+        name = OTHER_NAMES.get(cmd_name, cmd_name)
+        entry = COMMANDS.get(name)
         if entry is None:
             return None
-        command: click.Command = getattr(import_module(f"memotherm.cli.{entry.module}"), entry.attribute)
+        module = import_module(entry.module if "." in entry.module else f"memotherm.cli.{entry.module}")
+        command: click.Command = getattr(module, entry.attribute or name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands from the table."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+        """List the commands under their headings."""
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", entry.help) for name, entry in commands.items()])
 
 
 @click.group(
@@ -134,7 +142,13 @@ class Commands(SuggestingGroup):
 @click.version_option(__version__, prog_name="memotherm", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def app(debug: bool) -> None:
-    """Tiered memory for AI agents: hot, warm and cold, in one file, offline."""
+    """Tiered memory for AI agents: hot, warm and cold, in one file, offline.
+
+    \b
+    memotherm demo                      a demonstration in your terminal
+    memotherm install claude-code       memory for your coding agent
+    memotherm COMMAND --help            options and examples of a command
+    """
     # `run` looks for `--debug` itself, because an error may occur before the options are parsed.
 
 

@@ -17,38 +17,16 @@ CONFLICT = 4
 CONFIG = 5
 INTERRUPTED = 130
 
-#: Every error code of `memotherm.errors`; a test keeps the table complete.
-EXITS = {
-    "error": FAILURE,
-    "invalid_input": USAGE,
-    "content_too_large": USAGE,
-    "budget_too_small": CONFLICT,
-    "not_found": NOT_FOUND,
-    "limit_reached": CONFLICT,
-    "stale_write": CONFLICT,
-    "read_only": CONFLICT,
-    "forbidden": CONFIG,
-    "note_unavailable": CONFIG,
-    "settings": CONFIG,
-    "policy": CONFIG,
-    "store": FAILURE,
-    "store_unavailable": CONFIG,
-    "not_a_store": CONFIG,
-    "wrong_key": CONFIG,
-    "schema_too_new": CONFIG,
-    "store_busy": CONFLICT,
-    "store_full": FAILURE,
-    "store_damaged": FAILURE,
-    "store_closed": FAILURE,
-    "lease_lost": FAILURE,
-    "embedder": FAILURE,
-    "embedder_unavailable": FAILURE,
-    "embedder_refused": CONFIG,
-    "dimension_mismatch": CONFIG,
-    "plugin": CONFIG,
-    "plugin_not_found": CONFIG,
-    "plugin_unavailable": CONFIG,
+_CODES = {
+    FAILURE: "error store store_full store_damaged store_closed lease_lost embedder embedder_unavailable",
+    USAGE: "invalid_input content_too_large",
+    NOT_FOUND: "not_found",
+    CONFLICT: "budget_too_small limit_reached stale_write read_only store_busy",
+    CONFIG: "forbidden note_unavailable settings policy store_unavailable not_a_store wrong_key schema_too_new "
+    "embedder_refused dimension_mismatch plugin plugin_not_found plugin_unavailable",
 }
+#: Every error code of `memotherm.errors`; a test keeps the table complete.
+EXITS = {code: exit_code for exit_code, codes in _CODES.items() for code in codes.split()}
 
 
 def exit_of(error: MemothermError) -> int:

@@ -1,20 +1,27 @@
-"""Values as coloured lines of a terminal."""
+"""Values as coloured lines of a terminal, and the progress of long commands; the only module that imports rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import click
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.terminal import printable
+from memotherm.cli.output import is_json, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.reports import KeptReceipt, Status
 from memotherm.text.content import pluralize
 
-__all__ = ["TIER_STYLES", "console", "event_line", "hit_line", "memory_line", "receipt_lines", "tier_badge", "tier_bar"]
+__all__ = [
+    "console", "event_line", "fields_table", "hit_line", "memory_line", "memory_table", "progress_bar",
+    "receipt_lines", "table", "tier_badge", "tier_bar", "timing",
+]  # fmt: skip
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -22,6 +29,9 @@ _BAR_WIDTH = 24
 #: The most characters that are printed beside a bar.
 _BAR_TEXT = 45
 _PIPED_WIDTH = 100_000
+#: Below this width a table does not fit.
+_NARROW = 80
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 class _Console(Console):
@@ -97,6 +107,66 @@ def receipt_lines(receipt: KeptReceipt) -> Text:
     return lines
 
 
+def table(names: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """Return a table without lines: the first column is text, the others are numbers."""
+    found = Table(box=None, pad_edge=False, header_style="dim")
+    for index, name in enumerate(names):
+        found.add_column(name, justify="right" if index else "left", no_wrap=bool(index), ratio=None if index else 1)
+    for first, *others in rows:
+        found.add_row(printable(first) if isinstance(first, str) else first, *others)
+    return found
+
+
+def fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
+    """Yield names and values, as a table or, in a narrow terminal, in lines."""
+    fields = {name: _as_text(value) for name, value in values.items() if value not in (None, [], {})}
+    if console().width < _NARROW:
+        yield from (
+            Text(f"{name}: ", style="cyan").append(Text(text, style="default")) for name, text in fields.items()
+        )
+        return
+    grid = Table.grid(padding=(0, 2))
+    for name, text in fields.items():
+        grid.add_row(Text(name, style="cyan"), Text(printable(text)))
+    yield grid
+
+
+def memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
+    """Yield a table of memories; in a narrow terminal, each as a line and its content below it."""
+    if memories and console().width >= _NARROW:
+        yield _memory_table(memories)
+        return
+    for memory in memories:
+        yield Text(memory.id, style="dim")
+        line = memory_line(memory)
+        line.truncate(_NARROW * 2, overflow="ellipsis")
+        yield line
+
+
+def _memory_table(memories: Sequence[Memory]) -> Table:
+    found = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("tier", "priority", "kind"):
+        found.add_column(name, no_wrap=True)
+    found.add_column("memory", ratio=1)
+    found.add_column("id", no_wrap=True, style="dim")
+    for memory in memories:
+        content = Text(printable(" ".join(memory.content.split())))
+        content.truncate(160, overflow="ellipsis")
+        for tag in memory.tags:
+            content.append(f" #{tag}", style="green")
+        tier = Text(str(memory.tier), style=TIER_STYLES[memory.tier])
+        found.add_row(tier, str(memory.priority), memory.kind, content, memory.id)
+    return found
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={item}" for name, item in value.items())
+    return str(value)
+
+
 def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
     """Return how much a tier holds, as a bar that fits a width."""
     most = max((count.memories for count in status.tiers.values()), default=0) or 1
@@ -113,3 +183,62 @@ def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
 
 def _change(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 - fields have various types
     return f"{name} {after}" if before is None else f"{name} {before} → {after}"
+
+
+@contextmanager
+def progress_bar(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function (done, total) that shows progress on standard error, unless the command prints JSON.
+
+    In a terminal it is a bar, elsewhere a line every few seconds.
+
+    Args:
+        label: What is counted.
+        keeps: Whether what is done stays after an interruption, and the command goes on when it is repeated.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    in_terminal = sys.stderr.isatty()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    bars = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+        disable=is_json() or not in_terminal,
+    )  # fmt: skip
+    bars.add_task(label, total=None, visible=False, rate="")
+    [task] = bars.tasks
+    printed = time.monotonic()
+
+    def update(done: int, total: int) -> None:
+        nonlocal printed
+        bars.update(task.id, completed=done, total=total, visible=True)
+        task.fields["rate"] = rate = f"{task.speed:,.0f}/s" if task.speed else ""
+        if is_json() or in_terminal or not rate or time.monotonic() - printed < _SECONDS_BETWEEN_LINES:
+            return
+        printed = time.monotonic()
+        left = _duration(task.time_remaining or 0)
+        click.echo(f"{label}: {done:,} of {total:,} ({done / total:.0%}), {rate}, {left} left", err=True)
+
+    try:
+        with bars:
+            yield update
+    except KeyboardInterrupt:
+        stays = keeps and not click.get_current_context().params.get("dry_run")
+        kept = "are done and stay; repeat the command to go on" if stays else "were done; nothing was written"
+        of_total = f"{task.total:,.0f} " if task.total else ""
+        click.echo(f"interrupted: {task.completed:,.0f} of {of_total}{label} {kept}", err=True)
+        raise
+
+
+def timing(seconds: float, embedding_seconds: float) -> str:
+    """Return how long a command took, and the part of it that the embedder took."""
+    if not embedding_seconds:
+        return f"took {_duration(seconds)}; no embedder was called"
+    share = min(1.0, embedding_seconds / max(seconds, 1e-9))
+    return f"took {_duration(seconds)}, the embedder {_duration(embedding_seconds)} of it ({share:.0%})"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,4 +1,4 @@
-"""The options that select the store and the scope, and how a command opens them."""
+"""The options that commands have in common: store and scope, filters, `--json`, `--dry-run`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,20 @@ import click
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.cli.parsing import Moment
+from memotherm.cli.output import Output, is_json, print_json, printable
+from memotherm.cli.parsing import MemoryId
 from memotherm.errors import NotFound
 from memotherm.model import SCOPE_FIELDS, Scope
 from memotherm.spool import scope_of
 
 __all__ = [
-    "StoreOptions",
-    "dry_run_option",
-    "expires_option",
-    "json_option",
-    "kind_option",
-    "opened",
-    "store_option",
-    "temporary_copy",
-]
+    "StoreOptions", "dry_run_option", "inside_option", "memory_option", "opened", "prints", "show", "store_option",
+    "yes_option",
+]  # fmt: skip
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_ID_LENGTH = 30
 _STORE = "The store, a path or URL; default: the setting `store`."
 _SCOPES = {
     "tenant": "The tenant.",
@@ -41,6 +37,8 @@ _SCOPES = {
     "agent": "The agent.",
     "session": "The session.",
 }
+
+# The store
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +66,102 @@ def store_option(command: Command) -> Command:
     return with_options
 
 
-def kind_option(*parameter: str, **attributes: Any) -> Callable[[Command], Command]:  # noqa: ANN401
-    """Return the option for a kind, which other programs call type or category."""
-    return click.option("--kind", "-k", "--type", "--category", *parameter, **attributes)
+def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[Command], Command]:
+    """Add `--store` and the scope options to a command, which receives the opened memory as `mem`.
+
+    Beginnings of ids are completed. The store is closed before the output is printed.
+
+    Args:
+        creates: Whether the command creates a store that does not exist.
+        dry_run: Whether to add `--dry-run`, with which the command changes a temporary copy of the store.
+    """
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_memory(*, store: StoreOptions, **options: Any) -> Any:  # noqa: ANN401
+            on_copy = dry_run and options.pop("dry_run")
+            with opened(store, dry_run=on_copy, creates=creates) as mem:
+                output = command(mem=mem, **_with_whole_ids(mem, options))
+            return output.after_dry_run(on_copy) if dry_run else output
+
+        with_options: Command = store_option(with_memory)  # type: ignore[assignment]
+        return dry_run_option(with_options) if dry_run else with_options
+
+    return decorate
 
 
-def expires_option(command: Command) -> Command:
-    """Add `--expires-at` to a command."""
-    return click.option("--expires-at", type=Moment(), help="The time when it expires (UTC unless it has an offset).")(
-        command
-    )
+@contextmanager
+def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False) -> Iterator[Memotherm]:
+    """Open the store; for a dry run, a temporary copy of it.
+
+    Args:
+        store: The store and the scope.
+        dry_run: Whether to open a copy.
+        creates: Create a store that was named and does not exist, instead of refusing it.
+    """
+    path = (store.url or "").removeprefix("sqlite:///")
+    if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
+        raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
+    with memotherm.open(store.url, scope=store.scope) as mem:
+        if not dry_run:
+            yield mem
+            return
+        with tempfile.TemporaryDirectory(prefix="memotherm-dry-run-", ignore_cleanup_errors=True) as folder:
+            copied = mem.checkpoint(Path(folder) / "copy.db")
+            with memotherm.open(copied, scope=mem.scope, settings=mem.settings) as copy:
+                yield copy
 
 
-def json_option(command: Command) -> Command:
-    """Add `--json` to a command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the current command with whole ids; those of a session are ids that it can see."""
+    names = [str(each.name) for each in click.get_current_context().command.params if isinstance(each.type, MemoryId)]
+    given = {name: options[name] for name in names if options[name]}
+    if not given:
+        return options
+    view = mem.scoped(session=options["session_id"]) if "session_id" in options else mem
+    whole = {
+        name: [_whole_id(view, each) for each in value] if isinstance(value, tuple) else _whole_id(view, value)
+        for name, value in given.items()
+    }
+    return options | whole
+
+
+def _whole_id(mem: Memotherm, text: str) -> str:
+    """Return an id that begins with a text; a whole one may be that of a memory which was purged."""
+    return text if len(text) == _ID_LENGTH else mem.full_id(text)
+
+
+# Output and single options
+
+
+def prints(command: Callable[..., Output]) -> Callable[..., int]:
+    """Add `--json` to a command, and print the output that it returns."""
+
+    @functools.wraps(command)
+    def printed(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401, ARG001 - `show` finds it in the context
+        return show(command(**options))
+
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(printed)
+
+
+def show(output: Output, *, indent: int | None = 2) -> int:
+    """Print an output, and return its exit code."""
+    if is_json():
+        print_json(output.data, indent=indent)
+        return output.code
+    console = None
+    for line in output.lines:
+        if isinstance(line, str):
+            click.echo(printable(line))
+            continue
+        if console is None:
+            from memotherm.cli.formatting import console as rich_console
+
+            console = rich_console()
+        console.print(line)
+    for note in output.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    return output.code
 
 
 def dry_run_option(command: Command) -> Command:
@@ -90,30 +169,7 @@ def dry_run_option(command: Command) -> Command:
     return click.option("--dry-run", is_flag=True, help="Print what would change, without changing it.")(command)
 
 
-@contextmanager
-def opened(store: StoreOptions, *, dry_run: bool = False, existing: bool = False) -> Iterator[Memotherm]:
-    """Open the store; for a dry run, a temporary copy of it.
-
-    Args:
-        store: The store and the scope.
-        dry_run: Whether to open a copy.
-        existing: Refuse a store that was named and does not exist, instead of creating it.
-    """
-    path = (store.url or "").removeprefix("sqlite:///")
-    if existing and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
-        raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
-    with memotherm.open(store.url, scope=store.scope) as mem:
-        if not dry_run:
-            yield mem
-            return
-        with temporary_copy(mem) as copy:
-            yield copy
-
-
-@contextmanager
-def temporary_copy(mem: Memotherm) -> Iterator[Memotherm]:
-    """Open a temporary copy of the whole store, with the same scope and settings."""
-    with tempfile.TemporaryDirectory(prefix="memotherm-dry-run-", ignore_cleanup_errors=True) as folder:
-        path = mem.checkpoint(Path(folder) / "copy.db")
-        with memotherm.open(path, scope=mem.scope, settings=mem.settings) as copy:
-            yield copy
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+inside_option = click.option(
+    "--inside", is_flag=True, help="Everything at and below the scope, instead of what is visible from it."
+)

@@ -1,66 +1,65 @@
-"""Input and output of commands: JSON on standard output, notes on standard error, content from standard input."""
+"""Input and output of commands: data or JSON on standard output, notes on standard error, texts from standard input.
+
+Everything that is printed is safe: in any encoding, and without control sequences of terminals.
+"""
 
 from __future__ import annotations
 
-import json
+import codecs
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from memotherm.cli.exit_codes import OK
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Recall, Tier
-from memotherm.model.results import Problem
 
-__all__ = ["content_of", "print_changed", "print_json", "print_notes", "problem_json", "search_json", "searched_tiers"]
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
+__all__ = ["Output", "accept_any_text", "confirm", "content_of", "is_json", "print_json", "printable"]
 
+_ERRORS = "memotherm.escape"
+#: Control characters as their pictures, except tab and line feed; C1 controls and DEL have none.
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+_PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
 #: JSON need not escape these controls, which some terminals interpret.
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
-def print_json(value: object) -> None:
+class Output(NamedTuple):
+    """What a command prints, and its exit code."""
+
+    #: For `--json`.
+    data: object
+    #: For people: texts, or what rich can render.
+    lines: Iterable[str | RenderableType] = ()
+    #: For people, on standard error.
+    notes: Iterable[str] = ()
+    code: int = OK
+
+    def after_dry_run(self, dry_run: bool) -> Output:
+        """Return the output with a word on whether it was a dry run."""
+        data = {**self.data, "dry_run": dry_run} if isinstance(self.data, dict) else self.data
+        return self._replace(data=data, notes=[*self.notes, *["dry run: nothing was changed"] * dry_run])
+
+
+def is_json() -> bool:
+    """Return whether the current command has `--json`."""
+    return bool(click.get_current_context().params.get("as_json"))
+
+
+def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print one JSON value."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str).translate(_ESCAPES))
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str).translate(_ESCAPES))
 
 
-def print_notes(notes: Iterable[str]) -> None:
-    """Print notes on standard error."""
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
-
-
-def print_changed(
-    memory: Memory, *, as_json: bool, dry_run: bool = False, warnings: Sequence[str] | None = None
-) -> None:
-    """Print a memory after a change, with warnings about it if there can be any."""
-    from memotherm.tools.serializers import memory_json
-
-    if as_json:
-        noted = {} if warnings is None else {"warnings": list(warnings)}
-        print_json({**memory_json(memory), **({"dry_run": True} if dry_run else {}), **noted})
-        return
-    from memotherm.cli.formatting import console, memory_line
-
-    line = memory_line(memory)
-    line.append(f"  {memory.id}", style="dim")
-    console().print(line)
-    if dry_run:
-        print_notes(["dry run: nothing was changed"])
-    print_notes(warnings or ())
-
-
-def searched_tiers(tiers: Sequence[str], *, include_cold: bool) -> list[Tier]:
-    """Return the tiers to search: those named, or hot and warm, and cold if it is to be included."""
-    named = {Tier.of(tier) for tier in tiers} or {Tier.HOT, Tier.WARM}
-    return [tier for tier in Tier if tier in named or (include_cold and tier is Tier.COLD)]
-
-
-def search_json(recall: Recall, limit: int) -> dict[str, object]:
-    """Return the result of a search, with the limit that took effect."""
-    from memotherm.tools.serializers import recall_json
-
-    return {"query": recall.query, **recall_json(recall), "limit": limit}
+def printable(text: str) -> str:
+    """Return a text whose control characters are replaced by visible ones, which terminals do not interpret."""
+    return text.translate(_PICTURES)
 
 
 def content_of(text: str) -> str:
@@ -73,6 +72,27 @@ def content_of(text: str) -> str:
         raise InvalidInput(f"standard input is not UTF-8 text (byte {exc.start}): convert it first") from exc
 
 
-def problem_json(problem: Problem) -> dict[str, str]:
-    """Return a problem of `check`."""
-    return {"code": problem.code, "detail": problem.detail}
+def confirm(question: str, why: str, *, yes: bool) -> None:
+    """Ask the user, unless `yes`; without a terminal, refuse and say why that needs `--yes`."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{why} and standard input is not a terminal: pass --yes")
+    click.confirm(question, abort=True, err=True)
+
+
+def accept_any_text() -> None:
+    """Let standard output and error print what their encoding lacks as the escapes that JSON has."""
+    codecs.register_error(_ERRORS, _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=_ERRORS)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)), error.end

@@ -1,4 +1,4 @@
-"""Commands that accept texts beginning with a dash, groups that suggest a command, and the type of times."""
+"""Groups that suggest a command, commands that accept texts beginning with a dash, and the types of values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,38 @@ from typing import Any
 
 import click
 
-__all__ = ["Moment", "SuggestingGroup", "TextCommand", "kebab_case"]
+__all__ = ["Duration", "MemoryId", "Moment", "SuggestingGroup", "TextCommand", "kebab_case"]
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
 
 
 def kebab_case(name: str) -> str:
-    """Return a name in camel case, as other programs write options, with dashes."""
+    """Return an option in camel case, as other programs write it, with dashes."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name) if name[1:] else name
+
+
+class SuggestingGroup(click.Group):
+    """A group that lists its commands with whole sentences, and suggests one for a misspelt name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of the commands in the order of their declaration."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(150)) for name, each in self.commands.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f": did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 class TextCommand(click.Command):
@@ -58,15 +81,20 @@ class Moment(click.ParamType[datetime]):
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-class SuggestingGroup(click.Group):
-    """A group that suggests a command whose name is similar to an unknown one."""
+class Duration(click.ParamType[float | str]):
+    """A number of seconds, or a text such as 7d, which the facade reads."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first argument names."""
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f": did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:  # noqa: ANN401, ARG002
+        """Return the number, or the text."""
+        try:
+            return float(value)
+        except ValueError:
+            return str(value)
+
+
+class MemoryId(click.ParamType[str]):
+    """The id of a memory, or its beginning; `memory_option` completes it."""
+
+    name = "id"

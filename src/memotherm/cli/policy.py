@@ -2,91 +2,87 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.exit_codes import CONFIG, FAILURE
-from memotherm.cli.options import StoreOptions, json_option, opened, store_option
-from memotherm.cli.output import print_json, print_notes
+from memotherm.cli.exit_codes import CONFIG, FAILURE, OK
+from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option, yes_option
+from memotherm.cli.output import Output, confirm, is_json, printable
 from memotherm.cli.parsing import SuggestingGroup
-from memotherm.cli.policy_replay import replay, report_lines
-from memotherm.cli.progress import progress_bar
-from memotherm.cli.terminal import printable
+from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
+from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
-from memotherm.tiers.adoption import ShadowReport
-from memotherm.tiers.lab.replay import Replay
+from memotherm.tiers.lab.caches import HitRates, auto_sizes, hit_rates, read_trace
 from memotherm.tiers.policies import require_adoptable
 from memotherm.tiers.policy import Finding, Policy, load
-from memotherm.tools.serializers import (
-    adoption_json,
-    case_json,
-    difference_json,
-    finding_json,
-    policy_json,
-    replay_json,
-    rollback_json,
-    shadow_json,
-)
+from memotherm.tools.results import policy_json
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from memotherm.tiers.adoption import ShadowReport
+    from memotherm.tiers.lab.replay import Replay, ReplayRow
+
+__all__ = ["policy"]
 
 #: How many differing memories are listed before a confirmation.
 _SHOWN = 20
+_COLUMNS = ("live hits", "hot hits", "tokens/turn", "live mean/max", "moves", "flaps", "cold asked", "regret")
+_CHANGES_RULES = "this changes which rules are in force"
 
 
 @click.group("policy", cls=SuggestingGroup)
-def command() -> None:
+def policy() -> None:
     """Show, lint, test, compare, replay and adopt tier policies.
 
     A policy is a TOML file, or the name of one that comes with the package: builtin, coding-agent,
     customer-support, personal-assistant, research.
+
+    \b
+    memotherm policy show
+    memotherm policy adopt coding-agent --since 90d
     """
 
 
-@command.command("show")
-@click.argument("policy", required=False)
+@policy.command("show")
+@click.argument("name", metavar="POLICY", required=False)
+@prints
 @store_option
-@json_option
-def show(policy: str | None, store: StoreOptions, as_json: bool) -> None:
+def show(name: str | None, store: StoreOptions) -> Output:
     """Print the rules of a policy, or of the one in force, in the order in which they are asked, with their origin.
 
     \b
     memotherm policy show
     memotherm policy show coding-agent --json
     """
-    if policy is not None:
-        read = load(policy)
+    if name is not None:
+        read = load(name)
     else:
-        with opened(store, existing=True) as mem:
+        with opened(store) as mem:
             read = mem.policies.current()
     shown = policy_json(read)
-    if as_json:
-        print_json(shown)
-        return
-    click.echo(f"{read.name} ({read.digest}){f': {read.description}' if read.description else ''}")
-    for name, value in read.limits.items():
-        click.echo(f"  {name} = {value}")
-    for rule in shown["rules"]:
-        click.echo(
-            f"  {rule['run']:<9} {rule['id']:<24} -> {rule['to']:<10} {printable(rule['why'])}  ({rule['origin']})"
-        )
-    if read.base is None:
-        print_notes([f"the file: {read.origin}"])
+    lines = [
+        f"{read.name} ({read.digest}){f': {read.description}' if read.description else ''}",
+        *(f"  {limit} = {value}" for limit, value in read.limits.items()),
+        *(
+            f"  {rule['run']:<9} {rule['id']:<24} -> {rule['to']:<10} {rule['why']}  ({rule['origin']})"
+            for rule in shown["rules"]
+        ),
+    ]
+    return Output(shown, lines, [f"the file: {read.origin}"] if read.base is None else [])
 
 
-@command.command("lint")
-@click.argument("policy")
+@policy.command("lint")
+@click.argument("name", metavar="POLICY")
 @click.option("--on-store", is_flag=True, help="Also check what the rules would do to the memories of the store.")
+@prints
 @store_option
-@json_option
-def lint(policy: str, on_store: bool, store: StoreOptions, as_json: bool) -> None:
+def lint(name: str, on_store: bool, store: StoreOptions) -> Output:
     """Check a policy; exit with 5 if it has errors. Warnings do not count.
 
     \b
@@ -94,9 +90,9 @@ def lint(policy: str, on_store: bool, store: StoreOptions, as_json: bool) -> Non
     memotherm policy lint policy.toml --on-store --json
     """
     try:
-        read = load(policy)
+        read = load(name)
         if on_store:
-            with opened(store, existing=True) as mem:
+            with opened(store) as mem:
                 found = mem.policies.lint(read)
         else:
             found = read.lint()
@@ -104,69 +100,51 @@ def lint(policy: str, on_store: bool, store: StoreOptions, as_json: bool) -> Non
         if not exc.findings:
             raise
         found = [finding for finding in exc.findings if isinstance(finding, Finding)]
-    if as_json:
-        print_json({"policy": policy, "findings": [finding_json(finding) for finding in found]})
-    else:
-        for line in _finding_lines(policy, found):
-            click.echo(printable(line))
-    if any(not finding.warning for finding in found):
-        raise click.exceptions.Exit(CONFIG)
+    data = {"policy": name, "findings": to_json(found)}
+    code = OK if all(finding.warning for finding in found) else CONFIG
+    return Output(data, _finding_lines(name, found), code=code)
 
 
-@command.command("test")
-@click.argument("policy")
-@json_option
-def test(policy: str, as_json: bool) -> None:
+@policy.command("test")
+@click.argument("name", metavar="POLICY")
+@prints
+def test(name: str) -> Output:
     """Run the tests of a policy; exit with 1 if one fails.
 
     \b
     memotherm policy test policy.toml
     """
-    results = load(policy).test()
+    results = load(name).test()
     failed = sum(not result.passed for result in results)
-    if as_json:
-        print_json({"policy": policy, "tests": [case_json(result) for result in results], "failed": failed})
-    else:
-        for result in results:
-            click.echo(printable(str(result)))
-        click.echo(f"{pluralize(len(results), 'test')}, {failed} failed")
-    if failed:
-        raise click.exceptions.Exit(FAILURE)
+    data = {"policy": name, "tests": to_json(results), "failed": failed}
+    lines = [*map(str, results), f"{pluralize(len(results), 'test')}, {failed} failed"]
+    return Output(data, lines, code=FAILURE if failed else OK)
 
 
-@command.command("diff")
+@policy.command("diff")
 @click.argument("first")
 @click.argument("second")
-@store_option
-@json_option
-def diff(first: str, second: str, store: StoreOptions, as_json: bool) -> None:
+@prints
+@memory_option()
+def diff(mem: Memotherm, first: str, second: str) -> Output:
     """List the memories of a store whose next move differs between two policies.
 
     \b
     memotherm policy diff builtin policy.toml
     """
-    policies = (load(first), load(second))
-    with opened(store, existing=True) as mem:
-        found = mem.policies.diff(*policies)
-    if as_json:
-        print_json({"differences": [difference_json(difference) for difference in found]})
-        return
-    for difference in found:
-        click.echo(str(difference))
-    click.echo(f"{pluralize(len(found), 'memory')} would end in another tier")
+    found = mem.policies.diff(load(first), load(second))
+    lines = [*map(str, found), f"{pluralize(len(found), 'memory')} would end in another tier"]
+    return Output({"differences": to_json(found)}, lines)
 
 
-command.add_command(replay)
-
-
-@command.command("adopt")
-@click.argument("policy")
+@policy.command("adopt")
+@click.argument("name", metavar="POLICY")
 @click.option("--since", metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
 @click.option("--no-replay", is_flag=True, help="Do not replay the past, which takes time and needs the recall log.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@store_option
-@json_option
-def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: StoreOptions, as_json: bool) -> None:
+@yes_option
+@prints
+@memory_option()
+def adopt(mem: Memotherm, name: str, since: str | None, no_replay: bool, yes: bool) -> Output:
     """Put a policy in force for all processes that use the store.
 
     Prints what lint finds, the tests, a replay of the past beside the policy in force, and the memories whose next
@@ -176,60 +154,55 @@ def adopt(policy: str, since: str | None, no_replay: bool, yes: bool, store: Sto
     memotherm policy adopt policy.toml --since 90d
     memotherm policy adopt research --no-replay --yes --json
     """
-    read = load(policy)
-    with opened(store, existing=True) as mem:
-        found, results = mem.policies.lint(read), read.test()
-        differing = mem.policies.diff(mem.policies.current(), read)
-        if not as_json:
-            _print_before_change(
-                [
-                    *_finding_lines(policy, found),
-                    *map(str, results),
-                    *map(str, differing[:_SHOWN]),
-                    f"{pluralize(len(differing), 'memory')} would end in another tier than now",
-                ]
-            )
-        require_adoptable(read, found)
-        replayed = "--no-replay" if no_replay else _replayed(mem, read, since, quiet=as_json)
-        if not as_json:
-            unknown = f"the past was not replayed: {replayed}"
-            _print_before_change([unknown] if isinstance(replayed, str) else report_lines(replayed))
-        _confirm(f"Adopt {read.name} ({read.digest})?", yes=yes)
-        adopted = mem.policies.adopt(read)
-    if as_json:
-        print_json(
-            {
-                "adoption": adoption_json(adopted),
-                "findings": [finding_json(finding) for finding in found],
-                "tests": [case_json(result) for result in results],
-                "differences": [difference_json(difference) for difference in differing],
-                "replay": None if isinstance(replayed, str) else replay_json(replayed),
-            }
-        )
-    else:
-        click.echo(f"{adopted.name} ({adopted.hash}) is in force")
+    read = load(name)
+    found, results = mem.policies.lint(read), read.test()
+    differing = mem.policies.diff(mem.policies.current(), read)
+    _print_before_change(
+        [
+            *_finding_lines(name, found),
+            *map(str, results),
+            *map(str, differing[:_SHOWN]),
+            f"{pluralize(len(differing), 'memory')} would end in another tier than now",
+        ]
+    )
+    require_adoptable(read, found)
+    replayed = "--no-replay" if no_replay else _replayed(mem, read, since)
+    unknown = f"the past was not replayed: {replayed}"
+    _print_before_change([unknown] if isinstance(replayed, str) else _report_lines(replayed))
+    confirm(f"Adopt {read.name} ({read.digest})?", _CHANGES_RULES, yes=yes)
+    adopted = mem.policies.adopt(read)
+    data = {
+        "adoption": to_json(adopted),
+        "findings": to_json(found),
+        "tests": to_json(results),
+        "differences": to_json(differing),
+        "replay": None if isinstance(replayed, str) else to_json(replayed),
+    }
+    return Output(data, [f"{adopted.name} ({adopted.hash}) is in force"])
 
 
-def _replayed(mem: Memotherm, candidate: Policy, since: str | None, *, quiet: bool) -> Replay | str:
+def _replayed(mem: Memotherm, candidate: Policy, since: str | None) -> Replay | str:
     """Return what a policy would have done with the past, beside the one in force; or why that is not known."""
+    from memotherm.cli.formatting import progress_bar
+
     if since is not None:
         as_moment(since, "since", system_clock())
     current = mem.policies.current()
     if current.name == candidate.name:
         current = replace(current, name=f"{current.name} in force")
     compared = [candidate] if current.digest == candidate.digest else [candidate, current]
-    with progress_bar("steps", quiet=quiet, keeps=False) as update:
+    with progress_bar("steps", keeps=False) as update:
         try:
             return mem.replay(compared, since=since, progress=update)
         except InvalidInput as exc:
             return str(exc)
 
 
-@command.command("rollback")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@store_option
-@json_option
-def rollback(yes: bool, store: StoreOptions, as_json: bool) -> None:
+@policy.command("rollback")
+@yes_option
+@prints
+@memory_option()
+def rollback(mem: Memotherm, yes: bool) -> Output:
     """Take back all moves of the policy in force, and put the one before it in force.
 
     Memories that something else has moved since are left alone and listed.
@@ -237,118 +210,198 @@ def rollback(yes: bool, store: StoreOptions, as_json: bool) -> None:
     \b
     memotherm policy rollback
     """
-    with opened(store, existing=True) as mem:
-        present = mem.policies.current()
-        _confirm(f"Take back {present.name} ({present.digest}) and all its moves?", yes=yes)
-        done = mem.policies.rollback()
-    if as_json:
-        print_json(rollback_json(done))
-        return
-    for skipped in done.skipped:
-        click.echo(printable(f"left alone {skipped}"))
-    click.echo(f"{pluralize(len(done.moves), 'move')} of {done.name} taken back; {done.adoption.name} is in force")
+    present = mem.policies.current()
+    confirm(f"Take back {present.name} ({present.digest}) and all its moves?", _CHANGES_RULES, yes=yes)
+    done = mem.policies.rollback()
+    taken = f"{pluralize(len(done.moves), 'move')} of {done.name} taken back; {done.adoption.name} is in force"
+    return Output(to_json(done), [*(f"left alone {skipped}" for skipped in done.skipped), taken])
 
 
-@command.command("history")
-@store_option
-@json_option
-def history(store: StoreOptions, as_json: bool) -> None:
+@policy.command("history")
+@prints
+@memory_option()
+def history(mem: Memotherm) -> Output:
     """List which policies were adopted and rolled back.
 
     \b
     memotherm policy history
     """
-    with opened(store, existing=True) as mem:
-        adoptions = mem.policies.history()
-    if as_json:
-        print_json({"adoptions": [adoption_json(adoption) for adoption in adoptions]})
-        return
-    for adoption in adoptions:
-        click.echo(printable(str(adoption)))
-    if not adoptions:
-        click.echo("no policy was adopted: the built-in rules are in force")
+    adoptions = mem.policies.history()
+    lines = [*map(str, adoptions)] or ["no policy was adopted: the built-in rules are in force"]
+    return Output({"adoptions": to_json(adoptions)}, lines)
 
 
-@command.group("shadow", cls=SuggestingGroup)
+@policy.group("shadow", cls=SuggestingGroup)
 def shadow() -> None:
-    """Let a policy decide beside the one in force, without moving anything."""
-
-
-@shadow.command("start")
-@click.argument("policy")
-@store_option
-@json_option
-def start(policy: str, store: StoreOptions, as_json: bool) -> None:
-    """Put a policy in the shadow: compact and maintain record what it would move, recalls what it would miss.
+    """Let a policy decide beside the one in force, without moving anything.
 
     \b
     memotherm policy shadow start policy.toml
+    memotherm policy shadow report
     """
-    with opened(store, existing=True) as mem:
-        started = mem.policies.start_shadow(policy)
-    if as_json:
-        print_json(adoption_json(started))
-    else:
-        click.echo(f"{started.name} ({started.hash}) is in the shadow")
 
 
-@shadow.command("report")
-@store_option
-@json_option
-def report(store: StoreOptions, as_json: bool) -> None:
-    """Print what the policy in the shadow would have missed and spared.
-
-    \b
-    memotherm policy shadow report --json
-    """
-    with opened(store, existing=True) as mem:
-        _print_report(mem.policies.shadow_report(), as_json=as_json)
-
-
-@shadow.command("stop")
-@store_option
-@json_option
-def stop(store: StoreOptions, as_json: bool) -> None:
-    """Take the policy out of the shadow, and print its last report.
-
-    \b
-    memotherm policy shadow stop
-    """
-    with opened(store, existing=True) as mem:
-        _print_report(mem.policies.stop_shadow(), as_json=as_json)
-
-
-def _print_report(found: ShadowReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(shadow_json(found))
-        return
-    click.echo(printable(str(found)))
+def _shadow_lines(found: ShadowReport) -> Iterator[str]:
+    yield str(found)
     for (tier, real), count in found.differing.items():
-        click.echo(f"  {pluralize(count.memories, 'memory')} would be {tier} instead of {real} ({count.tokens} tokens)")
+        memories = pluralize(count.memories, "memory")
+        yield f"  {memories} would be {tier} instead of {real} ({count.tokens} tokens)"
 
 
-def _finding_lines(policy: str, found: Sequence[Finding]) -> list[str]:
+for name, command in {
+    "start": plain(
+        "policy_start_shadow", lambda started: [f"{started.name} ({started.hash}) is in the shadow"],
+        "memotherm policy shadow start policy.toml",
+        help="Put a policy in the shadow: compact and maintain record what it would move, recalls what it would miss.",
+    ),
+    "report": plain(
+        "policy_shadow_report", _shadow_lines, "memotherm policy shadow report --json",
+        help="Print what the policy in the shadow would have missed and spared.",
+    ),
+    "stop": plain(
+        "policy_stop_shadow", _shadow_lines, "memotherm policy shadow stop",
+        help="Take the policy out of the shadow, and print its last report.",
+    ),
+}.items():  # fmt: skip
+    shadow.add_command(command, name)
+
+
+def _finding_lines(name: str, found: Sequence[Finding]) -> list[str]:
     """Return what lint found, a line each."""
-    if not found:
-        return [f"{policy}: no problems found"]
-    lines = []
-    for finding in found:
-        kind = "warning" if finding.warning else "error"
-        line = "" if finding.line is None else f":{finding.line}"
-        lines.append(f"{policy}{line}: {kind} {finding.code} {finding.message}")
-    return lines
+    return [
+        f"{name}{'' if each.line is None else f':{each.line}'}: {'warning' if each.warning else 'error'} "
+        f"{each.code} {each.message}"
+        for each in found
+    ] or [f"{name}: no problems found"]
 
 
 def _print_before_change(lines: Iterable[str]) -> None:
     """Print lines; if the reader has closed the pipe (`| head`), the change that follows is made all the same."""
     with suppress(BrokenPipeError):
-        for line in lines:
+        for line in () if is_json() else lines:
             click.echo(printable(line))
 
 
-def _confirm(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.UsageError("this changes which rules are in force and standard input is not a terminal: pass --yes")
-    click.confirm(question, abort=True, err=True)
+@policy.command("replay")
+@click.argument("policies", nargs=-1)
+@click.option("--since", metavar="TIME", help="When the period begins, or how long ago, such as 90d.")
+@click.option(
+    "--limit", default=10, show_default=True, help="How many of the best hits of a question it demands at most."
+)
+@click.option(
+    "--explain", is_flag=True, help="Print which rules had moved to cold what the oracle would have had live."
+)
+@click.option("--trace", metavar="FILE", help="Replay a file of requests, one key per line; .gz is read too.")
+@click.option(
+    "--sizes",
+    default="auto",
+    metavar="LIST",
+    show_default=True,
+    help="With --trace: the numbers of keys that caches hold, such as 100,1000; `auto`: shares of the distinct keys.",
+)
+@prints
+@store_option
+def replay(
+    policies: tuple[str, ...],
+    since: str | None,
+    limit: int,
+    explain: bool,
+    trace: str | None,
+    sizes: str,
+    store: StoreOptions,
+) -> Output:
+    """Print what policies would have done with the past of a store; nothing is changed.
+
+    The questions of the recall log are asked again over all tiers. With --trace, print the hit rates of LRU and of the
+    optimal cache over a file of requests.
+
+    \b
+    memotherm policy replay policy.toml builtin --since 90d --explain
+    memotherm policy replay --trace web07.txt.gz --sizes auto
+    """
+    from memotherm.cli.formatting import progress_bar
+
+    if trace is not None:
+        if policies:
+            raise InvalidInput("a trace has no memories for policies: leave out --trace, or the policies")
+        return _replay_trace(trace, sizes)
+    loaded = [load(name) for name in policies or ("builtin",)]
+    with opened(store) as mem, progress_bar("steps", keeps=False) as update:
+        found = mem.replay(loaded, since=since, limit=limit, progress=update)
+    lines = [*_report_lines(found), *(_rule_lines(found) if explain else ())]
+    return Output(to_json(found), lines, found.notes)
+
+
+def _rule_lines(found: Replay) -> Iterator[str]:
+    """Yield the rules of each policy that explain its regret, those with most of it first."""
+    for name, rules in found.regret_by_rule.items():
+        regretted = sum(rules.values())
+        yield f"{name}: {regretted:,} of {found.demanded:,} demanded memories were cold and not with the oracle"
+        for rule, times in rules.items():
+            yield f"  {rule or 'no rule'}  {times:,} ({times / regretted:.0%})"
+
+
+def _report_lines(found: Replay) -> Iterator[str]:
+    """Yield the report as a table, the differences, and the memories that explain the regret."""
+    table = [("policy", *_COLUMNS, ""), *(_cells(row) for row in found.rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for name, *values, note in table:
+        cells = (value.rjust(width) for value, width in zip(values, widths[1:-1], strict=True))
+        yield "  ".join([name.ljust(widths[0]), *cells, note]).rstrip()
+    yield f"{found.askable:,} of {found.questions:,} questions asked again, {found.demanded:,} memories demanded"
+    for (first, other), interval in found.differences.items():
+        points = 100 * (found.row(first).live_hits - found.row(other).live_hits)
+        between = f"[{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
+        yield f"live hits, {first} - {other}: {points:+.1f} {between} (95 %, bootstrap over sessions)"
+    for cause in found.causes:
+        yield f"{cause.policy}: {cause.id} {cause.content!r} cooled by {cause.rule}, asked for {cause.times} times"
+
+
+def _cells(row: ReplayRow) -> tuple[str, ...]:
+    return (
+        row.name,
+        f"{row.live_hits:.1%}",
+        "-" if row.hot_hits is None else f"{row.hot_hits:.1%}",
+        "-" if row.tokens_per_turn is None else f"{row.tokens_per_turn:,.0f}",
+        f"{row.live_mean:,.0f} / {row.live_max:,}",
+        "-" if row.moves is None else f"{row.moves:,}",
+        "-" if row.flaps is None else f"{row.flaps:,}",
+        f"{row.cold_asked:,}",
+        "-" if row.regret is None else f"{100 * row.regret:.1f}",
+        row.note,
+    )
+
+
+def _replay_trace(trace: str, sizes: str) -> Output:
+    from memotherm.cli.formatting import progress_bar
+
+    keys = read_trace(trace)
+    distinct = len(set(keys))
+    wanted = auto_sizes(distinct) if sizes == "auto" else _sizes(sizes)
+    rates: list[HitRates] = []
+    with progress_bar("sizes", keeps=False) as update:
+        for size in wanted:
+            rates.append(hit_rates(keys, size))
+            update(len(rates), len(wanted))
+    listed = [
+        {"size": each.size, "lru": each.lru, "lru_hits": each.lru_hits}
+        | {"oracle": each.belady, "oracle_hits": each.belady_hits}
+        for each in rates
+    ]
+    lines = [
+        f"{len(keys):,} requests for {distinct:,} keys",
+        f"{'size':>10}  {'lru':>8}  {'oracle':>8}",
+        *(f"{each.size:>10,}  {each.lru:>8.2%}  {each.belady:>8.2%}" for each in rates),
+    ]
+    return Output({"trace": trace, "requests": len(keys), "keys": distinct, "sizes": listed}, lines)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Return the sizes of a list such as 100,1000."""
+    try:
+        sizes = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"cannot read the sizes {text!r}: write for example 100,1000, or auto") from None
+    if min(sizes) < 0:
+        raise InvalidInput("the size of a cache cannot be negative")
+    return sizes

@@ -142,10 +142,10 @@ def send_request(connection: _socket.socket, request: Request, files: tuple[int,
 # What `signal` is made of; the enumerations of that module take a fifth of the time of a client to import.
 
 
-#: Commands that the daemon runs: hooks, their worker, and short commands.
-COMMANDS = {"archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin", "prioritize",
-            "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin", "update",
-            "verify", "worker"}  # fmt: skip
+#: What the daemon runs: hooks, `agent worker`, and commands that read or change a few memories and end.
+COMMANDS = {"agent", "archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin",
+            "prioritize", "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin",
+            "update", "verify"}  # fmt: skip
 
 #: The longest time until a fork must have answered, in seconds.
 _READY_SECONDS = 0.5

@@ -44,7 +44,7 @@ def start() -> None:
     if not is_supported() or not is_private(folder()):
         return
     subprocess.Popen(
-        [sys.executable, "-P", "-m", "memotherm", "daemon", "run"],
+        [sys.executable, "-P", "-m", "memotherm", "agent", "daemon", "run"],
         cwd="/",
         env={name: value for name in _KEPT if (value := os.environ.get(name)) is not None},
         stdin=subprocess.DEVNULL,

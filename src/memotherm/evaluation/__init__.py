@@ -5,4 +5,6 @@ measures   ranked lists -> recall, nDCG, MRR, and confidence intervals of differ
 controls   plain rankings to compare with: words only, vectors only, two common fusions
 silence    runs a set through `context`, with prompts that no memory answers
 quality    runs a set through `remember` and `recall`, and through the controls
+report     tables of the results for a terminal
+commands   `memotherm bench`
 """

@@ -30,7 +30,6 @@ from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
 from memotherm.notes.files import transcript
-from memotherm.remote.client import RemoteMemotherm
 from memotherm.settings import data_home
 from memotherm.spool import Job, Spool, destination, locked
 from memotherm.text.content import without_blocks
@@ -119,7 +118,7 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
 def _maintained(memories: Iterable[Memotherm], result: WorkerResult) -> WorkerResult:
     """Run maintenance where it was not run for `maintain_every_minutes`; hosts run no other process that does."""
     for mem in memories:
-        if isinstance(mem, RemoteMemotherm):
+        if not hasattr(mem, "maintenance"):
             continue  # its server does
         try:
             mem.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))

@@ -307,7 +307,7 @@ def selftest() -> dict[str, Any]:
             home = Path(folder) / client
             _run(home, "remember", _FACT, "--tier", "hot")
             answers = [_send_event(home, client, name) for name in names]
-            worker = _run(home, "worker", "--once", "--json")
+            worker = _run(home, "agent", "worker", "--once", "--json")
             recalled = any("heron" in output for _, output in answers)
             checks += [
                 _result_of(

@@ -123,7 +123,7 @@ def start_worker() -> None:
     It runs in the data folder, so that it does not depend on the folder of the hook; as a fork of the daemon, if there
     is one.
     """
-    arguments = ["worker", "--once", "--quiet"]
+    arguments = ["agent", "worker", "--once", "--quiet"]
     if start(arguments, str(data_home())):
         return
     # Imported here, because few hooks start a worker.

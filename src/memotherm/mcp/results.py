@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from memotherm.operations.table import AGENTS_DO_NOT_NEED
 from memotherm.text.content import first_characters
 from memotherm.text.tokens import counter
 
@@ -14,7 +15,7 @@ __all__ = ["bounded", "concise", "encoded"]
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.
-_LISTS = ("items", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions")
+_LISTS = ("items", "memories", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions")
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")
@@ -35,8 +36,8 @@ _HIT_DEFAULTS: Json = {
 }
 #: The fields of a recall that repeat its arguments or its hits, or that no tool takes; and those that are left out if
 #: they are empty.
-_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId", "recall_id")
-_NOTICES = ("pinned", "degraded")
+_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId", "recall_id", "query")
+_NOTICES = ("pinned", "degraded", "hint")
 _MIN_CHARS = 200
 _MAX_CHARS = 4000
 #: Texts are cut further before there are fewer items than this.
@@ -49,12 +50,23 @@ def encoded(value: object) -> str:
 
 
 def concise(result: Json) -> Json:
-    """Return the result of a recall without what repeats itself, is at its default, or `memory_get` returns."""
-    if not isinstance(result.get("items"), list):
-        return result
-    shorter = {name: value for name, value in result.items() if name not in _ECHOES}
+    """Return a result without what agents do not need; hits also without what is at its default."""
+    shorter = {name: _rounded(value) for name, value in result.items() if name not in AGENTS_DO_NOT_NEED}
+    name = next((name for name in ("items", "memories") if isinstance(result.get(name), list)), None)
+    if name is None:
+        return shorter
+    shorter = {name: value for name, value in shorter.items() if name not in _ECHOES}
     shorter = {name: value for name, value in shorter.items() if name not in _NOTICES or value}
-    return {**shorter, "items": [_concise_hit(hit) for hit in result["items"]]}
+    return {**shorter, name: [_concise_hit(hit) for hit in shorter[name]]}
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
+    """Return a value with numbers of at most four decimals."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
 def _concise_hit(hit: Json) -> Json:

@@ -6,10 +6,11 @@ They are short, because an agent pays for the whole list with tokens at every tu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_origin
 
 from memotherm.errors import SettingsError
 from memotherm.tools import TOOLS, Parameter, Tool
+from memotherm.tools.tool import SessionKind
 
 __all__ = ["CORE", "input_schema", "output_schema", "selected"]
 
@@ -28,13 +29,14 @@ CORE = (
 )
 
 _TEXT: Schema = {"type": "string"}
-_TYPES: dict[str, Schema] = {
-    "str": _TEXT,
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "Sequence[str]": {"type": "array", "items": _TEXT},
-    "Json": {"type": "object"},
+_TYPES: dict[Any, Schema] = {
+    str: _TEXT,
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    list: {"type": "array", "items": _TEXT},
+    Sequence: {"type": "array", "items": _TEXT},
+    dict: {"type": "object"},
 }
 #: Descriptions of parameters whose name does not suffice, or whose default depends on another parameter.
 _DESCRIPTIONS = {
@@ -47,37 +49,13 @@ _DESCRIPTIONS = {
     "inside": "with narrower scopes",
 }
 
-_LIST: Schema = {"type": "array"}
-_OBJECT: Schema = {"type": "object"}
-_NUMBER: Schema = {"type": "integer"}
-
-
-def _object(required: str = "", **properties: Schema) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties}
-    return {**schema, "required": required.split()} if required else schema
-
-
-_MEMORY = _object("id tier", id=_TEXT, tier=_TEXT, version=_NUMBER)
-_OUTPUTS: dict[str, Schema] = {
-    "store_memory": _object(id=_TEXT, tier=_TEXT, version=_NUMBER),
-    "memory_recall": _object("items", items=_LIST, promoted=_LIST),
-    "memory_spill": _object("spilledIds", spilledIds=_LIST),
-    "memory_promote": _object("promoted", promoted={"type": "boolean"}),
-    "memory_prune": _object("pruned", pruned=_LIST),
-    "memory_clear": _object("cleared", cleared=_NUMBER),
-    "memory_end": _object("moves", moves=_LIST),
-    "memory_compact": _object("moves", moves=_LIST),
-    "memory_status": _object("hot", hot=_OBJECT),
-    "memory_search": _object("results", results=_LIST),
-    "memory_find": _object("items", items=_LIST),
-    "memory_scopes": _object("scopes", scopes=_LIST),
-    "memory_get": _OBJECT,
-    "memory_feedback": _object("confirmed", confirmed=_LIST),
-    "memory_receipts": _object("receipts", receipts=_LIST),
-    "memory_curate": _object("path lines", path=_TEXT, lines=_LIST),
-    "memory_list_keys": _object("keys", keys=_LIST),
-    "memory_context": _object("text", text=_TEXT, tokens=_NUMBER),
+_MEMORY: Schema = {
+    "type": "object",
+    "properties": {"id": _TEXT, "tier": _TEXT, "version": {"type": "integer"}},
+    "required": ["id", "tier"],
 }
+#: Tools whose result is not always a memory.
+_NOT_ALWAYS = ("store_memory", "memory_get")
 
 
 def selected(names: Sequence[str]) -> tuple[Tool, ...]:
@@ -103,13 +81,17 @@ def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
 
 def output_schema(tool: Tool) -> Schema:
     """Return the schema of a tool's result, limited to the fields that an agent can rely on."""
-    return _OUTPUTS.get(tool.name, _MEMORY)
+    if tool.name in _NOT_ALWAYS:
+        return {"type": "object"}
+    if not tool.result:
+        return _MEMORY
+    return {"type": "object", "required": list(tool.result)}
 
 
 def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
-    schema = dict(_TYPES.get(parameter.type, _TEXT))
+    schema = dict(_TYPES.get(get_origin(parameter.type) or parameter.type, _TEXT))
     if parameter.choices:
-        allowed = kinds if parameter.type == "SessionKind" and kinds else parameter.choices
+        allowed = kinds if parameter.type is SessionKind and kinds else parameter.choices
         schema["enum"] = [str(choice) for choice in allowed]
     if parameter.default is not None:
         schema["default"] = list(parameter.default) if parameter.default == () else parameter.default

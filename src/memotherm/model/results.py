@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from memotherm.model.memory import Memory, Retention, Scope, Tier
 from memotherm.model.value import Value
@@ -170,8 +170,7 @@ class Spill(Value):
 class Suggestion(Value):
     """A suggested action for a session."""
 
-    #: spill, recall or prune.
-    type: str
+    type: Literal["spill", "recall", "prune"]
     reason: str
     ids: tuple[str, ...] = ()
 
@@ -181,8 +180,7 @@ class SessionStatus(Value):
     """The working memory of one session."""
 
     session: str
-    #: active, archived or summarized.
-    state: str
+    state: Literal["active", "archived", "summarized"]
     hot: TierCount
     warm: TierCount
     cold: TierCount

@@ -1,4 +1,4 @@
-"""Spool captures that the server of a store cannot take now; `memotherm worker` and the hooks send them later."""
+"""Spool captures that the server of a store cannot take now; `memotherm agent worker` and the hooks send them later."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def spool_capture(
         user_spool().add(job)
     except OSError as exc:
         raise error from exc
-    return Captured(status="spooled", why=f"{error}; the text waits: `memotherm worker --once` sends it")
+    return Captured(status="spooled", why=f"{error}; the text waits: `memotherm agent worker --once` sends it")

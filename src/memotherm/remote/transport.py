@@ -1,4 +1,4 @@
-"""Requests to the server of a store: one table of routes, retries, and errors as the classes that it raised."""
+"""Requests to the server of a store: retries, and errors as the classes that it raised."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from memotherm import errors
 from memotherm.errors import InvalidInput, MemothermError, StoreBusy, StoreError, StoreUnavailable, WrongKey
 from memotherm.model import Scope
-from memotherm.remote.table import ROUTES, SCOPE_HEADER
+from memotherm.operations.table import SCOPE_HEADER
 
 if TYPE_CHECKING:
     import urllib3
@@ -57,21 +57,23 @@ class Transport:
         self._sleep = sleep
         self._pool: urllib3.PoolManager | None = None
 
-    def send(self, operation: str, scope: Scope, arguments: Mapping[str, Any]) -> Json:
-        """Carry out an operation and return the JSON of the response.
+    def send(self, route: str, scope: Scope, arguments: Mapping[str, Any]) -> Json:
+        """Send a request and return the JSON of the response.
 
         Args:
-            operation: The id of the operation in the table of routes.
+            route: The method and the path, with the names of its parameters.
             scope: The scope of the request.
             arguments: The parameters of the path, and of the query or the body; of a PATCH, `version` is a header.
         """
-        method, path, _ = ROUTES[operation]
+        method, _, path = route.partition(" ")
         rest = {name: value for name, value in arguments.items() if f"{{{name}}}" not in path and value is not None}
         path = path.format(**{name: quote(str(value), safe="") for name, value in arguments.items()})
         conditions = {"if-match": f'"{rest.pop("version")}"'} if method == "PATCH" and "version" in rest else {}
         body: bytes | None = None
         if method in ("GET", "DELETE"):
-            path += f"?{urlencode({name: _query_text(value) for name, value in rest.items()})}" if rest else ""
+            path += (
+                f"?{urlencode({name: _query_text(value) for name, value in rest.items()}, doseq=True)}" if rest else ""
+            )
         elif rest:
             body = json.dumps(rest).encode()
         return self._answered(method, path, body, {**self._headers(method, scope), **conditions})

@@ -1,86 +1,75 @@
-"""Methods that are derived from those of the facade: the same signature, sent to an operation of the server."""
+"""The methods of a remote memory, made from the table of operations: the same signature, sent to the server."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
-from enum import Enum
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Priority
-from memotherm.model.clock import as_duration
+from memotherm.operations.arguments import write_arguments
+from memotherm.operations.codec import from_json
+from memotherm.operations.operation import Operation
+from memotherm.operations.table import operations_of
 
-__all__ = ["plain", "refusal", "refused", "sent"]
+__all__ = ["NotRemote", "Remote", "refuse", "with_verbs"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
-S = TypeVar("S")
 Json = dict[str, Any]
-
-#: Arguments that are lists, whether one or several values are given.
-_LISTS = frozenset({"tags", "tiers", "kinds", "types", "ids"})
+Class = TypeVar("Class", bound=type)
 
 
-def sent(
-    method: Callable[Concatenate[S, P], T], operation: str, decode: Callable[[Json], T]
-) -> Callable[Concatenate[S, P], T]:
-    """Return the method as a request: its arguments under their names, and its result from the response."""
-    signature = inspect.signature(method)
+class NotRemote(InvalidInput, AttributeError):
+    """A verb that a server does not offer, because it needs the store itself; `hasattr` is false for it."""
 
-    @functools.wraps(method)
-    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:  # noqa: ANN401
+
+class Remote(Protocol):
+    """What carries out operations on a server."""
+
+    def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Json:
+        """Carry out an operation, with arguments of JSON."""
+
+
+def with_verbs(owner: str) -> Any:  # noqa: ANN401 - a decorator of classes
+    """Return a decorator that adds the verbs of the table to a class, except those that it has itself."""
+
+    def add(cls: Class) -> Class:
+        for operation in operations_of(owner):
+            if operation.verb not in vars(cls):
+                setattr(cls, operation.verb, _sent(operation))
+        return cls
+
+    return add
+
+
+def refuse(name: str, facade: type, remote: object) -> AttributeError:
+    """Return the error of an attribute that a remote memory does not have."""
+    if name.startswith("_") or not hasattr(facade, name):
+        return AttributeError(f"{type(remote).__name__!r} object has no attribute {name!r}")
+    return NotRemote(f"{name} needs the store itself: run it where the server of {remote!r} runs")
+
+
+def _sent(operation: Operation) -> Any:  # noqa: ANN401 - a method
+    """Return the method of an operation as a request: its arguments under their names, and its result."""
+    function = operation.function
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        _, *arguments = bound.arguments.items()
-        return decode(self._call(operation, plain(dict(arguments))))
+        _, *given = bound.arguments.items()
+        arguments = {name: value for name, value in given if name != "filters"} | bound.arguments.get("filters", {})
+        view = self
+        if operation.owner == "memory" and arguments.get("session") is not None:
+            view = self.scoped(session=arguments["session"])
+        return result_of(operation, view._call(operation, write_arguments(operation, arguments)))
 
     return call
 
 
-def refused(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Return the method as an error: it needs the store itself."""
-
-    @functools.wraps(method)
-    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> NoReturn:  # noqa: ANN401, ARG001
-        raise refusal(method.__name__, self)
-
-    return call
-
-
-def refusal(name: str, memory: object) -> InvalidInput:
-    """Return the error of what needs the store itself."""
-    return InvalidInput(f"{name} needs the store itself: run it where the server of {memory!r} runs")
-
-
-def plain(arguments: Mapping[str, Any]) -> Json:
-    """Return arguments as the server takes them: JSON, and times to live in minutes."""
-    values = {name: _argument(name, value) for name, value in arguments.items() if name != "ttl"}
-    ttl = arguments.get("ttl")
-    return values if ttl is None else {**values, "ttl_minutes": as_duration(ttl) / timedelta(minutes=1)}
-
-
-def _argument(name: str, value: Any) -> Any:  # noqa: ANN401
-    if name == "priority" and isinstance(value, int):
-        return str(Priority.of(value))
-    if name == "prefix":
-        return value or None
-    if name in _LISTS and value is not None:
-        return [_json(part) for part in ([value] if isinstance(value, str) else value)]
-    return _json(value)
-
-
-def _json(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, Enum):
-        return str(value)
-    if isinstance(value, datetime):
-        if value.utcoffset() is None:
-            raise InvalidInput(f"{value!r} has no time zone: write datetime(2026, 1, 31, tzinfo=UTC)")
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {name: _json(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_json(part) for part in value]
-    return value
+def result_of(operation: Operation, found: Json) -> Any:  # noqa: ANN401 - the result of the method
+    """Return the value that the JSON of a response is."""
+    if operation.result_type is type(None):
+        return None
+    return from_json(operation.result_type, found[operation.result] if operation.result else found)

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from memotherm import Event, Memotherm
-from memotherm.tools import serializers
+from memotherm.operations.codec import to_json
 
 __all__ = ["event_stream"]
 
@@ -42,4 +42,4 @@ async def event_stream(
 
 
 def _data(event: Event) -> str:
-    return json.dumps(serializers.event_json(event))
+    return json.dumps(to_json(event))

@@ -12,20 +12,18 @@ import hashlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import timedelta
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple
 
 from memotherm import Memotherm
 from memotherm.errors import NotFound
 from memotherm.memory import KeyValue
-from memotherm.remote import encoding
-from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header, refuse
+from memotherm.operations.codec import to_json
+from memotherm.rest.middleware import App, Receive, Scope, Send, header, refuse
 from memotherm.rest.problems import KeyReused
 
-__all__ = ["Idempotency", "once"]
+__all__ = ["Answer", "Idempotency", "once"]
 
 Json = dict[str, Any]
-Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _STORE_FOR = timedelta(hours=24)
 _MAX_KEY_CHARS = 200
@@ -36,15 +34,17 @@ _ADDED = ("rule", "warnings")
 _current: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
-def once(handler: Handler) -> Handler:
-    """Let a handler be carried out once for each Idempotency-Key."""
+class Answer(NamedTuple):
+    """The JSON of a response, and its headers beside the usual ones."""
 
-    @wraps(handler)
-    def carried_out(**arguments: Any) -> Any:  # noqa: ANN401 - any response
-        request = _current.get()
-        return handler(**arguments) if request is None else request.carry_out(handler, arguments)
+    body: Any
+    headers: dict[str, str]
 
-    return cast("Handler", carried_out)
+
+def once(act: Callable[[], Answer]) -> Answer:
+    """Carry out a request, once for each Idempotency-Key."""
+    request = _current.get()
+    return act() if request is None else request.carry_out(act)
 
 
 class Idempotency:
@@ -61,17 +61,9 @@ class Idempotency:
             return await self._app(scope, receive, send)
         if not 0 < len(key) <= _MAX_KEY_CHARS:
             return await refuse(send, 422, "invalid_input", f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
-        request = _Request(self._responses, scope, key)
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                added = [(name.encode(), value.encode()) for name, value in request.headers.items()]
-                message = {**message, "headers": [*message["headers"], *added]}
-            await send(message)
-
-        token = _current.set(request)
+        token = _current.set(_Request(self._responses, scope, key))
         try:
-            return await self._app(scope, receive, send_with_headers)
+            return await self._app(scope, receive, send)
         finally:
             _current.reset(token)
 
@@ -93,19 +85,17 @@ class _Request:
             "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
             *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
         )  # fmt: skip
-        #: The headers of a repeated response.
-        self.headers: dict[str, str] = {}
 
-    def carry_out(self, handler: Callable[..., Any], arguments: Json) -> Any:  # noqa: ANN401 - any response
+    def carry_out(self, act: Callable[[], Answer]) -> Answer:
         """Return the response of the first request, or carry this one out."""
         entry = self._responses.get(self._name)
         if entry is not None:
             return self._repeated(entry)
         try:
             with self._responses.unit_of_work():
-                body = handler(**arguments)
-                self._store(self._entry(arguments, body))
-                return body
+                answer = act()
+                self._store(self._entry(answer))
+                return answer
         except Exception:
             # What the handler refuses may be what another request with this key has just done.
             entry = self._responses.get(self._name)
@@ -117,12 +107,12 @@ class _Request:
         if self._responses.claim(self._name, entry, _STORE_FOR) is not None:
             raise _Taken
 
-    def _entry(self, arguments: Json, body: Any) -> Json:  # noqa: ANN401 - any response
+    def _entry(self, answer: Answer) -> Json:
         """Return what is stored of a response."""
-        location = arguments["response"].headers.get("location") if "response" in arguments else None
-        return {"request": self._digest, "location": location, "body": _without_contents(body)}
+        location = answer.headers.get("location")
+        return {"request": self._digest, "location": location, "body": _without_contents(answer.body)}
 
-    def _repeated(self, entry: Json) -> Any:  # noqa: ANN401 - any response
+    def _repeated(self, entry: Json) -> Answer:
         """Return the response of the first request with the memories as they are now."""
         if entry["request"] != self._digest:
             raise KeyReused("this Idempotency-Key was used for another request: use a new one for each request")
@@ -130,12 +120,12 @@ class _Request:
             body = _with_contents(self._mem, entry["body"])
         except NotFound as exc:
             raise NotFound("a memory of the first response has been purged since") from exc
-        self.headers["idempotency-replayed"] = "true"
+        headers = {"idempotency-replayed": "true"}
         if entry["location"] is not None:
-            self.headers["location"] = entry["location"]
+            headers["location"] = entry["location"]
         if isinstance(body, dict) and "version" in body:
-            self.headers["etag"] = f'"{body["version"]}"'
-        return body
+            headers["etag"] = f'"{body["version"]}"'
+        return Answer(body, headers)
 
 
 def _without_contents(value: Any) -> Any:  # noqa: ANN401 - any part of a response
@@ -152,7 +142,7 @@ def _with_contents(mem: Memotherm, value: Any) -> Any:  # noqa: ANN401 - any par
     """Return a response with each memory as it is now, read in its own scope."""
     if isinstance(value, dict):
         if value.keys() == {"memory", "scope", "added"}:
-            return {**encoding.memory_json(mem.scoped(**value["scope"]).get(value["memory"])), **value["added"]}
+            return {**to_json(mem.scoped(**value["scope"]).get(value["memory"])), **value["added"]}
         return {name: _with_contents(mem, part) for name, part in value.items()}
     return [_with_contents(mem, part) for part in value] if isinstance(value, list) else value
 

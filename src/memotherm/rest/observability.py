@@ -44,7 +44,7 @@ _OPERATIONS = {
     "recall": "search_memory",
     "query": "search_memory",
     "context": "search_memory",
-    "change": "update_memory",
+    "update": "update_memory",
     "move": "update_memory",
     "forget": "delete_memory",
 }

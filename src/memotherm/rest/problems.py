@@ -9,9 +9,37 @@ from typing import Any
 
 from memotherm.errors import InvalidInput, MemothermError
 
-__all__ = ["PROBLEM_TYPE", "STATUSES", "KeyReused", "encode_problem", "problem", "status_of"]
+__all__ = [
+    "PROBLEMS",
+    "PROBLEM_SCHEMA",
+    "PROBLEM_TYPE",
+    "STATUSES",
+    "KeyReused",
+    "encode_problem",
+    "problem",
+    "status_of",
+]
 
 PROBLEM_TYPE = "application/problem+json"
+
+#: The schema of a problem.
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "title": "ProblemResponse",
+    "description": "A problem (RFC 9457).",
+    "properties": {
+        **{name: {"type": "string"} for name in ("type", "title", "code", "detail")},
+        "status": {"type": "integer"},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["type", "title", "status", "code", "detail"],
+}
+_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
+#: The problems of every route, for the OpenAPI document.
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request cannot be served; `code` and `detail` say why.", "content": _PROBLEM},
+    "5XX": {"description": "The server or its store has a problem.", "content": _PROBLEM},
+}
 
 #: Every error code of `memotherm.errors`; a test keeps the table complete.
 STATUSES = {

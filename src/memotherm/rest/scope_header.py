@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
-from memotherm.remote.table import SCOPE_HEADER as HEADER
+from memotherm.operations.table import SCOPE_HEADER as HEADER
 
 __all__ = ["HEADER", "PATTERN", "parse_scope", "requested_scope"]
 

@@ -1,4 +1,8 @@
-"""Rate limits that the processes of a server share, in a file that each of them has in its memory."""
+"""Rate limits that the processes of a server share, in a file that each of them has in its memory.
+
+If each counted for itself, a server of 4 processes would allow 80 wrong keys in a minute from one address instead of
+20. A store or another service that counts would be asked for every request; this takes 10 microseconds.
+"""
 
 from __future__ import annotations
 

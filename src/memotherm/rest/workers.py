@@ -3,6 +3,10 @@
 Each is a process of its own that opens the store. What must be one for all of them is in the store (memories, keys,
 logins, replies to repeated requests, jobs), or in a folder that they share while the server runs: the counts of rate
 limits, and the numbers of requests for Prometheus.
+
+Not uvicorn's workers: those kill a process whose event loop does not answer for 5 seconds, which a check of a large
+store can take, and start one that cannot open its store again and again. Here a process that a signal has ended is
+started again, and one that exits by itself ends the server with its exit code.
 """
 
 from __future__ import annotations

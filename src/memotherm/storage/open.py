@@ -195,7 +195,7 @@ def _require_filled(store: Store) -> None:
         return
     with store.read_tables() as reader:
         if reader.meta(PROGRESS_KEY) is not None:
-            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm migrate` again, which goes on with it")
+            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
 
 
 def migrate_store(source: str, target: str, settings: Settings, progress: Progress | None = None) -> Migration:

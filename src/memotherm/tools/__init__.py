@@ -1,35 +1,28 @@
-"""The tools that agents call, shared by MCP, REST and the command line, and the JSON of values."""
+"""The tools that agents call: those of the table of operations, and those that are written by hand."""
 
-from memotherm.tools.definitions import (
-    TOOLS,
-    call,
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from memotherm.errors import InvalidInput
+from memotherm.memory import Memotherm
+from memotherm.operations.table import OPERATIONS
+from memotherm.tools.tool import Json, Parameter, Tool, from_function, from_operation
+from memotherm.tools.written import (
     memory_add,
-    memory_clear,
-    memory_compact,
     memory_context,
-    memory_curate,
-    memory_demote,
-    memory_end,
-    memory_find,
-    memory_forget,
     memory_get,
-    memory_keep,
-    memory_promote,
-    memory_prune,
+    memory_get_key,
+    memory_put_key,
     memory_recall,
-    memory_scopes,
     memory_search,
-    memory_spill,
     memory_status,
-    memory_undo,
-    memory_update,
-    pin_memory,
     query,
     set_memory_tier,
     store_memory,
-    unpin_memory,
 )
-from memotherm.tools.tool import Parameter, Tool
 
 __all__ = [
     "TOOLS",
@@ -37,28 +30,53 @@ __all__ = [
     "Tool",
     "call",
     "memory_add",
-    "memory_clear",
-    "memory_compact",
-    "memory_context",
-    "memory_curate",
-    "memory_demote",
-    "memory_end",
-    "memory_find",
-    "memory_forget",
-    "memory_get",
-    "memory_keep",
-    "memory_promote",
-    "memory_prune",
     "memory_recall",
-    "memory_scopes",
     "memory_search",
-    "memory_spill",
     "memory_status",
-    "memory_undo",
-    "memory_update",
-    "pin_memory",
     "query",
     "set_memory_tier",
     "store_memory",
-    "unpin_memory",
 ]
+
+#: Every tool by its name; made when it is first asked for, because hooks only need the prompts of this package.
+TOOLS: dict[str, Tool]
+
+
+@functools.cache
+def _tools() -> dict[str, Tool]:
+    written = (
+        from_function(memory_recall, "Recall memories", result=("items", "promoted")),
+        from_function(memory_context, "Context for a prompt", reads_only=True, repeatable=True, result=("text",)),
+        from_function(store_memory, "Store a memory"),
+        from_function(set_memory_tier, "Set tier or priority", repeatable=True),
+        from_function(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
+        from_function(memory_search, "Search notes", reads_only=True, repeatable=True, result=("results",)),
+        from_function(memory_status, "Memory status", reads_only=True, repeatable=True, result=("hot",)),
+        from_function(memory_add, "Add to working memory"),
+        from_function(memory_put_key, "Store under a key", repeatable=True),
+        from_function(memory_get_key, "Read a key", reads_only=True, repeatable=True),
+    )
+    derived = (from_operation(operation) for operation in OPERATIONS.values() if operation.tool is not None)
+    return {tool.name: tool for tool in (*written, *derived)}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name == "TOOLS":
+        return _tools()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
+    """Call a tool by its name; an unknown tool or parameter is an error that lists the known ones."""
+    tool = _tools().get(name)
+    if tool is None:
+        raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(_tools())}")
+    arguments = tool.read(arguments)
+    known = [parameter.name for parameter in tool.parameters]
+    unknown = [key for key in arguments if key not in known]
+    if unknown:
+        raise InvalidInput(f"{name} has no parameter {unknown[0]!r}: use {', '.join(known)}")
+    missing = [key for key in tool.required if arguments.get(key) is None]
+    if missing:
+        raise InvalidInput(f"{name} requires the parameter {missing[0]!r}")
+    return tool.function(mem, arguments)

@@ -1,35 +1,29 @@
-"""A tool and its parameters, as its function declares them."""
+"""A tool that agents call: made from an operation of the table, or from a function that is written for it."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from keyword import iskeyword
+from typing import Any, Literal, get_args, get_origin
 
-from memotherm.model import Priority, Tier
-from memotherm.model.memory import KNOWN_KINDS
+from memotherm.memory import Memotherm
+from memotherm.model import Memory, Priority
 from memotherm.model.names import renamed
-from memotherm.tools.serializers import Json
+from memotherm.operations.arguments import read_arguments
+from memotherm.operations.call import perform
+from memotherm.operations.codec import fields_of
+from memotherm.operations.operation import Operation
+from memotherm.operations.operation import Tool as Declared
 
-__all__ = ["ChatType", "LowerTier", "Parameter", "PriorityName", "SessionKind", "TierOrPriority", "Tool"]
+__all__ = ["Json", "Parameter", "SessionKind", "Tool", "from_function", "from_operation"]
 
-# The annotations of parameters with a closed set of values.
-TierOrPriority: TypeAlias = str | int
-PriorityName: TypeAlias = str | int
-LowerTier: TypeAlias = str
-SessionKind: TypeAlias = str
-ChatType: TypeAlias = str
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "TierOrPriority": (*Tier, *Priority),
-    "PriorityName": tuple(Priority),
-    "TierName": tuple(Tier),
-    "LowerTier": (Tier.WARM, Tier.COLD),
-    "SessionKind": KNOWN_KINDS,
-    "ChatType": ("direct", "group", "channel"),
-}
-_OPTIONAL = " | None"
+Json = dict[str, Any]
+#: A kind of the source; the setting `kinds` may name others.
+SessionKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +31,21 @@ class Parameter:
     """One parameter of a tool."""
 
     name: str
-    #: The Python annotation, as text, without None.
-    type: str
-    required: bool
+    #: The type of JSON: str, int, float, bool, a list, an object or a literal.
+    type: Any
+    required: bool = False
     default: Any = None
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The values of a closed set; empty if any value of the type is accepted."""
-        return _CHOICES.get(self.type, ())
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     def read(self, value: Any) -> Any:  # noqa: ANN401 - a value of JSON
-        """Return a value as the function takes it: 3 for 3.0, a list for one text, the name of a tier or priority."""
-        if self.type == "Sequence[str]" and isinstance(value, str):
+        """Return a value as the tool takes it: 3 for 3.0, a list for one text, the name of a tier or priority."""
+        if get_origin(self.type) in (list, Sequence) and isinstance(value, str):
             return [value]
-        if isinstance(value, float) and value.is_integer() and (self.type == "int" or self.choices):
+        if isinstance(value, float) and value.is_integer() and (self.type is int or self.choices):
             value = int(value)
         if not self.choices or isinstance(value, bool):
             return value
@@ -60,12 +54,16 @@ class Parameter:
         return value.strip().lower() if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A function that an interface offers; its first argument is the memory, the others are the caller's."""
+    """A tool: its name and description for the model, its parameters, and what it does."""
 
-    function: Callable[..., Json]
+    name: str
     title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    #: Called with the memory and the arguments.
+    function: Callable[[Memotherm, Json], Json]
     #: Whether it changes nothing but the count of uses.
     reads_only: bool = False
     #: Whether it hides or deletes something.
@@ -74,31 +72,8 @@ class Tool:
     repeatable: bool = False
     #: Other names of parameters, besides the synonyms that all tools know.
     aliases: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The name of the tool."""
-        return self.function.__name__
-
-    @property
-    def description(self) -> str:
-        """The description for the model."""
-        return inspect.cleandoc(self.function.__doc__ or "")
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters of the caller, in order."""
-        _, *parameters = inspect.signature(self.function).parameters.values()
-        return tuple(
-            Parameter(
-                # A Python keyword has an underscore appended.
-                name=parameter.name.rstrip("_"),
-                type=str(parameter.annotation).removesuffix(_OPTIONAL),
-                required=parameter.default is inspect.Parameter.empty,
-                default=None if parameter.default is inspect.Parameter.empty else parameter.default,
-            )
-            for parameter in parameters
-        )
+    #: What the result surely has, for its schema; empty for a memory.
+    result: tuple[str, ...] = ()
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -106,7 +81,77 @@ class Tool:
         return tuple(parameter.name for parameter in self.parameters if parameter.required)
 
     def read(self, arguments: Mapping[str, Any]) -> Json:
-        """Return the arguments of a caller under the names of the parameters, as the function takes them."""
+        """Return the arguments of a caller under the names of the parameters, as the tool takes them."""
         parameters = {parameter.name: parameter for parameter in self.parameters}
         named = renamed({self.aliases.get(key, key): value for key, value in arguments.items()}, parameters)
         return {key: parameters[key].read(value) if key in parameters else value for key, value in named.items()}
+
+
+def from_operation(operation: Operation) -> Tool:
+    """Return the tool that the table declares for an operation."""
+    declared = operation.tool or Declared(name=operation.name, title=operation.name)
+    names = {alias or wire: wire for wire, _, alias in (word.partition(":") for word in declared.parameters.split())}
+    parameters = []
+    for name, wire in names.items():
+        known = operation.by_wire.get(wire)
+        if known is None:
+            parameters.append(Parameter(name, str))  # the session, which is part of the scope
+        else:
+            default = declared.defaults.get(wire, known.default)
+            parameters.append(Parameter(name, known.type, known.required, default))
+
+    def call(memory: Memotherm, arguments: Json) -> Json:
+        given = {**declared.defaults, **{names[name]: value for name, value in arguments.items()}}
+        session = given.pop("session_id" if operation.owner == "session" else "session", None)
+        if operation.owner == "memory" and session is not None:
+            memory = memory.scoped(session=session)
+        if declared.begun:
+            memory.session_status(session)
+        found: Json = operation.body(perform(operation, memory, read_arguments(operation, given), session))
+        return found
+
+    return Tool(
+        name=declared.name,
+        title=declared.title,
+        description=declared.description or operation.summary,
+        parameters=tuple(parameters),
+        function=call,
+        reads_only=not operation.writes,
+        hides=declared.hides,
+        repeatable=declared.repeatable,
+        result=() if operation.result_type is Memory else _first_member(operation),
+    )
+
+
+def _first_member(operation: Operation) -> tuple[str, ...]:
+    return (operation.result or fields_of(operation.result_type)[0][1],)
+
+
+def from_function(function: Callable[..., Json], title: str, **more: Any) -> Tool:  # noqa: ANN401
+    """Return the tool of a function; its first argument is the memory, the others are the caller's."""
+    hints = typing.get_type_hints(function)
+    _, *declared = inspect.signature(function).parameters.values()
+    parameters = []
+    for each in declared:
+        required = each.default is inspect.Parameter.empty
+        hint = hints[each.name]
+        kind = next(part for part in (*get_args(hint), hint) if part is not type(None)) if _optional(hint) else hint
+        # A Python keyword has an underscore appended.
+        parameters.append(Parameter(each.name.rstrip("_"), kind, required, None if required else each.default))
+
+    @functools.wraps(function)
+    def call(memory: Memotherm, arguments: Json) -> Json:
+        return function(memory, **{f"{key}_" if iskeyword(key) else key: value for key, value in arguments.items()})
+
+    return Tool(
+        name=function.__name__,
+        title=title,
+        description=inspect.cleandoc(function.__doc__ or ""),
+        parameters=tuple(parameters),
+        function=call,
+        **more,
+    )
+
+
+def _optional(hint: Any) -> bool:  # noqa: ANN401 - any type hint
+    return type(None) in get_args(hint)

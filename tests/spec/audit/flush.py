@@ -15,18 +15,18 @@ _FULL: dict[str, Any] = {"total_tokens": 177_000}
 @audit("O01", O02="D10", fast=True)
 def a_flush_is_due_at_the_threshold(rest: Rest) -> None:
     at = 200_000 - 20_000 - 4_000
-    assert rest.session("flush", "a", total_tokens=at - 1)["due"] is False
+    assert rest.session("flush", "a", total_tokens=at - 1)["flush"] is None
     due = rest.session("flush", "a", total_tokens=at)
-    assert due["due"] is True
-    assert due["threshold"] == at
-    assert rest.session("flush", "b", total_tokens=None)["due"] is False
-    assert rest.session("flush", "c", total_tokens=10**6, context_window=24_000)["due"] is False
-    assert rest.session("flush", "d", total_tokens=8_000, context_window=32_000)["due"] is True
+    assert due["flush"] is not None
+    assert due["flush"]["threshold"] == at
+    assert rest.session("flush", "b", total_tokens=None)["flush"] is None
+    assert rest.session("flush", "c", total_tokens=10**6, context_window=24_000)["flush"] is None
+    assert rest.session("flush", "d", total_tokens=8_000, context_window=32_000)["flush"] is not None
 
 
 @audit("O03", "O04", "O05")
 def the_prompts_say_what_to_do(rest: Rest) -> None:
-    flush = rest.session("flush", **_FULL)
+    flush = rest.session("flush", **_FULL)["flush"]
     assert "near auto-compaction" in flush["system"]
     assert "durable memories" in flush["system"]
     assert flush["file"] == f"memory/{flush['date']}.md"
@@ -37,7 +37,7 @@ def the_prompts_say_what_to_do(rest: Rest) -> None:
 
 @audit(O06="D32")
 def a_silent_reply_is_recognised(rest: Rest, python: Python) -> None:
-    flush = rest.session("flush", **_FULL)
+    flush = rest.session("flush", **_FULL)["flush"]
     assert flush["silent_token"] == "NO_REPLY"
     assert "NO_REPLY" in flush["prompt"]
     due = python.open().session("s").flush_due(177_000)
@@ -74,7 +74,7 @@ def the_curated_note_is_curated(notes: NotesMcp, rest: Rest) -> None:
     assert planned["lines"] == ["- The beacon is green."]
     notes("memory_curate", path="memory/2026-02-01.md", **{"from": 3}, lines=1)
     assert "- The beacon is green." in (notes.root / "MEMORY.md").read_text("utf-8")
-    assert "MEMORY.md" in rest.session("flush", **_FULL)["prompt"]
+    assert "MEMORY.md" in rest.session("flush", **_FULL)["flush"]["prompt"]
 
 
 @audit("O27")
@@ -93,21 +93,21 @@ def the_settings_have_the_documented_defaults(cli: Cli) -> None:
 
 @audit("O29")
 def a_flush_is_due_once_in_each_cycle(rest: Rest, cli: Cli) -> None:
-    assert rest.session("flush", **_FULL)["due"] is True
-    assert rest.session("flush", total_tokens=178_000)["due"] is False
+    assert rest.session("flush", **_FULL)["flush"] is not None
+    assert rest.session("flush", total_tokens=178_000)["flush"] is None
     assert cli("session", "flush", "s", "--tokens", 178_000)["due"] is False
     assert rest.ask("POST", "/sessions/s/compacted", {})[0] == 204
-    assert rest.session("flush", **_FULL)["due"] is True
-    assert rest.session("flush", "t", **_FULL, compactions=0)["due"] is True
-    assert rest.session("flush", "t", **_FULL, compactions=1)["due"] is True
-    assert rest.session("flush", "t", **_FULL, compactions=1)["due"] is False
+    assert rest.session("flush", **_FULL)["flush"] is not None
+    assert rest.session("flush", "t", **_FULL, compactions=0)["flush"] is not None
+    assert rest.session("flush", "t", **_FULL, compactions=1)["flush"] is not None
+    assert rest.session("flush", "t", **_FULL, compactions=1)["flush"] is None
 
 
 @audit("O30")
 def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python) -> None:
-    assert rest.session("flush", **_FULL, heartbeat=True)["due"] is False
-    assert rest.session("flush", **_FULL, read_only=True)["due"] is False
-    assert rest.session("flush", **_FULL)["due"] is True
+    assert rest.session("flush", **_FULL, heartbeat=True)["flush"] is None
+    assert rest.session("flush", **_FULL, read_only=True)["flush"] is None
+    assert rest.session("flush", **_FULL)["flush"] is not None
     closed = python.open()
     session = closed.session("s")
     asked = python.open(flush_on_heartbeat=True).session("s").flush_due(177_000, heartbeat=True)
@@ -163,6 +163,6 @@ def injected_text_goes_to_the_tail(rest: Rest, hook: Hook) -> None:
     first = hook("UserPromptSubmit", prompt="Where are the ropes?")
     assert "locker three" in first
     assert hook("UserPromptSubmit", prompt="Where are the ropes?").count("locker three") == 0
-    one, two = (rest.session("flush", session, **_FULL)["system"] for session in ("a", "b"))
+    one, two = (rest.session("flush", session, **_FULL)["flush"]["system"] for session in ("a", "b"))
     assert one == two
     assert "memory/" not in one

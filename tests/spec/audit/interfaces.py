@@ -211,7 +211,7 @@ class Hook:
 
     def work(self) -> None:
         """Process the jobs that hooks have spooled."""
-        self._run("worker", "--once", "--all", "--quiet")
+        self._run("agent", "worker", "--once", "--all", "--quiet")
 
     def _run(self, *arguments: str, given: str = "") -> str:
         done = subprocess.run(

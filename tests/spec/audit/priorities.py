@@ -241,11 +241,11 @@ def agents_are_isolated(rest: Rest, python: Python) -> None:
 def priority_survives_a_checkpoint_and_its_restore(rest: Rest, cli: Cli) -> None:
     stored = rest.remember("The reef is two miles out", priority="critical")
     cli.text("remember", "Another one", "--priority", "important")
-    code, _, err = cli.run("migrate", cli.store, cli.folder / "copy.db")
+    code, _, err = cli.run("store", "migrate", cli.store, cli.folder / "copy.db")
     assert code == 0, err
-    code, _, err = cli.run("checkpoint", cli.folder / "saved.db", "--store", cli.folder / "copy.db")
+    code, _, err = cli.run("store", "checkpoint", cli.folder / "saved.db", "--store", cli.folder / "copy.db")
     assert code == 0, err
-    code, _, err = cli.run("restore-checkpoint", cli.folder / "saved.db", cli.folder / "restored.db")
+    code, _, err = cli.run("store", "restore", cli.folder / "saved.db", cli.folder / "restored.db")
     assert code == 0, err
     found = cli.run("get", stored["id"], "--store", cli.folder / "restored.db", "--project", cli.name, "--json")
     assert json.loads(found[1])["priority"] == "critical", found

@@ -1,28 +1,24 @@
-"""The request handlers, one module per subject: each makes one call of the facade."""
+"""The routes: those of the table of operations, and those of the server itself."""
 
 from __future__ import annotations
 
-from fastapi.routing import APIRoute
+from fastapi import APIRouter
 
-from memotherm.rest.routes import (
-    administration,
-    events,
-    health,
-    jobs,
-    logins,
-    memories,
-    notes,
-    policies,
-    search,
-    server,
-    sessions,
-)
+from memotherm.operations.table import OPERATIONS
+from memotherm.rest.routes import health, logins, policies, query, server
+from memotherm.rest.routes.derived import SCHEMAS, add_route
+from memotherm.rest.routes.overrides import OVERRIDES
 
-__all__ = ["ROUTES"]
+__all__ = ["SCHEMAS", "router"]
 
-_SUBJECTS = (search, sessions, memories, notes, administration, policies, jobs, health, events, logins, server)
+#: Filters that a query string cannot have.
+_IN_BODIES = ("where", "contains", "order", "skip", "priority")
 
-#: All routes, in the order of the document.
-ROUTES: tuple[APIRoute, ...] = tuple(
-    route for subject in _SUBJECTS for route in subject.router.routes if isinstance(route, APIRoute)
-)
+router = APIRouter()
+router.include_router(server.router)
+for operation in OPERATIONS.values():
+    if operation.route and operation.name not in policies.OWN:
+        add_route(router, operation, *OVERRIDES.get(operation.name, ()))
+add_route(router, OPERATIONS["find"], route="GET /memories", id="list_memories", without=_IN_BODIES)
+for subject in (query, policies, health, logins):
+    router.include_router(subject.router)

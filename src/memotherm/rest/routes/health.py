@@ -1,78 +1,108 @@
-"""The state of the whole store and of its server, for requests that no API key restricts; and the log of recalls."""
+"""The state of the whole store and of its server, for requests that no API key restricts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
+from typing_extensions import TypedDict
 
 from memotherm.doctor import findings, store_findings
+from memotherm.operations.codec import to_json
+from memotherm.rest.dependencies import WholeStore
 from memotherm.rest.keys import Keys
-from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import View, WholeStore
-from memotherm.rest.schemas.health import (
-    ApiKeysResponse,
-    CheckResponse,
-    DoctorResponse,
-    SettingsResponse,
-    StoreResponse,
-    TimedRecallsResponse,
-)
+from memotherm.rest.problems import PROBLEMS
 from memotherm.settings import FIELDS
 from memotherm.settings.sources import described_settings
 
 __all__ = ["router"]
 
-Json = dict[str, Any]
-
-router = APIRouter(tags=["administration"])
+router = APIRouter(tags=["store"], responses=PROBLEMS)
 
 
-@route(router, "store", response_model=StoreResponse)
-def store(mem: WholeStore) -> Json:
+class StoreInfo(TypedDict):
+    """The store of the server; `events` is the number of the last event."""
+
+    name: str
+    bytes: int
+    events: int
+    schema_version: int
+
+
+class DoctorFinding(TypedDict):
+    """The result of one check of the installation, and how to correct it."""
+
+    name: str
+    state: str
+    detail: str
+    remedy: str
+
+
+class DoctorReport(TypedDict):
+    """The results of all checks of the installation."""
+
+    ok: bool
+    findings: list[DoctorFinding]
+
+
+class Setting(TypedDict):
+    """A setting; a secret is `(set)` or empty."""
+
+    name: str
+    value: Any
+    origin: str
+    help: str
+
+
+class SettingsList(TypedDict):
+    """Every setting of the server."""
+
+    settings: list[Setting]
+
+
+class ApiKey(TypedDict):
+    """An API key without its secret."""
+
+    name: str
+    tenant: str
+    user: str | None
+    read_only: bool
+    created_at: str
+
+
+class ApiKeys(TypedDict):
+    """The API keys of the store."""
+
+    keys: list[ApiKey]
+
+
+@router.get("/store", operation_id="store")
+def store(mem: WholeStore) -> StoreInfo:
     """Return the name, the size and the version of the store."""
     found = mem.status(inside=True)
-    return {"name": found.store, "bytes": found.bytes, "events": found.seq, "schema_version": found.schema}
+    return StoreInfo(name=found.store, bytes=found.bytes, events=found.seq, schema_version=found.schema)
 
 
-@route(router, "check", response_model=CheckResponse)
-def check(mem: WholeStore) -> Json:
-    """Verify the whole store, and return the problems found; it reads everything."""
-    return {"problems": [{"code": problem.code, "detail": problem.detail} for problem in mem.check()]}
-
-
-@route(router, "doctor", response_model=DoctorResponse)
-def doctor(mem: WholeStore) -> Json:
+@router.get("/doctor", operation_id="doctor")
+def doctor(mem: WholeStore) -> DoctorReport:
     """Check the installation of the server and its store, and return how to correct problems."""
     found = list(findings(lambda: store_findings(mem, mem.status().store, inside=True)))
-    return {
-        "ok": all(finding.state != "failure" for finding in found),
-        "findings": [finding._asdict() for finding in found],
-    }
+    listed = [DoctorFinding(**finding._asdict()) for finding in found]  # type: ignore[typeddict-item]
+    return DoctorReport(ok=all(finding.state != "failure" for finding in found), findings=listed)
 
 
-@route(router, "settings", response_model=SettingsResponse)
-def settings(mem: WholeStore) -> Json:
+@router.get("/settings", operation_id="settings")
+def settings(mem: WholeStore) -> SettingsList:
     """Return every setting of the server with its value and where the value comes from, without secrets."""
-    return {
-        "settings": [
-            {"name": name, **entry, "help": FIELDS[name].metadata["description"]}
+    return SettingsList(
+        settings=[
+            Setting(name=name, **entry, help=FIELDS[name].metadata["description"])  # type: ignore[typeddict-item]
             for name, entry in described_settings(mem.settings).items()
         ]
-    }
+    )
 
 
-@route(router, "keys", response_model=ApiKeysResponse)
-def keys(mem: WholeStore) -> Json:
+@router.get("/keys", operation_id="keys_list")
+def keys(mem: WholeStore) -> ApiKeys:
     """Return the names and rights of the API keys; nobody can read the keys themselves again."""
-    return {"keys": [key.as_dict() for key in Keys(mem).all()]}
-
-
-@route(router, "recalls", response_model=TimedRecallsResponse)
-def recalls(
-    view: View,
-    order: Annotated[Literal["newest", "slowest"], Query(description="Which come first.")] = "newest",
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Json:
-    """Return queries of the recall log inside the scope, with how long each took and whether it found something."""
-    return {"recalls": [recall.as_dict() for recall in view.recalls(limit, order)]}
+    return ApiKeys(keys=to_json(Keys(mem).all()))

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
+from typing_extensions import TypedDict
 
 from memotherm import Memotherm
+from memotherm.rest.dependencies import View
 from memotherm.rest.keys import Key
 from memotherm.rest.logins import LIFETIME, Logins, cookie_name, cookie_of
 from memotherm.rest.middleware import port_of
-from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import View
-from memotherm.rest.schemas.server import LoginResponse
+from memotherm.rest.problems import PROBLEMS
 
 __all__ = ["router"]
 
-Json = dict[str, Any]
-
-router = APIRouter(tags=["server"])
+router = APIRouter(tags=["server"], responses=PROBLEMS)
 
 
-@route(router, "login", response_model=LoginResponse)
-def login(view: View, request: Request, response: Response) -> Json:
+class Login(TypedDict):
+    """Whose memories the requests of a caller see."""
+
+    #: The name of the API key; null if the caller needs none.
+    key: str | None
+    scope: dict[str, str]
+    #: Whether requests may only read.
+    read_only: bool
+    #: Whether the caller is a browser that has logged in.
+    cookie: bool
+
+
+@router.post("/login", operation_id="login")
+def login(view: View, request: Request, response: Response) -> Login:
     """Exchange the API key, or the one-time token, of the Authorization header for a cookie."""
     authorization = request.headers.get("authorization")
     if authorization is not None:
@@ -39,13 +47,13 @@ def login(view: View, request: Request, response: Response) -> Json:
     return _login_json(view, request, cookie=authorization is not None)
 
 
-@route(router, "login_status", response_model=LoginResponse)
-def login_status(view: View, request: Request) -> Json:
+@router.get("/login", operation_id="login_status")
+def login_status(view: View, request: Request) -> Login:
     """Return whose memories the caller sees."""
     return _login_json(view, request, cookie=_cookie(request) is not None)
 
 
-@route(router, "logout", status_code=204)
+@router.delete("/login", operation_id="logout", status_code=204)
 def logout(view: View, request: Request, response: Response) -> None:  # noqa: ARG001 - only callers with access
     """End the login of the browser."""
     cookie = _cookie(request)
@@ -58,11 +66,11 @@ def _cookie(request: Request) -> str | None:
     return cookie_of(request.headers.get("cookie"), port_of(request.scope))
 
 
-def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Json:
+def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Login:
     key: Key | None = request.scope.get("memotherm.key")
-    return {
-        "key": None if key is None else key.name,
-        "scope": dict(view.scope.items()),
-        "read_only": key is not None and key.read_only,
-        "cookie": cookie,
-    }
+    return Login(
+        key=None if key is None else key.name,
+        scope=dict(view.scope.items()),
+        read_only=key is not None and key.read_only,
+        cookie=cookie,
+    )

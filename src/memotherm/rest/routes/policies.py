@@ -1,137 +1,152 @@
-"""Tier policies of the whole store, for requests that no API key restricts."""
+"""Tier policies of the whole store where a request is more than a call, and replays, which are jobs."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
-from starlette.exceptions import HTTPException
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
+from typing_extensions import TypedDict
 
-from memotherm import Memotherm
 from memotherm.errors import PolicyError
-from memotherm.remote import encoding
-from memotherm.rest.idempotency import once
-from memotherm.rest.routes.declaring import route
-from memotherm.rest.routes.parameters import WholeStore
-from memotherm.rest.schemas.policies import (
-    AdoptionResponse,
-    DiffRequest,
-    DiffResponse,
-    LintResponse,
-    PolicyRequest,
-    PolicyResponse,
-    RollbackResponse,
-    ShadowResponse,
-    TestsResponse,
-)
-from memotherm.tiers import policy
-from memotherm.tiers.policies import Policies
-from memotherm.tiers.policy import Finding, Policy
-from memotherm.tools import serializers
+from memotherm.operations.arguments import policy_of
+from memotherm.operations.codec import to_json
+from memotherm.rest.dependencies import View, WholeStore
+from memotherm.rest.jobs import Job, Jobs
+from memotherm.rest.problems import PROBLEMS
+from memotherm.rest.requests import PolicyRequest, RequestBody
+from memotherm.tiers.policy import Finding
+from memotherm.tools.results import policy_json
 
-__all__ = ["router"]
+__all__ = ["OWN", "router"]
 
 Json = dict[str, Any]
+JobId = Annotated[str, Path(pattern=r"^job_[0-9a-z]{26}$")]
 
-router = APIRouter(tags=["policies"])
+#: Operations of the table with a route here.
+OWN = ("policy_lint",)
 
-
-async def administered(request: Request) -> Policies:
-    """Return the policies of the store, unless the request is restricted to a part of it."""
-    mem: Memotherm = request.scope["memotherm"]
-    if mem.scope.items():
-        raise HTTPException(403, "a policy applies to the whole store: an API key of a tenant cannot see or change it")
-    return mem.policies
+router = APIRouter(responses=PROBLEMS)
 
 
-Administered = Annotated[Policies, Depends(administered)]
+class Shown(TypedDict):
+    """The policy in force, which ones were adopted, rolled back and run in the shadow, and what its rules moved."""
+
+    name: str
+    hash: str
+    description: str
+    limits: Json
+    rules: list[Json]
+    text: str
+    #: The texts of everything that it extends and its own, each with its `origin`, as JSON.
+    packed: str
+    #: Why it is not used; null if it is.
+    unused: str | None
+    #: The name of the policy in the shadow.
+    shadow: str | None
+    adoptions: list[Json]
 
 
-def _read(body: PolicyRequest) -> Policy:
-    """Return the policy of a body; a text can extend only those that come with the package."""
-    return policy.load(body.name) if body.name is not None else policy.loads(body.text or "")
+class Findings(TypedDict):
+    """All that lint found."""
+
+    findings: list[Json]
 
 
-@route(router, "policy_show", response_model=PolicyResponse)
-def show(policies: Administered, mem: WholeStore) -> Json:
+class TestResults(TypedDict):
+    """The results of the tests of a policy."""
+
+    tests: list[Json]
+    failed: int
+
+
+class JobState(TypedDict):
+    """A job: its progress, and its result or error when it has ended."""
+
+    id: str
+    kind: str
+    state: str
+    done: int
+    total: int
+    started_at: str
+    finished_at: str | None
+    result: Json | None
+    error: Json | None
+
+
+class ReplayRequest(RequestBody):
+    """The policies to replay, each under a name of its own."""
+
+    policies: list[PolicyRequest] = Field(min_length=1, max_length=10)
+    since: str | None = Field(None, max_length=100, description="When the period begins, or how long ago: `90d`.")
+    limit: int = Field(10, ge=1, le=100, description="How many of the best hits of a question it demands at most.")
+
+
+@router.get("/policy", operation_id="policy_show", tags=["policies"])
+def show(mem: WholeStore) -> Shown:
     """Return the policy in force with what its rules moved, and which ones were adopted, rolled back and shadowed."""
-    history, moves = policies.history(), mem.metrics().moves
-    current = policies.current()
-    shown = serializers.policy_json(current)
-    last_in_shadow = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
-    return {
-        **shown,
-        "packed": current.packed(),
-        "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
-        "unused": policies.unused(),
-        "shadow": last_in_shadow.name if last_in_shadow is not None and last_in_shadow.action == "shadow" else None,
-        "adoptions": [serializers.adoption_json(adoption) for adoption in history],
-    }
+    policies, moves = mem.policies, mem.metrics().moves
+    current, history = policies.current(), policies.history()
+    shown = policy_json(current)
+    last = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
+    return Shown(
+        **{**shown, "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]]},  # type: ignore[typeddict-item]
+        packed=current.packed(),
+        unused=policies.unused(),
+        shadow=last.name if last is not None and last.action == "shadow" else None,
+        adoptions=to_json(history),
+    )
 
 
-@route(router, "policy_lint", response_model=LintResponse)
-def lint(policies: Administered, body: PolicyRequest) -> Json:
+@router.post("/policy/lint", operation_id="policy_lint", tags=["policies"])
+def lint(mem: WholeStore, body: PolicyRequest) -> Findings:
     """Return errors and warnings of a policy, also about what it would do to the memories of the store."""
     try:
-        found = policies.lint(_read(body))
+        found = mem.policies.lint(policy_of(body.model_dump()))
     except PolicyError as exc:
         if not exc.findings:
             raise
         found = [finding for finding in exc.findings if isinstance(finding, Finding)]
-    return {"findings": [serializers.finding_json(finding) for finding in found]}
+    return Findings(findings=to_json(found))
 
 
-@route(router, "policy_test", response_model=TestsResponse)
-def test(policies: Administered, body: PolicyRequest) -> Json:  # noqa: ARG001 - it checks the key
+@router.post("/policy/test", operation_id="policy_test", tags=["policies"])
+def test(mem: WholeStore, body: PolicyRequest) -> TestResults:  # noqa: ARG001 - it checks the key
     """Run the tests of a policy."""
-    results = [serializers.case_json(result) for result in _read(body).test()]
-    return {"tests": results, "failed": sum(not result["passed"] for result in results)}
+    results = policy_of(body.model_dump()).test()
+    return TestResults(tests=to_json(results), failed=sum(not result.passed for result in results))
 
 
-@route(router, "policy_diff", response_model=DiffResponse)
-def diff(policies: Administered, body: DiffRequest) -> Json:
-    """Return the memories whose next move differs from that of the policy in force, or of another one."""
-    against = policies.current() if body.against is None else _read(body.against)
-    found = policies.diff(against, _read(body.policy))
-    return {
-        "differences": [
-            {
-                **serializers.difference_json(difference),
-                "memory": encoding.memory_json(difference.memory) if body.memories else None,
-            }
-            for difference in found
-        ]
-    }
+@router.post("/policy/replay", operation_id="policy_replay", tags=["jobs"], status_code=202)
+def replay(view: View, body: ReplayRequest, request: Request, response: Response) -> JobState:
+    """Start a replay of the past of the scope under some policies; nothing is changed. The job has the report."""
+    policies = [policy_of(policy.model_dump()) for policy in body.policies]
+    job = _jobs(request).start(
+        "replay", view.scope, lambda advance: to_json(view.replay(policies, body.since, body.limit, advance))
+    )
+    return _state(job, response)
 
 
-@route(router, "policy_adopt", response_model=AdoptionResponse)
-@once
-def adopt(policies: Administered, body: PolicyRequest) -> Json:
-    """Put a policy in force for the whole store; one with errors or failing tests is refused with all of them."""
-    return serializers.adoption_json(policies.adopt(_read(body)))
+@router.get("/jobs/{job_id}", operation_id="job", tags=["jobs"])
+def job(view: View, job_id: JobId, request: Request, response: Response) -> JobState:
+    """Return a job of the scope: its progress, and when it has ended its result or error."""
+    return _state(_jobs(request).get(job_id, view.scope), response)
 
 
-@route(router, "policy_rollback", response_model=RollbackResponse)
-@once
-def rollback(policies: Administered) -> Json:
-    """Take back all moves of the policy in force, and put the one before it in force."""
-    return serializers.rollback_json(policies.rollback())
+@router.delete("/jobs/{job_id}", operation_id="job_cancel", tags=["jobs"], status_code=202)
+def cancel(view: View, job_id: JobId, request: Request, response: Response) -> JobState:
+    """Cancel a job of the scope; it ends at its next step."""
+    found = _jobs(request).get(job_id, view.scope)
+    found.cancel()
+    return _state(found, response)
 
 
-@route(router, "policy_shadow_report", response_model=ShadowResponse)
-def shadow_report(policies: Administered) -> Json:
-    """Return what the policy in the shadow would have missed and spared."""
-    return serializers.shadow_json(policies.shadow_report())
+def _jobs(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
 
 
-@route(router, "policy_shadow_start", response_model=AdoptionResponse)
-@once
-def start_shadow(policies: Administered, body: PolicyRequest) -> Json:
-    """Let a policy decide beside the one in force, without moving anything."""
-    return serializers.adoption_json(policies.start_shadow(_read(body)))
-
-
-@route(router, "policy_shadow_stop", response_model=ShadowResponse)
-def stop_shadow(policies: Administered) -> Json:
-    """Take the policy out of the shadow, and return its last report."""
-    return serializers.shadow_json(policies.stop_shadow())
+def _state(job: Job, response: Response) -> JobState:
+    response.headers["location"] = f"/jobs/{job.id}"
+    state: JobState = JobState(**job.as_dict())  # type: ignore[typeddict-item]
+    return state

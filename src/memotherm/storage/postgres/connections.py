@@ -476,8 +476,8 @@ class Connections:
             self._find_out(connection)
         if self.unfinished:
             raise StoreUnavailable(
-                f"the tables of {self.name} are not all distributed: wait for `memotherm distribute`, or, if it was "
-                "interrupted, run it again, which goes on with it"
+                f"the tables of {self.name} are not all distributed: wait for `memotherm store distribute`, or, if it "
+                "was interrupted, run it again, which goes on with it"
             )
 
     def _begun(self, begin: Callable[[Lent], None]) -> Lent:

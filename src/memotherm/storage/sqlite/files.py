@@ -63,7 +63,7 @@ def _require_kind(path: str, header: bytes, key: str) -> None:
     plain = header.startswith(driver.HEADER)
     if plain and key:
         raise WrongKey(
-            f"{path} is not encrypted, and a key is set: encrypt it with `memotherm encrypt {path}`, or unset the key"
+            f"{path} is not encrypted, and a key is set: run `memotherm store encrypt {path}`, or unset the key"
         )
     if not plain and not key:
         raise NotAStore(

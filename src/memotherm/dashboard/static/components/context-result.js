@@ -9,7 +9,7 @@ import { ContextText, Included, LeftOut, nextToEnter } from "./context.js";
 const SHOWN = 15;
 
 export function ContextResult({ query, setting, of }) {
-  const body = { query, budget: setting.budget, include_cold: setting.cold, track: false, parts: true, ...(setting.asOf ? { as_of: setting.asOf } : {}) };
+  const body = { query, budget: setting.budget, include_cold: setting.cold, track: false, ...(setting.asOf ? { as_of: setting.asOf } : {}) };
   const state = useLoaded(() => post("/context", body), [JSON.stringify(body)]);
   const [selected, setSelected] = useState(null);
   return html`<${Loaded} state=${state}>${({ parts, tokens, receipt }) => {

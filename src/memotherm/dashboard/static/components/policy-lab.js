@@ -18,7 +18,7 @@ const IN_FORCE = "the one in force";
 const TEXT = "a text of your own";
 
 const Findings = ({ findings }) => html`<${Table} caption="What lint found" empty="Lint found nothing." rows=${findings} columns=${[
-  { name: "severity", label: "Severity", cell: (finding) => html`<span class="state ${finding.severity === "error" ? "failure" : "warning"}">${finding.severity}</span>` },
+  { name: "severity", label: "Severity", cell: (finding) => html`<span class="state ${finding.warning ? "warning" : "failure"}">${finding.warning ? "warning" : "error"}</span>` },
   { name: "code", label: "Code", cell: (finding) => finding.code }, { name: "line", label: "Line", number: true, cell: (finding) => finding.line ?? "–" },
   { name: "message", label: "Message", cell: (finding) => finding.message },
 ]} />`;
@@ -32,15 +32,15 @@ const Tests = ({ tests, failed }) => html`<p>${number(tests.length - failed)} of
 const Next = ({ move }) => (move ? html`<${Tier} tier=${move.to} /> (${move.rule})` : "stays");
 const Differences = ({ differences }) => html`<p>The next move of ${memories(differences.length)} differs.</p>
   <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences} most=${100} columns=${[
-    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.id}>${shortened(each.content, LONGEST)}</${MemoryLink}>` },
-    { name: "tier", label: "Is", cell: (each) => html`<${Tier} tier=${each.tier} />` }, { name: "run", label: "Run", cell: (each) => each.run },
+    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.memory.id}>${shortened(each.memory.content, LONGEST)}</${MemoryLink}>` },
+    { name: "tier", label: "Is", cell: (each) => html`<${Tier} tier=${each.memory.tier} />` }, { name: "run", label: "Run", cell: (each) => each.run },
     { name: "first", label: "In force", cell: (each) => html`<${Next} move=${each.first} />` }, { name: "second", label: "This policy", cell: (each) => html`<${Next} move=${each.second} />` },
   ]} />`;
 
 const CHECKS = [
   { id: "lint", label: "Lint", run: (body) => post("/policy/lint", body), Result: Findings },
   { id: "test", label: "Run its tests", run: (body) => post("/policy/test", body), Result: Tests },
-  { id: "diff", label: "Compare with the one in force", run: (body) => post("/policy/diff", { policy: body }), Result: Differences },
+  { id: "diff", label: "Compare with the one in force", run: (body) => post("/policy/diff", { second: body }), Result: Differences },
 ];
 
 function Check({ check, body }) {

@@ -13,7 +13,7 @@ const PERIODS = [["", "all that was recorded"], ["365d", "a year"], ["90d", "90 
 
 const points = (share) => decimal(100 * share, 1);
 const orDash = (value, format) => (value === null ? "–" : format(value));
-const interval = ([low, high]) => `${points(low)} to ${points(high)}`;
+const interval = ({ low, high }) => `${points(low)} to ${points(high)}`;
 
 const COLUMNS = [
   { name: "name", label: "Policy", cell: (row) => html`<strong>${row.name}</strong>${row.note && html`<br /><span class="hint">${row.note}</span>`}` },
@@ -34,7 +34,7 @@ function Report({ report }) {
     <${Table} caption="Result of the replay" rows=${report.policies.map((row) => ({ ...row, id: row.name }))} columns=${COLUMNS} />
     <p class="hint">Live hits: how many of the demanded memories were hot or warm, with a 95 % interval. Regret: by how many percentage points
       an oracle that knows the questions, with as many live memories, has more live hits. Taken back: moves that undid one of the last 7 days.</p>
-    ${report.differences.map(({ first, second, interval: range }) => html`<p key=${`${first} ${second}`}>Live hits of ${first} minus those of ${second}:${" "}
+    ${report.differences.map(([[first, second], range]) => html`<p key=${`${first} ${second}`}>Live hits of ${first} minus those of ${second}:${" "}
       <strong>${points(rowOf(first).live_hits - rowOf(second).live_hits)}</strong> percentage points (95 % interval: ${interval(range)}).</p>`)}
     ${report.causes.length > 0 && html`<h4>Memories that explain half of the regret</h4>
       <${Table} caption="Memories that explain half of the regret" rows=${report.causes.map((cause) => ({ ...cause, memory: cause.id, id: `${cause.policy} ${cause.id}` }))} columns=${[

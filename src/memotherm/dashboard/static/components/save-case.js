@@ -1,4 +1,4 @@
-// A question and the memories that must be found, as a case for `memotherm cases`.
+// A question and the memories that must be found, as a case for `memotherm bench cases`.
 import { html } from "../html.js";
 import { parseScope } from "../api.js";
 import { parseRoute } from "../route.js";
@@ -26,7 +26,7 @@ export function SaveCase({ query, expected }) {
   };
   return html`<section><h2>Save as a regression case</h2>
     <p>Mark the hits that this question must find, and add the case to a file.${" "}
-      <code>memotherm cases cases.toml</code> runs all cases of the file and fails if one does not find them.</p>
+      <code>memotherm bench cases cases.toml</code> runs all cases of the file and fails if one does not find them.</p>
     ${expected.length ? html`<pre class="content" tabindex="0">${written}</pre>
       <div class="buttons"><button type="button" class="primary" onClick=${download}>Download cases.toml</button>
         <button type="button" onClick=${copy}>Copy</button></div>`

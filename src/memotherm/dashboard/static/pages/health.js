@@ -26,7 +26,7 @@ function Sizes({ status, store }) {
     <div class="card"><h2>Hit rate</h2><p class="figure">${percent(status.measured.hit_rate)}</p>
       <p class="hint">of ${number(status.measured.recall_count)} recalls found something relevant</p></div>
     <div class="card"><h2>Embedder</h2><p>${status.embedder}</p>
-      <p class="hint">${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors: run memotherm reembed` : "Every memory has vectors."}</p></div>
+      <p class="hint">${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors: run memotherm store reembed` : "Every memory has vectors."}</p></div>
   </div>${status.degraded.map((reason) => html`<p key=${reason} class="notice warning">${reason}</p>`)}`;
 }
 

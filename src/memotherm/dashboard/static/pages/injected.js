@@ -54,7 +54,7 @@ export function Injected() {
   const [of] = useParam("of");
   const [wanted] = useParam("receipt");
   const [page] = useParam("page");
-  const state = useLoaded(() => get("/receipts", { limit: PAGE, page }), [page]);
+  const state = useLoaded(() => get("/receipts", { limit: PAGE, cursor: page }), [page]);
   const shown = useMemo(() => (state.value?.receipts || []).filter((each) => !of || formatScope(each.scope) === of), [state.value, of]);
   const series = useMemo(() => {
     const ordered = [...shown].reverse();
@@ -65,7 +65,7 @@ export function Injected() {
   }, [shown]);
   // The address may ask for the last turn without knowing its number.
   const receipt = wanted === "last" ? state.value?.receipts[0]?.number : wanted;
-  return html`<${Loaded} state=${state}>${({ receipts, next_page: next }) => receipts.length === 0
+  return html`<${Loaded} state=${state}>${({ receipts, cursor: next }) => receipts.length === 0
     ? html`<p class="empty">No context was injected here in the days that receipts are kept (<code>receipt_days</code>).
         Contexts of sessions and of <code>memotherm context</code> appear here.</p>`
     : html`

@@ -30,10 +30,10 @@ async function movesOfToday(known) {
   const moves = [];
   let page = null;
   for (let count = 0; count < MOST_PAGES && moves.length < MOST_MOVES; count++) {
-    const found = await get("/events", { inside: true, limit: 100, page });
+    const found = await get("/events", { inside: true, limit: 100, cursor: page });
     const recent = found.events.filter((event) => new Date(event.at) >= today);
     moves.push(...recent.filter(isMove));
-    page = found.next_page;
+    page = found.cursor;
     if (!page || recent.length < found.events.length) break;
   }
   return Promise.all(moves.slice(0, MOST_MOVES).map(async (event) => {

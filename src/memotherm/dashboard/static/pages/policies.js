@@ -51,9 +51,9 @@ function Shadow({ name, onChange }) {
     <${Loaded} state=${state}>${(report) => html`
       <p>Since <${Time} at=${report.since} />: in ${count(report.recalls, "recall")} it would have missed ${memories(report.missed)} that were returned,
         and spared ${memories(report.spared)} that were only searched.</p>
-      <${Table} caption="Where the shadow would have memories" empty="It would have every memory in the same tier." rows=${report.differing.map((each) => ({ ...each, id: each.shadow + each.tier }))} columns=${[
+      <${Table} caption="Where the shadow would have memories" empty="It would have every memory in the same tier." rows=${report.differing.map(([[shadow, tier], each]) => ({ ...each, shadow, tier, id: shadow + tier }))} columns=${[
         { name: "shadow", label: "It would have", cell: (each) => html`<${Tier} tier=${each.shadow} />` }, { name: "tier", label: "They are", cell: (each) => html`<${Tier} tier=${each.tier} />` },
-        { name: "memories", label: "Memories", number: true, cell: (each) => number(each.memories) }, { name: "tokens", label: "Tokens", number: true, cell: (each) => number(each.tokens) },
+        { name: "memories", label: "Memories", number: true, cell: (each) => number(each.items) }, { name: "tokens", label: "Tokens", number: true, cell: (each) => number(each.tokens) },
       ]} />
       ${writable && html`<div class="buttons"><button type="button" onClick=${stop}>Take it out of the shadow</button></div>`}`}</${Loaded}></section>`;
 }

@@ -1,0 +1,264 @@
+"""Coding agents: `memotherm install`, `hook`, and `memotherm agent` with the processes behind the hooks."""
+
+from __future__ import annotations
+
+import gc
+import time
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from memotherm.cli import exit_codes
+from memotherm.cli.options import dry_run_option, prints, show
+from memotherm.cli.output import Output
+from memotherm.cli.parsing import SuggestingGroup
+from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, plan
+
+__all__ = ["agent", "hook", "install"]
+
+#: The modules of what a fork of the daemon runs.
+_MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.session", "hooks.capture",
+            "hooks.entry", "hooks.jobs", "hooks.recall", "tools.results")  # fmt: skip
+
+
+@click.command("install")
+@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.option(
+    "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True,
+    help="Configure your user account, or this folder.",
+)  # fmt: skip
+@click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
+@click.option(
+    "--project", metavar="NAME", default="auto", show_default=True,
+    help="The project of the memories; `auto` uses the name of the repository's folder.",
+)  # fmt: skip
+@click.option(
+    "--user", metavar="NAME", default="auto", show_default=True,
+    help="The user of the memories; `auto` uses the name of the account.",
+)  # fmt: skip
+@click.option("--shared", is_flag=True, help="Use one memory for all projects, without a project and a user.")
+@click.option(
+    "--run-with", type=click.Choice(RUNNERS),
+    help="Start the program from the PATH, or with uvx or pipx; default: path for a project, this program for a user.",
+)  # fmt: skip
+@click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
+@dry_run_option
+@click.option("--uninstall", is_flag=True, help="Remove what `install` added, and nothing else.")
+@prints
+def install(
+    client: str,
+    scope: str,
+    store: str | None,
+    project: str,
+    user: str,
+    shared: bool,
+    run_with: str | None,
+    no_capture: bool,
+    dry_run: bool,
+    uninstall: bool,
+) -> Output:
+    """Install the hooks and the MCP server in a coding agent.
+
+    Changed files are backed up in the data folder. `--scope project` writes files that can be committed: they contain
+    no paths of this machine.
+
+    \b
+    memotherm install claude-code --dry-run
+    memotherm install codex --scope project
+    memotherm install gemini --uninstall
+    """
+    if shared and (project, user) != ("auto", "auto"):
+        raise click.UsageError("--shared is one memory without a project and a user: leave out --project and --user")
+    own_path = store is not None and "://" not in store and scope == "user"
+    url = str(Path(store or "").expanduser().absolute()) if own_path else store
+    named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
+    options = [word for name, value in named.items() if value for word in (name, value)]
+    request = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
+    changes, next_steps = plan(client, request._replace(run_with=run_with))
+    from memotherm.hooks.install import back_up, record
+    from memotherm.hooks.settings_files import apply
+
+    backups = []
+    for change in [] if dry_run else changes:
+        backups += [path for path in (back_up(change),) if path is not None]
+        apply(change)
+        record(change, uninstall=uninstall)
+    diff = "".join(change.diff for change in changes)
+    notes = [f"backup of the old file: {path}" for path in backups]
+    notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in next_steps]
+    if not uninstall and find_spec("mcp") is None:
+        notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
+    data = {
+        "client": client,
+        "dry_run": dry_run,
+        "uninstall": uninstall,
+        "changed": [str(change.path) for change in changes],
+        "diff": diff,
+        "backups": [str(path) for path in backups],
+        "next": list(next_steps),
+    }
+    return Output(data, diff.splitlines() or ["nothing to change"], notes)
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def hook(arguments: tuple[str, ...]) -> None:
+    """Answer a hook event of a coding agent: JSON on standard input, at most one JSON object on standard output.
+
+    It exits with 0 before its deadline, even after an error. `memotherm install` configures it.
+
+    \b
+    memotherm hook [EVENT] [--client claude|codex|gemini|cursor|openclaw]
+                     [--store URL] [--project NAME|auto] [--user NAME] [--agent NAME]
+                     [--tenant NAME] [--environment NAME]
+                     [--budget TOKENS] [--deadline SECONDS] [--no-capture] [--no-worker]
+    memotherm hook --selftest
+
+    \b
+    echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | memotherm hook
+    """
+    # `memotherm.__main__` runs a hook without click.
+    from memotherm.hooks.entry import run
+
+    run(list(arguments))
+
+
+@click.group("agent", cls=SuggestingGroup)
+def agent() -> None:
+    """The processes behind the hooks: the worker that stores what they capture, and the daemon.
+
+    \b
+    memotherm agent worker --once
+    memotherm agent daemon status
+    """
+
+
+@agent.command("worker")
+@click.option("--once", is_flag=True, help="Process the jobs that are ready and exit; otherwise run until Ctrl-C.")
+@click.option(
+    "--all", "include_running", is_flag=True, help="Include sessions that have not ended, and jobs to be tried later."
+)
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between two runs."
+)
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def worker(once: bool, include_running: bool, every: float, quiet: bool, as_json: bool) -> int:  # noqa: ARG001
+    """Process the jobs of the hooks: store captured texts and end sessions.
+
+    \b
+    memotherm agent worker --once
+    """
+    from memotherm.hooks.capture import process_spool
+    from memotherm.spool import user_spool
+
+    while True:
+        result = process_spool(user_spool(), include_running=include_running)
+        if not quiet:
+            names = ("captured", "skipped", "redacted", "ended", "waiting")
+            counts = ", ".join(f"{name} {getattr(result, name)}" for name in names)
+            data = {**result._asdict(), "failed": list(result.failed)}
+            show(Output(data, ["another worker is running" if result.busy else counts], result.failed))
+        if once:
+            return exit_codes.FAILURE if result.failed else exit_codes.OK
+        time.sleep(every)
+
+
+@agent.command("plugin-dir")
+@click.argument("client", type=click.Choice(["claude-code", "openclaw"]), default="claude-code")
+@prints
+def plugin_dir(client: str) -> Output:
+    """Print the path of the plugins in the package.
+
+    \b
+    claude plugin marketplace add "$(memotherm agent plugin-dir)"
+    claude plugin install memotherm@memotherm
+    """
+    path = str(PLUGINS / "openclaw" if client == "openclaw" else PLUGINS)
+    return Output({"path": path}, [path])
+
+
+@agent.group("daemon", cls=SuggestingGroup)
+def daemon() -> None:
+    """Start or stop the process that answers hooks and commands faster, or show it.
+
+    Hooks start it by themselves unless the setting `daemon` is off. It needs Linux.
+
+    \b
+    memotherm agent daemon status
+    """
+
+
+@daemon.command("start")
+def start() -> None:
+    """Start the daemon in the background."""
+    from memotherm.daemon import control
+
+    _require_support()
+    control.start()
+
+
+@daemon.command("stop")
+@prints
+def stop() -> Output:
+    """End the daemon; commands that it is running are finished."""
+    from memotherm.daemon import control
+
+    process = control.stop()
+    return Output({"process": process}, ["no daemon is running" if process is None else f"process {process} ends"])
+
+
+@daemon.command("status")
+@prints
+def status() -> Output:
+    """Show whether the daemon is running."""
+    from memotherm.daemon import control
+
+    process = control.running()
+    line = "no daemon is running" if process is None else f"running as process {process}"
+    return Output({"running": process is not None, "process": process}, [line])
+
+
+@daemon.command("run")
+def run() -> None:
+    """Run the daemon in the foreground."""
+    from memotherm.daemon import control
+    from memotherm.daemon.client import is_private
+    from memotherm.daemon.process import serve
+    from memotherm.hooks.warm_up import load_all
+    from memotherm.settings import load
+
+    _require_support()
+    folder = control.folder()
+    if not is_private(folder):
+        raise click.ClickException(f"others can open {folder}: run `chmod 700 {folder}`")
+    settings = load(project=False)
+    for name in _MODULES:
+        import_module(f"memotherm.{name}")
+    model = load_all(settings)
+    gc.collect()
+    # The forks share what exists now: looking for garbage in it would copy it.
+    gc.freeze()
+    if not serve(folder, _run, settings.daemon_idle_minutes * 60):
+        click.echo("a daemon is running already", err=True)
+    del model
+
+
+def _run(arguments: list[str], started: float) -> int:
+    """Run the command of a client."""
+    if arguments[:1] == ["hook"]:
+        from memotherm.hooks.entry import answer_event
+
+        return answer_event(arguments[1:], started)
+    from memotherm.cli.app import run as run_command
+
+    return run_command(arguments)
+
+
+def _require_support() -> None:
+    from memotherm.daemon.client import is_supported
+
+    if not is_supported():
+        raise click.ClickException("the daemon needs Linux; everything works without it")

@@ -1,0 +1,117 @@
+"""Change memories (`update`, `move`, `pin`, `undo`, ...), and show what has happened (`history`, `events`, ...)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from memotherm import Event, Memotherm
+from memotherm.cli.memories import changed_lines, more_note
+from memotherm.cli.options import memory_option, prints
+from memotherm.cli.output import Output
+from memotherm.cli.parsing import MemoryId
+from memotherm.cli.verbs import ID, operation_options, plain
+from memotherm.model.results import Compaction, Maintenance
+from memotherm.operations.codec import to_json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = [
+    "archive", "compact", "events", "history", "maintain", "move", "pin", "prioritize", "receipts", "undo", "unpin",
+    "update", "verify",
+]  # fmt: skip
+
+_COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
+
+
+def _compaction_lines(run: Compaction) -> Iterator[str]:
+    yield from map(str, run.moves)
+    yield f"{run}{' (dry run: nothing was moved)' if run.dry_run else ''}"
+
+
+def _maintenance_lines(run: Maintenance) -> list[str]:
+    counts = [f"{name} {count}" for name in _COUNTS if (count := getattr(run, name))]
+    return [*map(str, run.moves), ", ".join([f"moved {len(run.moves)}", *counts])]
+
+
+update = plain(
+    "update", changed_lines, f'memotherm update {ID} --content "Deploys are frozen until Monday"',
+    help="Change the content, kind, tags, metadata, expiry or key of a memory.\n\nTags that are given replace all.",
+)  # fmt: skip
+move = plain("move", changed_lines, f'memotherm move {ID} cold --why "the sprint is over"')
+prioritize = plain("prioritize", changed_lines, f"memotherm prioritize {ID} critical")
+pin = plain("pin", changed_lines, f'memotherm pin {ID} --why "ask first"')
+unpin = plain("unpin", changed_lines, f"memotherm unpin {ID}")
+verify = plain("verify", changed_lines, f"memotherm verify {ID}")
+archive = plain("archive", changed_lines, f"memotherm archive {ID}")
+undo = plain("undo", changed_lines, f"memotherm history {ID}\nmemotherm undo 42")
+compact = plain("compact", _compaction_lines, "memotherm compact --dry-run", notes=lambda run: run.degraded)
+maintain = plain(
+    "maintain", _maintenance_lines, "memotherm maintain --dry-run", notes=lambda run: run.degraded, progress="changes",
+    help="Run maintenance: expiry, cooling and retention.",
+)  # fmt: skip
+
+
+def _event_lines(events: Iterable[Event], *, with_id: bool = False) -> Iterator[Text]:
+    from memotherm.cli.formatting import event_line
+
+    for event in events:
+        line = event_line(event)
+        yield line.append(f"  {event.memory_id}", style="dim") if with_id else line
+
+
+@click.command("history")
+@operation_options("history")
+@prints
+@memory_option()
+def history(mem: Memotherm, memory_id: str) -> Output:
+    """Show the events of a memory: time, actor, rule and reason.
+
+    \b
+    memotherm history mem_01J8ZQ4X0000000000000000
+    """
+    ledger = mem.history(memory_id)
+    return Output({"id": memory_id, "events": to_json(ledger)}, _event_lines(ledger))
+
+
+events = plain(
+    "events",
+    lambda page: _event_lines(page, with_id=True),
+    "memotherm events --limit 20\nmemotherm events --cursor after-1200 --json",
+    help="Show the events of all memories, newest first, a page at a time.",
+    notes=lambda page: [*["there are no events"] * (not page.events), *more_note(page.cursor)],
+    defaults={"limit": 50},
+)
+
+
+@click.command("receipts")
+@operation_options("receipts")
+@click.option(
+    "--memory", "memory_id", metavar="ID", type=MemoryId(),
+    help="Say for each context why this memory was in it or not.",
+)  # fmt: skip
+@prints
+@memory_option()
+def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | None) -> Output:
+    """Show what contexts have injected into sessions, and why, newest first.
+
+    Contexts of the scope and of all narrower ones are shown.
+
+    \b
+    memotherm receipts --session s1
+    memotherm receipts --limit 1 --json
+    memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
+    """
+    from memotherm.cli.formatting import receipt_lines
+
+    page = mem.receipts(limit=limit, cursor=cursor)
+    none = [] if page.receipts else ["no receipt is kept"]
+    if memory_id is not None:
+        answers = [mem.explain_receipt(receipt.number, memory_id) for receipt in page]
+        lines = [f"#{each.receipt:<3} {each.state.replace('_', ' ')}: {each.reason}" for each in answers]
+        return Output({"answers": [answer.as_dict() for answer in answers]}, lines, none)
+    data = {"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor}
+    return Output(data, map(receipt_lines, page), [*none, *more_note(page.cursor)])

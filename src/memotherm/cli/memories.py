@@ -1,0 +1,283 @@
+"""Store, search and read memories: `remember`, `recall`, `context`, `get`, `list`, `status`, `scopes`, `feedback`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import memotherm
+from memotherm import Memotherm, Scope
+from memotherm.cli.options import StoreOptions, inside_option, memory_option, opened, prints, store_option
+from memotherm.cli.output import Output
+from memotherm.cli.parsing import MemoryId, TextCommand
+from memotherm.cli.verbs import given, operation_options, plain
+from memotherm.model import Hit, Memory, Recall, Retention, Tier
+from memotherm.operations.codec import to_json
+from memotherm.text.content import pluralize
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+__all__ = [
+    "changed_lines", "context", "feedback", "get", "list_", "more_note", "recall", "recalled", "remember", "scopes",
+    "status", "whereabouts",
+]  # fmt: skip
+
+_MOST_NAMED = 5
+
+
+@click.command("remember", cls=TextCommand)
+@operation_options("remember", defaults={"source": "cli"}, left_out="version")
+@prints
+@memory_option(creates=True)
+def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
+    """Store a memory; `-` reads its content from standard input.
+
+    \b
+    memotherm remember "Deploys are frozen until Friday" --tag blocker --tier hot
+    git log -1 --format=%B | memotherm remember - --kind decision --project shop
+    memotherm remember "Ship on Monday" --key plans/release
+    """
+    from memotherm.tools.results import secret_warnings
+
+    arguments = given(options)
+    memory = mem.remember(**arguments)
+    warnings = secret_warnings(mem.secrets_in(arguments["content"]))
+    return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
+
+
+def changed_lines(memory: Memory) -> Iterator[Text]:
+    """Yield the line of a memory after a change, with its id."""
+    from memotherm.cli.formatting import memory_line
+
+    yield memory_line(memory).append(f"  {memory.id}", style="dim")
+
+
+@click.command("recall", cls=TextCommand)
+@operation_options("recall")
+@click.option("--include-cold", is_flag=True, help="Search cold memories as well.")
+@prints
+@store_option
+def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **options: Any) -> Output:  # noqa: ANN401
+    """Search memories by meaning and words, best first, with reasons.
+
+    \b
+    memotherm recall "can I ship today?"
+    memotherm recall "which database?" --tier cold --kind decision --json
+    memotherm recall "open questions" --since 30d --where status=open --inside
+    """
+    named = {Tier.of(tier) for tier in tiers} or {Tier.HOT, Tier.WARM}
+    searched = [tier for tier in Tier if tier in named or (include_cold and tier is Tier.COLD)]
+    with opened(store) as mem:
+        found = mem.recall(tiers=searched, **given(options))
+        elsewhere = [] if found.hits else whereabouts(mem, store, found.hint)
+    return recalled(found, options["limit"], elsewhere)
+
+
+def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> Output:
+    """Return the output of a recall, with the limit that took effect, and where memories are if it found none."""
+    none = [] if found.hits else ["no memory matches", *(elsewhere or [])]
+    promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
+    data = {**to_json(found), "limit": limit}
+    return Output(data, _hit_lines(found.hits), [*none, *found.degraded, *promoted])
+
+
+def _hit_lines(hits: tuple[Hit, ...]) -> Iterator[Text]:
+    from memotherm.cli.formatting import hit_line
+
+    return (hit_line(hit).append(f"  {hit.memory.id}", style="dim") for hit in hits)
+
+
+@click.command("context", cls=TextCommand)
+@operation_options("context", arguments="query")
+@click.option("--receipt", is_flag=True, help="Print on standard error what is included, what is not, and why.")
+@prints
+@memory_option()
+def context(mem: Memotherm, receipt: bool, **options: Any) -> Output:  # noqa: ANN401
+    """Print pinned, hot and recalled memories within a token budget.
+
+    Pinned memories come first, then hot ones, then the hits of the query.
+
+    \b
+    memotherm context "deploy the shop" --budget 800
+    memotherm context --receipt
+    """
+    found = mem.context(**given(options))
+    data = {
+        "text": found.text,
+        "tokens": found.tokens,
+        "budget": found.budget,
+        "recall_id": found.recall_id,
+        "receipt": found.receipt.as_dict(),
+    }
+    if receipt:
+        click.echo(str(found.receipt), err=True)
+    notes = [] if receipt else [*found.receipt.notes, *found.degraded]
+    return Output(data, [found.text] * bool(found.text), [*["the context is empty"] * (not found.text), *notes])
+
+
+feedback = plain(
+    "feedback",
+    lambda found: [
+        *(f"{memory_id} confirmed" for memory_id in found.confirmed),
+        *(f"{memory_id} reflected" for memory_id in found.reflected),
+        *["nothing new"] * (not found.confirmed and not found.reflected),
+    ],
+    "memotherm feedback --used mem_01J8ZQ4X0000000000000000\n"
+    'memotherm feedback rec_01J8ZQ4X0000000000000000 --answer "The port is 5433."',
+    help="Say which memories of a recall were of use, so that tiers follow what helps.\n\n"
+    "RECALL_ID is in the JSON of a recall or context; without it, the last recalls of the scope are meant.",
+    arguments="recall",
+)
+
+
+@click.command("get")
+@click.argument("memory_id", metavar="ID", type=MemoryId(), required=False)
+@click.option("--key", help="The key of the memory, instead of its id.")
+@prints
+@memory_option()
+def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
+    """Show a memory with all its fields, by its id or its key.
+
+    \b
+    memotherm get mem_01J8ZQ4X0000000000000000
+    memotherm get --key plans/release
+    """
+    from memotherm.cli.formatting import fields_table
+
+    memory = mem.get(memory_id, key=key)
+    heat = mem.heat(memory)
+    values = {**to_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
+    return Output(values, fields_table(values))
+
+
+@click.command("list")
+@operation_options("find", defaults={"limit": 50})
+@click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
+@click.option("--count", is_flag=True, help="Print only how many memories match.")
+@click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
+@click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
+@prints
+@store_option
+def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | None, **options: Any) -> Output:  # noqa: ANN401
+    """List memories, newest first unless another order is given, a page at a time.
+
+    \b
+    memotherm list --tier hot
+    memotherm list --retention deleted --json
+    memotherm list --since 7d --where status=open --inside
+    memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
+    memotherm list --keys --prefix plans/ --depth 1
+    memotherm list --contains deploy --order largest
+    """
+    if depth is not None and not keys:
+        raise click.UsageError("--depth is an option of --keys: add it")
+    arguments = given(options)
+    with opened(store) as mem:
+        if keys:
+            return _listed_keys(mem.keys(options["prefix"] or "", depth, options["limit"], options["cursor"]), options)
+        if count:
+            filters = {name: value for name, value in arguments.items() if name not in ("limit", "cursor", "order")}
+            found = mem.count(**filters)
+            return Output({"count": found}, [str(found)])
+        page = mem.find(**arguments)
+        elsewhere = [] if page.memories else ["no memory matches", *whereabouts(mem, store, page.hint)]
+    lines = (memory.id for memory in page) if ids else _memory_lines(page.memories)
+    return Output(to_json(page), lines, [*elsewhere, *more_note(page.cursor)])
+
+
+def _listed_keys(found: list[str], options: dict[str, Any]) -> Output:
+    # A full page may be the last one.
+    cursor = found[-1] if found and len(found) == options["limit"] else None
+    return Output({"keys": found, "cursor": cursor}, found, [*["no key matches"] * (not found), *more_note(cursor)])
+
+
+def _memory_lines(memories: tuple[Memory, ...]) -> Iterator[RenderableType]:
+    from memotherm.cli.formatting import memory_table
+
+    yield from memory_table(memories)
+
+
+def more_note(cursor: str | None) -> list[str]:
+    """Return the note on how to get the next page."""
+    return [f"more with --cursor {cursor}"] if cursor else []
+
+
+@click.command("status")
+@inside_option
+@prints
+@store_option
+def status(store: StoreOptions, inside: bool) -> Output:
+    """Show how much each tier holds, and how it can be searched.
+
+    \b
+    memotherm status --project shop
+    memotherm status --inside
+    """
+    from memotherm.tools.results import metrics_json
+
+    with opened(store) as mem:
+        current = mem.status(inside=inside)
+        elsewhere = whereabouts(mem, store, current.hint)
+        metrics = metrics_json(mem.metrics())
+    return Output({**to_json(current), "metrics": metrics}, _status_lines(current), [*current.degraded, *elsewhere])
+
+
+def _status_lines(current: memotherm.Status) -> Iterator[Text]:
+    from rich.text import Text
+
+    from memotherm.cli.formatting import console, tier_bar
+
+    width = console().width
+    yield Text(f"{current.store}  ({current.scope})", style="bold")
+    yield from (tier_bar(current, tier, width) for tier in Tier)
+    hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
+    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}", f"policy {current.policy or 'builtin'}"]
+    yield Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim")
+
+
+@click.command("scopes")
+@prints
+@memory_option()
+def scopes(mem: Memotherm) -> Output:
+    """List the scopes at and below the given one that hold memories, with counts and sizes.
+
+    \b
+    memotherm scopes
+    memotherm scopes --project shop --json
+    """
+    from memotherm.cli.formatting import table
+
+    counts = mem.scopes()
+    rows = [
+        [str(count.scope), *(f"{number:,}" for number in (
+            count.memories, *(count.tiers[tier].memories for tier in Tier), count.tokens, count.hidden
+        ))]
+        for count in counts
+    ]  # fmt: skip
+    shown = table(("scope", "memories", *map(str, Tier), "tokens", "hidden"), rows)
+    return Output({"scopes": to_json(counts)}, [shown] if counts else [], [] if counts else ["no scope holds memories"])
+
+
+def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:
+    """Return notes about where the memories are, if the scope of a command can see none.
+
+    Args:
+        mem: The memory in the scope of the command.
+        store: The store of the command.
+        hint: What the memory itself says, which looks at narrower scopes only.
+    """
+    if hint:
+        return [f"{hint}; --inside includes them"]
+    if not store.scope.items() or any(count.memories for count in mem.status().tiers.values()):
+        return []
+    with memotherm.open(store.url, scope=Scope(tenant=store.scope.tenant)) as outer:
+        counts = sorted((count for count in outer.scopes() if count.memories), key=lambda count: -count.memories)
+    if not counts:
+        return []
+    total = pluralize(sum(count.memories for count in counts), "memory")
+    named = ", ".join(f"{count.scope} ({count.memories})" for count in counts[:_MOST_NAMED])
+    return [f"{total} of this store in other scopes: {named}; `memotherm scopes` lists all"]

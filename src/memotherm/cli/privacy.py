@@ -1,0 +1,219 @@
+"""Hide, erase and hand out memories: `memotherm forget`, `restore`, `purge`, `erase` and `export`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memotherm import Memory, Memotherm, Page
+from memotherm.cli.memories import changed_lines, whereabouts
+from memotherm.cli.options import (
+    StoreOptions,
+    dry_run_option,
+    inside_option,
+    opened,
+    prints,
+    show,
+    store_option,
+    yes_option,
+)
+from memotherm.cli.output import Output, confirm
+from memotherm.cli.parsing import MemoryId
+from memotherm.cli.verbs import ID, given, operation_options
+from memotherm.errors import InvalidInput
+from memotherm.model import Retention
+from memotherm.operations.codec import to_json
+from memotherm.settings.paths import write_text
+from memotherm.text.content import pluralize
+
+__all__ = ["erase", "export", "exported_lines", "forget", "purge", "restore", "write_lines"]
+
+_PAGE = 1000
+_DRY_RUN = "dry run: nothing was changed"
+
+
+def _command(verb: str, help: str, question: str, done: str, examples: str) -> click.Command:
+    """Return the command of a verb that changes one memory by its id, or many by a filter."""
+
+    @operation_options(f"{verb}_many", left_out="count dry_run retention")
+    @click.argument("memory_id", metavar="[ID]", type=MemoryId(), required=False)
+    @yes_option
+    @dry_run_option
+    @prints
+    @store_option
+    def command(
+        store: StoreOptions,
+        memory_id: str | None,
+        yes: bool,
+        dry_run: bool,
+        why: str,
+        **filters: Any,  # noqa: ANN401
+    ) -> Output:
+        wanted = given(filters)
+        if (memory_id is None) == (not wanted):
+            raise click.UsageError(
+                "name a memory by its id, or several with --where, --since, --until, --prefix, --kind or --tag"
+                if memory_id is None
+                else "give either the id of a memory or filters, not both"
+            )
+        if memory_id is not None:
+            return _change_one(store, verb, memory_id, why, question, yes=yes, dry_run=dry_run)
+        with opened(store) as mem:
+            change: Callable[..., list[Memory]] = getattr(mem, f"{verb}_many")
+            count = len(change(dry_run=True, **wanted))
+            memories = pluralize(count, "memory")
+            if count and not dry_run:
+                confirm(question.format(memories), f"{memories} match", yes=yes)
+                change(why, count=count, **wanted)
+        return Output({"count": count, "dry_run": dry_run}, [f"{memories} {'would be ' if dry_run else ''}{done}"])
+
+    return click.command(verb, help=f"{help}\n\n\b\n{examples}")(command)
+
+
+def _change_one(
+    store: StoreOptions, verb: str, memory_id: str, why: str, question: str, *, yes: bool, dry_run: bool
+) -> Output:
+    with opened(store, dry_run=dry_run) as mem:
+        memory_id = mem.full_id(memory_id)
+        if verb != "purge":
+            memory: Memory = getattr(mem, verb)(memory_id, why)
+            return Output(to_json(memory), changed_lines(memory)).after_dry_run(dry_run)
+        content = mem.get(memory_id).content[:200]
+        confirm(question.format(repr(content)), "purge erases permanently", yes=yes or dry_run)
+        mem.purge(memory_id, why)
+    data = {"id": memory_id, "retention": "purged", "dry_run": dry_run}
+    return Output(data, [f"{memory_id} was erased"], [_DRY_RUN] * dry_run)
+
+
+forget = _command(
+    "forget", "Delete a memory, or all that a filter selects; `restore` undoes it within `grace_days`.",
+    "Forget {}?", "forgotten",
+    f'memotherm forget {ID}\nmemotherm forget --where sprint=12 --why "the sprint is over"',
+)  # fmt: skip
+restore = _command(
+    "restore", "Restore an archived or deleted memory, or all deleted ones that a filter selects.",
+    "Restore {}?", "restored", f"memotherm restore {ID}\nmemotherm restore --where sprint=12",
+)  # fmt: skip
+purge = _command(
+    "purge", "Erase a memory permanently, or all that a filter selects; only the events remain.",
+    "Erase {} permanently?", "erased", f"memotherm purge {ID} --yes\nmemotherm purge --where customer=4711",
+)  # fmt: skip
+
+
+@click.command("erase")
+@yes_option
+@dry_run_option
+@prints
+@store_option
+def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
+    """Erase everything at and below a scope permanently, such as all memories of a user.
+
+    Memories of any retention, vectors, words, former contents, recall log, receipts, sessions and the jobs of hooks
+    are erased. Checkpoints, exports and files of notes are not.
+
+    \b
+    memotherm erase --user ana --dry-run
+    memotherm erase --user ana --yes
+    """
+    if not store.scope.items():
+        raise click.UsageError("name the scope to erase, such as --user ana")
+    with opened(store, dry_run=dry_run) as mem:
+        if not dry_run and not yes:
+            _confirm_scope(mem)
+        erased = mem.erase(jobs=not dry_run)
+    data: dict[str, Any] = to_json(erased)
+    counts = ", ".join(f"{name} {count}" for name, count in data.items() if isinstance(count, int))
+    notes = [f"the notes in {folder} are files: delete them yourself" for folder in erased.folders]
+    return Output({**data, "dry_run": dry_run}, [f"{store.scope}: {counts}"], [*notes, *[_DRY_RUN] * dry_run])
+
+
+def _confirm_scope(mem: Memotherm) -> None:
+    """Let the user type the scope."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("erase is permanent and standard input is not a terminal: pass --yes")
+    for count in mem.scopes():
+        click.echo(f"{count.scope}: {pluralize(count.memories, 'memory')}", err=True)
+    if click.prompt(f"Type {str(mem.scope)!r} to erase all of it", err=True) != str(mem.scope):
+        raise InvalidInput("that is not the scope: nothing was erased")
+
+
+@click.command("export")
+@click.argument("path", type=click.Path(), default="-")
+@click.option("--all", "archived", is_flag=True, help="Include archived memories.")
+@inside_option
+@click.option(
+    "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
+)
+@store_option
+def export(path: str, archived: bool, inside: bool, everything: bool, store: StoreOptions) -> None:
+    """Write memories as JSON lines, oldest first; `import jsonl` reads them.
+
+    With --everything, each line has a `type`: memory, event, receipt or recall. That answers a request of access.
+
+    \b
+    memotherm export memories.jsonl --project shop
+    memotherm import jsonl memories.jsonl --store other.db
+    """
+    with opened(store) as mem:
+        if everything:
+            from memotherm.tools.results import everything_json
+
+            lines = [_line(entry) for entry in everything_json(mem.everything())]
+        else:
+            lines = exported_lines(mem, inside=inside, archived=archived)
+        elsewhere = [] if lines else whereabouts(mem, store, mem.status(inside=inside).hint)
+    write_lines(path, lines)
+    written = f"{pluralize(len(lines), 'line' if everything else 'memory')} written to {path}"
+    if path != "-":
+        click.echo(written, err=True)
+    show(Output(None, notes=[*["no memory to export"] * (path == "-" and not lines), *elsewhere]))
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write_lines(path: str, lines: list[str]) -> None:
+    """Write lines to a file that only the user can read, or to standard output for `-`."""
+    if path == "-":
+        for line in lines:
+            click.echo(line)
+        return
+    try:
+        write_text(Path(path).expanduser(), "".join(f"{line}\n" for line in lines))
+    except OSError as exc:
+        raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
+
+
+def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]:
+    """Return the memories as JSON, the archived ones first, each oldest first."""
+    from memotherm.cli.formatting import progress_bar
+
+    retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
+    counts = mem.status(inside=inside).retention
+    total = sum(counts[retention] for retention in retentions)
+    lines: list[str] = []
+    with progress_bar("memories", keeps=False) as progress:
+        for retention in retentions:
+            own: list[str] = []
+            for page in _pages(mem, retention, inside=inside):
+                own += [_line(to_json(memory)) for memory in page]
+                progress(len(lines) + len(own), total)
+            lines += reversed(own)
+    return lines
+
+
+def _pages(mem: Memotherm, retention: Retention, *, inside: bool) -> Iterator[Page]:
+    """Yield all pages of a listing."""
+    cursor: str | None = None
+    while True:
+        page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
+        yield page
+        cursor = page.cursor
+        if cursor is None:
+            return

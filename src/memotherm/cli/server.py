@@ -1,0 +1,230 @@
+"""The servers: `memotherm serve`, `mcp`, `dashboard`, and `keys` for API keys."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+import webbrowser
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+
+import click
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.cli.options import StoreOptions, opened, prints, show, store_option
+from memotherm.cli.output import Output
+from memotherm.cli.parsing import SuggestingGroup
+from memotherm.errors import MemothermError, PluginUnavailable
+from memotherm.settings import data_home, default_store
+
+__all__ = ["dashboard", "keys", "mcp", "serve"]
+
+_LOCALHOST = "127.0.0.1"
+#: A server of one conversation may not run for a whole interval.
+_FIRST_MAINTENANCE_MINUTES = 1
+
+
+@click.command("serve")
+@click.option("--host", help="The address to listen on; default: the setting `server_host`.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port; default: the setting `server_port`.")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
+    help="The level of the log, JSON lines on standard error.",
+)  # fmt: skip
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="The number of processes that answer."
+)
+@click.option("--worker", "place", hidden=True, help="The place of this process among those of a server.")
+@store_option
+def serve(
+    host: str | None, port: int | None, log_level: str, workers: int, place: str | None, store: StoreOptions
+) -> int | None:
+    """Run the REST API, with the dashboard at / and MCP at /mcp; an address that others can reach needs API keys.
+
+    \b
+    memotherm serve --port 8077
+    memotherm serve --workers 4
+    """
+    from memotherm.hooks.recall import advertised
+    from memotherm.rest.serve import require_safe
+    from memotherm.rest.serve import serve as run_server
+    from memotherm.rest.workers import Worker, serve_with_workers
+
+    with memotherm.open(store.url, scope=store.scope) as mem:
+        settings = mem.settings
+        address = host or settings.server_host, settings.server_port if port is None else port
+        # Hooks use only a server without a scope of its own.
+        advertisement = advertised(data_home(), *address, store.url or default_store(settings))
+        if place is not None:
+            run_server(mem, *address, log_level, worker=Worker.from_option(place))
+            return None
+        with nullcontext() if store.scope.items() else advertisement:
+            if workers == 1:
+                run_server(mem, *address, log_level)
+                return None
+            # The workers open the store themselves.
+            require_safe(mem, address[0])
+            mem.close()
+            return serve_with_workers(workers, _worker_options(store, *address, log_level), *address)
+
+
+def _worker_options(store: StoreOptions, host: str, port: int, log_level: str) -> list[str]:
+    """Return the options of a process that serves the same store."""
+    named = {"host": host, "port": str(port), "log-level": log_level, **dict(store.scope.items())}
+    if store.url is not None:
+        named["store"] = store.url
+    return [f"--{name}={value}" for name, value in named.items()]
+
+
+@click.command("mcp")
+@click.option("--tools", help="core, all, one (a single tool), or names; default: the setting `mcp_tools`.")
+@click.option("--notes", help="The folder of Markdown notes for memory_search; default: the setting `notes_root`.")
+@store_option
+def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
+    """Run the MCP server over standard input and output.
+
+    The notes are indexed when it starts and whenever their files change (setting `watch_notes`). Maintenance runs in
+    the background, at most every `maintain_every_minutes`.
+
+    \b
+    memotherm mcp --tools all --project shop
+    """
+    # Standard output is reserved for the protocol.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        from memotherm.mcp.server import build
+    except ImportError as exc:
+        raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
+    options = {"mcp_tools": tools, "notes_root": notes}
+    settings = {name: value for name, value in options.items() if value is not None}
+    with ExitStack() as stack:
+        mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
+        if mem.settings.notes_root and mem.settings.watch_notes:
+            _watch_notes(mem, stack)
+        stack.enter_context(mem.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
+        build(mem).run()
+
+
+def _watch_notes(mem: Memotherm, stack: ExitStack) -> None:
+    """Watch the notes until the stack is closed; without their folder, the server runs all the same."""
+    try:
+        stack.enter_context(mem.notes(mem.settings.notes_root).watch())
+    except MemothermError as exc:
+        logging.getLogger(__name__).warning("the notes are not watched: %s", exc)
+
+
+@click.command("dashboard")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; default: a free one.")
+@click.option("--no-open", is_flag=True, help="Print the address only, and open no browser.")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def dashboard(port: int, no_open: bool, store: StoreOptions, as_json: bool) -> None:  # noqa: ARG001
+    """Open the dashboard in the browser, until Ctrl+C is pressed.
+
+    The address contains a token that one browser can log in with, once; only this machine can reach it.
+
+    \b
+    memotherm dashboard --no-open
+    """
+    from memotherm.rest.serve import serve as run_server
+
+    token = secrets.token_urlsafe(32)
+
+    def on_ready(found_port: int) -> None:
+        address = f"http://{_LOCALHOST}:{found_port}/#/?token={token}"
+        lines = [f"The dashboard is at {address}", "Press Ctrl+C to stop it."]
+        show(Output({"address": address}, lines), indent=None)
+        sys.stdout.flush()
+        if not no_open:
+            webbrowser.open(address)
+
+    with memotherm.open(store.url, scope=store.scope) as mem:
+        run_server(mem, _LOCALHOST, port, "warning", token=token, on_ready=on_ready)
+
+
+@click.group("keys", cls=SuggestingGroup)
+def keys() -> None:
+    """Create, list and revoke the API keys of the server."""
+
+
+@keys.command("create")
+@click.argument("name")
+@click.option("--read-only", is_flag=True, help="Let requests with this key read, but change nothing.")
+@store_option
+@prints
+def create(name: str, read_only: bool, store: StoreOptions) -> Output:
+    """Create a key for a tenant, or for one of its users, and print its secret, which cannot be printed again.
+
+    \b
+    memotherm keys create ci --tenant acme
+    memotherm keys create ana --tenant acme --user ana --read-only
+    """
+    from memotherm.rest.keys import Keys
+
+    _refuse_scope(store, accepted=("tenant", "user"))
+    tenant, user = store.scope.tenant, store.scope.user
+    if tenant is None:
+        raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
+    with _whole_store(store) as mem:
+        secret = Keys(mem).create(name, tenant, user, read_only=read_only)
+    owner = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
+    note = f"{'read-only ' * read_only}key {name!r} of {owner}; it cannot be printed again"
+    return Output(
+        {"name": name, "tenant": tenant, "user": user, "read_only": read_only, "key": secret}, [secret], [note]
+    )
+
+
+@keys.command("list")
+@store_option
+@prints
+def list_keys(store: StoreOptions) -> Output:
+    """List the keys, or those of a tenant or user, without their secrets.
+
+    \b
+    memotherm keys list --tenant acme
+    """
+    from memotherm.rest.keys import Keys
+
+    _refuse_scope(store, accepted=("tenant", "user"))
+    wanted = dict(store.scope.items())
+    with _whole_store(store) as mem:
+        found = [key for key in Keys(mem).all() if wanted.items() <= key.as_dict().items()]
+    lines = [
+        f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
+        f"\t{key.created_at:%Y-%m-%d %H:%M}"
+        for key in found
+    ]
+    none = "there are no keys: `memotherm keys create NAME --tenant TENANT` creates one"
+    return Output([key.as_dict() for key in found], lines, [] if found else [none])
+
+
+@keys.command("revoke")
+@click.argument("name")
+@store_option
+@prints
+def revoke(name: str, store: StoreOptions) -> Output:
+    """Revoke a key, with immediate effect in running servers.
+
+    \b
+    memotherm keys revoke ci
+    """
+    from memotherm.rest.keys import Keys
+
+    _refuse_scope(store)
+    with _whole_store(store) as mem:
+        Keys(mem).revoke(name)
+    return Output({"name": name, "revoked": True}, notes=[f"revoked {name}"])
+
+
+def _whole_store(store: StoreOptions) -> AbstractContextManager[Memotherm]:
+    """Open the whole store: keys have no scope."""
+    return opened(StoreOptions(store.url), creates=True)
+
+
+def _refuse_scope(store: StoreOptions, accepted: Sequence[str] = ()) -> None:
+    """Refuse options that would have no effect."""
+    for name in dict(store.scope.items()):
+        if name not in accepted:
+            raise click.UsageError(f"--{name} does not apply to this command: leave it out")

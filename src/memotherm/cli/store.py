@@ -1,0 +1,286 @@
+"""`memotherm store`: check, copy, encrypt, move and divide a whole store; and `memotherm import`."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+import memotherm
+from memotherm import Memotherm, Scope
+from memotherm.cli import exit_codes
+from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option
+from memotherm.cli.output import Output, content_of
+from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.privacy import exported_lines, write_lines
+from memotherm.cli.verbs import plain
+from memotherm.errors import InvalidInput
+from memotherm.notes import KINDS
+from memotherm.operations.codec import to_json
+from memotherm.settings.keys import KEY_BYTES
+from memotherm.settings.paths import write_text
+from memotherm.text.content import pluralize
+
+__all__ = ["import_", "store"]
+
+_path = click.argument("path", type=click.Path(path_type=Path))
+_key_file = click.option(
+    "--key-file", type=click.Path(path_type=Path),
+    help="The file with the key; default: MEMOTHERM_KEY, or the setting `key_file`.",
+)  # fmt: skip
+_create_key = click.option("--create-key", is_flag=True, help="Write a random key to the file first; it must be new.")
+
+
+@contextmanager
+def _progress(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, int], None]]:
+    from memotherm.cli.formatting import progress_bar
+
+    with progress_bar(label, keeps=keeps) as progress:
+        yield progress
+
+
+@click.group("store", cls=SuggestingGroup)
+def store() -> None:
+    """Check, copy, encrypt, move or divide a whole store, or make its vectors.
+
+    \b
+    memotherm store check
+    memotherm store checkpoint backup.db
+    """
+
+
+@store.command("check")
+@prints
+@memory_option()
+def check(mem: Memotherm) -> Output:
+    """Verify the whole store; exit with 1 and print the problems if there are any.
+
+    \b
+    memotherm store check --store agent.db
+    """
+    problems = mem.check()
+    data = {"ok": not problems, "problems": to_json(problems)}
+    code = exit_codes.FAILURE if problems else exit_codes.OK
+    return Output(data, list(map(str, problems)) or ["no problems"], code=code)
+
+
+@store.command("checkpoint")
+@click.argument("path", type=click.Path())
+@prints
+@memory_option()
+def checkpoint(mem: Memotherm, path: str) -> Output:
+    """Write a consistent copy of the whole store to a new file; the store stays in use.
+
+    \b
+    memotherm store checkpoint backup.db
+    memotherm store restore backup.db agent.db
+    """
+    return _file_output(mem.checkpoint(path))
+
+
+@store.command("restore")
+@click.argument("path", type=click.Path())
+@click.argument("into", type=click.Path())
+@click.option("--purged-in", type=click.Path(), help="The store whose purges are repeated; default: the original.")
+@click.option("--with-purged", is_flag=True, help="Restore what was purged since, too.")
+@prints
+def restore(path: str, into: str, purged_in: str | None, with_purged: bool) -> Output:
+    """Create a store from a checkpoint, without what was purged since it was made.
+
+    \b
+    memotherm store restore backup.db agent.db
+    memotherm store restore backup.db new.db --purged-in agent.db
+    """
+    return _file_output(memotherm.restore(path, into, purged_in, repeat_purges=not with_purged))
+
+
+def _file_output(path: Path) -> Output:
+    size = path.stat().st_size
+    return Output({"path": str(path), "bytes": size}, [f"{path} ({size / 1e6:.1f} MB)"])
+
+
+@store.command("backup")
+@click.argument("path", type=click.Path())
+@prints
+@store_option
+def backup(path: str, store: StoreOptions) -> Output:
+    """Write the memories of all scopes to PATH as JSON lines, archived ones included.
+
+    The scope options, except the tenant, make no difference. `store checkpoint` also copies vectors and history.
+
+    \b
+    memotherm store backup memories.jsonl
+    """
+    with opened(replace(store, scope=Scope(tenant=store.scope.tenant))) as mem:
+        lines = exported_lines(mem, inside=True, archived=True)
+        scopes = len(mem.scopes())
+    write_lines(path, lines)
+    total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"
+    return Output({"path": path, "memories": len(lines), "scopes": scopes}, [total])
+
+
+store.add_command(
+    plain(
+        "reembed", lambda embedded: [f"vectors created for {pluralize(embedded, 'memory')}"],
+        "memotherm store reembed", progress="vectors",
+        help="Create missing vectors; after a change of embedder, all of them.\n\n"
+        "An interrupted run continues where it stopped. The old vectors are used until all new ones exist.",
+    )
+)  # fmt: skip
+
+
+@store.command("migrate")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@prints
+def migrate(source: str, target: str) -> Output:
+    """Copy a whole store with all its events to another file or database.
+
+    FROM and TO are paths or URLs. An interrupted copy continues when the command is repeated. At the end both
+    stores are compared row by row.
+
+    \b
+    memotherm store migrate agent.db postgresql://memotherm@db.example/memotherm
+    memotherm store migrate postgresql://memotherm@db.example/memotherm copy.db --json
+    """
+    with _progress("rows") as progress:
+        migration = memotherm.migrate(source, target, progress=progress)
+    return Output(to_json(migration), [str(migration)])
+
+
+@store.command("partition")
+@click.argument("url")
+@click.option("--parts", type=click.IntRange(2, 256), default=16, show_default=True, help="The number of partitions.")
+@prints
+def partition(url: str, parts: int) -> Output:
+    """Partition the tables of a PostgreSQL store by tenant, in one transaction.
+
+    The store is locked meanwhile.
+
+    \b
+    memotherm store partition postgresql://memotherm@db.example/memotherm --parts 32
+    """
+    tables = memotherm.partition(url, parts)
+    return Output({"parts": parts, "tables": tables}, [f"{len(tables)} tables have {parts} partitions each"])
+
+
+@store.command("distribute")
+@click.argument("url")
+@click.option("--shards", type=click.IntRange(1, 1024), default=32, show_default=True, help="The number of shards.")
+@prints
+def distribute(url: str, shards: int) -> Output:
+    """Distribute the tables of a store over the nodes of a Citus cluster by tenant, and verify every row.
+
+    URL is the store's on the coordinator. The store cannot be used until the end. If the command is interrupted, run
+    it again: it resumes where it stopped.
+
+    \b
+    memotherm store distribute postgresql://memotherm@coordinator.example/memotherm --shards 64
+    """
+    distribution = memotherm.distribute(url, shards)
+    return Output(to_json(distribution), [str(distribution)])
+
+
+@store.command("encrypt")
+@_path
+@_key_file
+@_create_key
+@prints
+def encrypt(path: Path, key_file: Path | None, create_key: bool) -> Output:
+    """Encrypt the file of a store that no process has open.
+
+    The old file is replaced when the encrypted one is complete and verified.
+
+    \b
+    memotherm store encrypt agent.db --key-file agent.key --create-key
+    """
+    if create_key:
+        _write_key(key_file)
+    return _file_output(memotherm.encrypt(path, key_file))._replace(lines=[f"{path} is encrypted"])
+
+
+@store.command("decrypt")
+@_path
+@_key_file
+@prints
+def decrypt(path: Path, key_file: Path | None) -> Output:
+    """Decrypt the file of a store that no process has open.
+
+    \b
+    memotherm store decrypt agent.db --key-file agent.key
+    """
+    return _file_output(memotherm.decrypt(path, key_file))._replace(lines=[f"{path} is decrypted"])
+
+
+@store.command("rekey")
+@_path
+@click.option("--new-key-file", type=click.Path(path_type=Path), required=True, help="The file with the new key.")
+@_key_file
+@_create_key
+@prints
+def rekey(path: Path, new_key_file: Path, key_file: Path | None, create_key: bool) -> Output:
+    """Encrypt the file of a store with a new key.
+
+    Checkpoints keep the key that they were written with.
+
+    \b
+    memotherm store rekey agent.db --key-file agent.key --new-key-file new.key --create-key
+    """
+    if create_key:
+        _write_key(new_key_file)
+    done = _file_output(memotherm.rekey(path, new_key_file, key_file))
+    return done._replace(lines=[f"{path} is encrypted with the new key"])
+
+
+def _write_key(path: Path | None) -> None:
+    if path is None:
+        raise click.UsageError("--create-key needs the name of the file: --key-file FILE")
+    if path.exists():
+        raise InvalidInput(f"{path} already exists: name a new file, or leave out --create-key")
+    try:
+        write_text(path, f"{secrets.token_hex(KEY_BYTES)}\n")
+    except OSError as exc:
+        raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("path", type=click.Path())
+@prints
+@memory_option(creates=True, dry_run=True)
+def import_(mem: Memotherm, kind: str, path: str) -> Output:
+    """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
+
+    PATH may be `-` for standard input.
+
+    \b
+    memotherm import claude-code ~/.claude --dry-run
+    memotherm import jsonl memories.jsonl
+    """
+    from memotherm.cli.formatting import timing
+
+    started = time.monotonic()
+    with _file(path) as source, _progress("entries") as progress:
+        imported = mem.import_(kind, source, progress)
+    took = timing(time.monotonic() - started, mem.embedding_seconds)
+    data: dict[str, Any] = to_json(imported)
+    return Output({**data, "dry_run": False}, [str(imported)], [*map(str, imported.skipped), took])
+
+
+@contextmanager
+def _file(path: str) -> Iterator[Path]:
+    """Return the path of what is imported; for `-`, a file with the whole standard input."""
+    if path != "-":
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="memotherm-import-") as folder:
+        file = Path(folder) / "stdin"
+        write_text(file, content_of(path))
+        yield file

@@ -1,0 +1,257 @@
+"""Commands from the table of operations, which declares names, types, limits, defaults and help."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memotherm import Memotherm
+from memotherm.cli.options import memory_option, prints
+from memotherm.cli.output import Output, content_of
+from memotherm.cli.parsing import Duration, MemoryId, Moment, TextCommand
+from memotherm.errors import InvalidInput
+from memotherm.operations.operation import Operation
+from memotherm.operations.parameters import Parameter
+from memotherm.operations.table import OPERATIONS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["ID", "given", "operation_options", "plain"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+#: The lines for people that show a result; `arguments` are those of the call.
+Lines = Callable[[Any], "Iterable[str | RenderableType]"]
+
+#: An example id in the help of commands.
+ID = "mem_01J8ZQ4X0000000000000000"
+_KIND = ("--kind", "-k", "--type", "--category")
+#: Options that are not called as the parameter, and those with a short name.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "auto_promote": ("--promote/--no-promote",),
+    "budget": ("--budget", "-b"),
+    "context_window": ("--window",),
+    "count": ("--count", "-n"),
+    "from_line": ("--from",),
+    "ids": ("--id",),
+    "kind": _KIND,
+    "kinds": _KIND,
+    "limit": ("--limit", "-n"),
+    "lines": ("--lines", "-n"),
+    "max_results": ("--max-results", "-n"),
+    "priority": ("--priority", "-p"),
+    "tags": ("--tag", "-t"),
+    "tiers": ("--tier",),
+    "total_tokens": ("--tokens",),
+    "type": _KIND,
+    "types": _KIND,
+}
+_METAVARS = {"memory_id": "ID", "session_id": "SESSION", "event_seq": "SEQ", "recall": "RECALL_ID"}
+_IDS = {"memory_id", "ids", "used", "supersedes"}
+#: Texts of which `-` means standard input.
+_CONTENTS = {"content", "query", "summary", "answer"}
+#: What a command line takes in another form than JSON, and what the table does not explain.
+_HELP = {
+    "auto_promote": "Whether the best hits move to hot; default: the setting.",
+    "contains": "Only memories whose content contains this.",
+    "count": "How many.",
+    "cursor": "The cursor of the last page.",
+    "expires_at": "The time when it expires (UTC unless it has an offset).",
+    "ids": "The id of a memory",
+    "include_cold": "Whether to search cold memories as well; default: the setting.",
+    "key": "Your own name for it, unique in the scope.",
+    "limit": "How many at most.",
+    "min_score": "The least relevance; default: the setting.",
+    "prefix": "Only memories whose key begins with this.",
+    "since": "Only memories created since: 2026-01-31, 2026-01-31T12:00Z, or 7d (ago).",
+    "tags": "A tag",
+    "tier": "hot, warm or cold.",
+    "track": "Whether to count this as a use of the memories.",
+    "ttl": "The time to live, such as 90m, 7d or a number of seconds.",
+    "until": "Only memories created before this.",
+    "version": "Change it only if this is still its version.",
+    "where": 'Only matching metadata: status=open, or JSON such as \'{"votes": {"$gte": 3}}\' (repeatable: all).',
+}
+
+
+def operation_options(
+    operation: str, *, left_out: str = "", arguments: str = "", defaults: Mapping[str, Any] | None = None
+) -> Callable[[Command], Command]:
+    """Add the parameters of an operation to a command: what is required as arguments, the rest as options.
+
+    Args:
+        operation: The name of the operation.
+        left_out: Parameters that the command does not have, or has its own options for.
+        arguments: Parameters that are arguments although they may be left out.
+        defaults: Defaults that differ from the table.
+    """
+    declared = OPERATIONS[operation]
+    without = {*left_out.split(), *declared.more}
+
+    def decorate(command: Command) -> Command:
+        for parameter in reversed(declared.parameters):
+            if parameter.name not in without:
+                default = (defaults or {}).get(parameter.name, parameter.default)
+                command = _click(parameter, default, argument=parameter.name in arguments.split())(command)
+        return command
+
+    return decorate
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, with contents read from standard input for `-`."""
+    found = {name: value for name, value in options.items() if value is not None and value != ()}
+    return {
+        name: content_of(value) if name in _CONTENTS and isinstance(value, str) else value
+        for name, value in found.items()
+    }
+
+
+def plain(
+    operation: str,
+    lines: Lines,
+    examples: str,
+    *,
+    help: str = "",
+    notes: Callable[[Any], Iterable[str]] = lambda _: (),
+    progress: str = "",
+    **options: Any,  # noqa: ANN401 - those of `operation_options`
+) -> click.Command:
+    """Return the command of an operation: it calls the method and prints the result.
+
+    Args:
+        operation: The name of the operation, such as `session_spill`.
+        lines: The lines that show a result to people.
+        examples: Command lines, for the help.
+        help: What it does, if the description of the operation does not tell it.
+        notes: What to say about a result beside it.
+        progress: What is counted while it runs, for a method that tells its progress.
+        options: Arguments of `operation_options`.
+    """
+    declared = OPERATIONS[operation]
+    has_own = any(parameter.name == "dry_run" for parameter in declared.parameters)
+    dry_run = declared.writes and not declared.whole_store and not has_own
+
+    @operation_options(operation, **options)
+    @prints
+    @memory_option(creates=declared.owner == "session", dry_run=dry_run)
+    def command(mem: Memotherm, **values: Any) -> Output:  # noqa: ANN401
+        with _shown_progress(progress) as update:
+            result = _called(mem, declared, values | ({"progress": update} if progress else {}))
+        return Output(declared.body(result), lines(result), notes(result))
+
+    text = f"{help or declared.description}\n\n\b\n{examples}"
+    return click.command(declared.verb, cls=TextCommand, help=text)(command)
+
+
+@contextmanager
+def _shown_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    if not label:
+        yield None
+        return
+    from memotherm.cli.formatting import progress_bar
+
+    with progress_bar(label) as update:
+        yield update
+
+
+def _called(mem: Memotherm, operation: Operation, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - its result
+    """Call the method of an operation with the values of options."""
+    arguments = given(values)
+    owner: Any = mem
+    if operation.owner == "session":
+        owner = mem.session(arguments.pop("session_id"))
+    elif operation.owner == "policies":
+        owner = mem.policies
+    return getattr(owner, operation.verb)(**arguments)
+
+
+def _click(parameter: Parameter, default: Any, *, argument: bool) -> Callable[[Command], Command]:  # noqa: ANN401
+    """Return the argument or option of a parameter."""
+    kind = _type(parameter)
+    metavar = _METAVARS.get(parameter.name)
+    if parameter.required or argument:
+        return click.argument(parameter.name, type=kind, metavar=metavar, required=parameter.required)
+    names = _NAMES.get(parameter.name, (f"--{parameter.name.replace('_', '-')}",))
+    text = _HELP.get(parameter.name, parameter.help)
+    if parameter.name == "where":
+        return click.option("--where", multiple=True, metavar="FILTER", callback=_where, help=text)
+    if parameter.type is bool:
+        both = (f"{names[0]}/--no-{names[0][2:]}",) if default is not False and "/" not in names[0] else names
+        return click.option(*both, parameter.name, is_flag=True, default=default, help=text)
+    return click.option(
+        *names,
+        parameter.name,
+        type=kind,
+        multiple=parameter.multiple,
+        default=None if parameter.multiple else default,
+        show_default=bool(default) and not parameter.multiple,
+        metavar=metavar,
+        help=f"{text} (repeatable)".strip() if parameter.multiple else text,
+    )
+
+
+def _type(parameter: Parameter) -> Any:  # noqa: ANN401 - any type of click
+    if parameter.name in _IDS:
+        return MemoryId()
+    if parameter.choices:
+        return click.Choice([*parameter.choices])
+    if parameter.name == "ttl":
+        return Duration()
+    if parameter.type is datetime:
+        return Moment()
+    if parameter.type in (int, float):
+        numbers = click.IntRange if parameter.type is int else click.FloatRange
+        return numbers(parameter.limits.get("ge"), parameter.limits.get("le"))
+    return _Object() if parameter.type == dict[str, Any] else str
+
+
+class _Object(click.ParamType[dict[str, Any]]):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:  # noqa: ANN401
+        """Return the object that a text is."""
+        try:
+            found = value if isinstance(value, dict) else json.loads(value)
+        except ValueError as exc:
+            self.fail(f'it is not JSON: write it like \'{{"key": "value"}}\' ({exc})', param, ctx)
+        if not isinstance(found, dict):
+            self.fail('it must be a JSON object such as {"key": "value"}', param, ctx)
+        return found
+
+
+def _where(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:  # noqa: ARG001
+    """Return the filter that options give, each as `name=value` or as a JSON object; None without options."""
+    where: dict[str, Any] = {}
+    for text in texts:
+        part = _object_of(text) if text.lstrip().startswith("{") else _pair(text)
+        twice = where.keys() & part.keys()
+        if twice:
+            raise InvalidInput(f"--where names {min(twice)!r} twice: give all its conditions in one JSON object")
+        where |= part
+    return where or None
+
+
+def _object_of(text: str) -> dict[str, Any]:
+    try:
+        value: dict[str, Any] = json.loads(text)
+    except ValueError as exc:
+        raise InvalidInput(f'--where is not JSON: write it like \'{{"status": "open"}}\' ({exc})') from exc
+    return value
+
+
+def _pair(text: str) -> dict[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InvalidInput(f'cannot read --where {text!r}: write it like status=open or \'{{"status": "open"}}\'')
+    try:
+        return {name: json.loads(value)}
+    except ValueError:
+        return {name: value}

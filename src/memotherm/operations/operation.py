@@ -1,0 +1,173 @@
+"""An operation: a method of the facade, and what interfaces need to know to offer it."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any, ClassVar, Literal
+
+from memotherm.operations.parameters import Parameter, documented, parameters_of
+
+__all__ = ["Operation", "Tool"]
+
+#: What a method belongs to: the memory, one of its sessions, its notes or its policies.
+Owner = Literal["memory", "session", "notes", "policies"]
+_OWNERS: Mapping[str, Owner] = {"Memotherm": "memory", "Session": "session", "Notes": "notes", "Policies": "policies"}
+_MODULES = {"memory": "memory", "session": "session", "notes": "notes.notes", "policies": "tiers.policies"}
+_PREFIXES = {"memory": "", "session": "session_", "notes": "notes_", "policies": "policy_"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """How agents call an operation, in few tokens."""
+
+    name: str
+    title: str
+    #: The parameters that it has; `from_line:from` is called `from` there.
+    parameters: str = ""
+    #: For the model; the summary of the operation if empty.
+    description: str = ""
+    #: Defaults that differ from those of the operation.
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether it needs a session that has begun, if the operation does not.
+    begun: bool = False
+    #: Whether it hides or deletes something.
+    hides: bool = False
+    #: Whether a second call with the same arguments changes nothing.
+    repeatable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """A verb: declared once, offered by every interface. Parameters, types and help are those of the facade."""
+
+    #: The method of the facade: `Memotherm.move`. It is a text, so that the table loads nothing.
+    of: str
+    #: What it is listed under.
+    group: str
+    #: The method and path of HTTP; empty for one that needs the store itself.
+    route: str = ""
+    #: Its id; the name of the method, after `session_`, `notes_` or `policy_`, if empty.
+    id: str = ""
+    #: Whether it changes memories; a key that may only read cannot call it.
+    writes: bool = False
+    #: Whether it concerns the whole store, so that no key of a tenant can call it.
+    whole_store: bool = False
+    #: Whether it needs a session that has begun; other operations of a session begin it.
+    begun: bool = False
+    #: Whether a successful request makes something.
+    creates: bool = False
+    #: Whether a request that is repeated with its Idempotency-Key may be carried out again.
+    repeatable: bool = False
+    #: When a valid request can be refused because of what is stored: always, or if one of these parameters is given.
+    conflicts: bool | tuple[str, ...] = False
+    #: The member of the JSON that a result which is not an object is in.
+    result: str = ""
+    #: Parameters that only Python has, and those that Python does not have.
+    left_out: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    #: Limits of parameters where they differ from those of the same name elsewhere.
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: The tool of agents.
+    tool: Tool | None = None
+    #: Arguments of calls, as JSON.
+    examples: tuple[Mapping[str, Any], ...] = ()
+
+    @cached_property
+    def name(self) -> str:
+        """The id: `recall`, `session_recall`, `policy_adopt`."""
+        return self.id or _PREFIXES[self.owner] + self.verb
+
+    @property
+    def verb(self) -> str:
+        """The name of the method in Python."""
+        return self.of.partition(".")[2]
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The method of the facade."""
+        owner = import_module(f"memotherm.{_MODULES[self.owner]}")
+        function: Callable[..., Any] = getattr(getattr(owner, self.of.partition(".")[0]), self.verb)
+        return function
+
+    @property
+    def owner(self) -> Owner:
+        """What the method belongs to."""
+        return _OWNERS[self.of.partition(".")[0]]
+
+    @property
+    def method(self) -> str:
+        """The method of HTTP."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path of HTTP."""
+        return self.route.partition(" ")[2]
+
+    @property
+    def once(self) -> bool:
+        """Whether a request is carried out once for each Idempotency-Key."""
+        return self.writes and self.method == "POST" and not self.repeatable
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The types of the parameters and of the result, `return`."""
+        return typing.get_type_hints(self.function, localns=_Names())
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters as callers outside of Python give them."""
+        more = ("session_id", *self.more) if self.owner == "session" else self.more
+        found = parameters_of(self.function, self.hints, left_out=self.left_out, more=more, limits=self.limits)
+        return tuple(sorted(found, key=lambda each: (not each.required, each.name != "session_id")))
+
+    @cached_property
+    def by_wire(self) -> dict[str, Parameter]:
+        """The parameters by their names outside of Python."""
+        return {parameter.wire: parameter for parameter in self.parameters}
+
+    @property
+    def result_type(self) -> Any:  # noqa: ANN401 - any type hint
+        """The type of the result in Python."""
+        return self.hints["return"]
+
+    def body(self, value: object) -> Any:  # noqa: ANN401 - any JSON
+        """Return a result as JSON, in an object; None if there is none."""
+        from memotherm.operations.codec import to_json
+
+        return {self.result: to_json(value)} if self.result else to_json(value)
+
+    @cached_property
+    def description(self) -> str:
+        """What it does, without the arguments."""
+        return documented(self.function)[0]
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return " ".join(self.description.split("\n\n")[0].split())
+
+
+class _Names(dict[str, Any]):
+    """The types that the modules of the facade import for type checkers only, loaded when they are asked for."""
+
+    _HOMES: ClassVar = {
+        **dict.fromkeys(("Erased", "Everything", "Heat", "Metrics", "Status", "TierPoint", "Uses"), "model.reports"),
+        "Flush": "notes.flush",
+        "Imported": "notes",
+        "Notes": "notes",
+        "Policies": "tiers.policies",
+        "PolicySource": "tiers.policies",
+        "Difference": "tiers.policy",
+        "Replay": "tiers.lab.replay",
+        "Scheduler": "tiers.scheduler",
+    }
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401 - a type
+        if name not in self._HOMES:
+            raise KeyError(name)
+        return getattr(import_module(f"memotherm.{self._HOMES[name]}"), name)

@@ -1,0 +1,291 @@
+"""The parameters of operations as callers outside of Python give them: JSON types, limits, and help.
+
+Parameters with the same name mean the same in every operation, so that their types and limits are declared once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from memotherm.model.memory import KNOWN_KINDS, PriorityName, TierName
+from memotherm.model.names import SYNONYMS
+
+__all__ = ["PATTERNS", "Parameter", "Wire", "documented", "parameters_of"]
+
+Json = dict[str, Any]
+#: JSON that a policy is given as: `{"text": ...}` or `{"name": ...}`.
+PolicyBody = dict[str, str]
+
+#: A text without NUL, with at least one character that is not white space.
+_NOT_BLANK = r"^[^\x00]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00]*$"
+_NO_NUL = r"^[^\x00]*$"
+_KIND = r"^[a-z][a-z0-9_-]{0,31}$"
+_ID = r"^mem_[0-9a-z]{26}$"
+_DAY = (
+    r"((19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    r"|02-(0[1-9]|1[0-9]|2[0-8]))|((19|20)(0[48]|[2468][048]|[13579][26])|2000)-02-29)"
+)
+_TIME = r"T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])?"
+_LARGE = 1_000_000_000
+PATTERNS = {
+    #: `#` and a number is how a context names a memory that it has shortened.
+    "id_or_number": r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$",
+    "session": r"^[A-Za-z0-9_.:@+-]{1,200}$",
+    "moment": rf"^({_DAY}({_TIME})?|[1-9][0-9]{{0,4}}[smhdw])$",
+}
+
+
+class Wire:
+    """The JSON type of a parameter, and what restricts its values: `ge`, `le`, `min_length`, `max_length`, `pattern`.
+
+    Args:
+        kind: The type: a plain one, a literal, or a list of them.
+        items: The limits of the items of a list.
+        name: The name outside of Python, if it is another one.
+        default: The value if it is left out, for one that Python does not have.
+        required: Whether it may not be left out, for one that Python does not have.
+        help: What it means, unless the docstring of the method says it.
+        limits: The limits.
+    """
+
+    def __init__(
+        self,
+        kind: Any,  # noqa: ANN401 - any type hint
+        *,
+        items: Wire | None = None,
+        name: str = "",
+        default: bool | None = None,
+        required: bool = False,
+        help: str = "",  # noqa: A002 - what everybody calls it
+        **limits: Any,  # noqa: ANN401 - numbers and texts
+    ) -> None:
+        self.kind = kind
+        self.items = items
+        self.name = name
+        self.default = default
+        self.required = required
+        self.help = help
+        self.limits: Json = limits
+
+
+_TEXT = Wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK, help="The text.")
+_QUERY = Wire(str, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
+_LABEL = Wire(str, min_length=1, max_length=100, pattern=_NOT_BLANK)
+_KINDS = Wire(list[str], items=Wire(str, pattern=_KIND), max_length=50)
+_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
+_COUNT: Json = {"ge": 0, "le": _LARGE}
+_IDS = Wire(list[str], items=Wire(str, pattern=_ID), max_length=1000)
+_MOMENT_HELP = "`2026-01-31`, `2026-01-31T12:00:00Z`, or `7d` for seven days ago."
+
+#: The parameters by their names in Python.
+WIRES: Mapping[str, Wire] = {
+    "content": _TEXT,
+    "summary": _TEXT,
+    "query": _QUERY,
+    "prompt": _QUERY,
+    "kind": Wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as fact or decision."),
+    "type": Wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as message or fact."),
+    "kinds": _KINDS,
+    "types": _KINDS,
+    "tags": Wire(list[str], items=_LABEL, max_length=64, help="Free labels."),
+    "tier": Wire(TierName, help="hot, warm or cold."),
+    "tiers": Wire(list[TierName], min_length=1, max_length=3),
+    "priority": Wire(PriorityName, help="pinned, critical, important, normal or low."),
+    "ttl": Wire(float, name="ttl_minutes", ge=0.1, le=52_596_000.0, help="Time to live, in minutes."),
+    "expires_at": Wire(datetime),
+    "as_of": Wire(datetime),
+    "metadata": Wire(Json, help="Further values, as JSON."),
+    "source": _LABEL,
+    "supersedes": Wire(str, pattern=_ID),
+    "key": Wire(str, min_length=1, max_length=400, pattern=_KEY),
+    "after": Wire(str, min_length=1, max_length=400, pattern=_KEY),
+    "prefix": Wire(
+        str, min_length=1, max_length=400, pattern=_KEY, examples=["notes/"], help="Only keys that begin with this."
+    ),
+    "version": Wire(int, **_COUNT),
+    "memory_id": Wire(str, pattern=_ID, help="The id of a memory."),
+    "memory": Wire(str, name="memory_id", pattern=_ID, help="The id of a memory."),
+    "ids": _IDS,
+    "used": _IDS,
+    "forget": _IDS,
+    "recall": Wire(str, name="recall_id", max_length=100, help="The `recall_id` of a recall or context."),
+    "answer": Wire(str, max_length=100_000),
+    "at": Wire(str, max_length=100),
+    "why": Wire(str, max_length=1000, pattern=_NO_NUL, help="The reason, for the ledger."),
+    "limit": Wire(int, ge=0, le=1000),
+    "skip": Wire(int, **_COUNT),
+    "depth": Wire(int, ge=1, le=400),
+    "points": Wire(int, ge=2, le=1000),
+    "budget": Wire(int, ge=0, le=1_000_000),
+    "min_score": Wire(float, ge=0, le=1),
+    "cursor": Wire(str, pattern=r"^(before|after)-[0-9]{1,18}$"),
+    "since": Wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
+    "until": Wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
+    "where": Wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
+    "retention": Wire(
+        Literal["active", "archived", "deleted", "any"], help="active unless given, archived, deleted, or any."
+    ),
+    "contains": Wire(
+        str, min_length=1, max_length=1000, pattern=_NOT_BLANK,
+        help="A text that the content contains, in upper or lower case.",
+    ),
+    "number": Wire(int, ge=1, le=2**62, help="The number of a receipt."),
+    "event_seq": Wire(int, ge=1, le=2**62, help="The number of an event."),
+    "session_id": Wire(str, required=True, pattern=PATTERNS["session"], help="The name of the session."),
+    "count": Wire(int, **_COUNT),
+    "keep": Wire(int, **_COUNT, help="How many stay; the setting if left out."),
+    "total_tokens": Wire(int, **_COUNT),
+    "context_window": Wire(int, ge=1, le=_LARGE),
+    "compactions": Wire(int, **_COUNT),
+    "path": Wire(str, min_length=1, max_length=1000, help="The note, or a citation of its lines."),
+    "from_line": Wire(int, ge=1, le=_LARGE, help="The first line."),
+    "lines": Wire(int, ge=1, le=100_000, help="How many lines; all if left out."),
+    "max_results": Wire(int, ge=0, le=100),
+    "chat": Wire(str, max_length=100, help="direct, group or channel: whether citations are shown."),
+    "decay": Wire(bool, help="Whether older dated notes score less; the setting if left out."),
+    "diversity": Wire(bool, help="Whether repetitions are dropped; the setting if left out."),
+    "dry_run": Wire(bool, help="Whether to change nothing."),
+    "include_cold": Wire(bool, help="Whether to search cold as well; the setting if left out."),
+    "track": Wire(bool, help="Whether this counts as a use."),
+    "inside": Wire(bool, help="Everything at and below the scope, instead of what it can see."),
+    "first": Wire(PolicyBody, help="The policy to compare with; the one in force if left out."),
+    "second": Wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
+    "policy": Wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
+    # Not of the facade: what only callers outside of Python give.
+    "session": Wire(str, pattern=PATTERNS["session"], help="The session, unless the header Memotherm-Scope names it."),
+    "with_cold": Wire(bool, name="include_cold", default=False, help="Search cold as well as `tiers`."),
+    "memories": Wire(bool, default=False, help="Whether to return the memories as well."),
+    "hidden": Wire(bool, default=False, help="Include a memory that was forgotten."),
+    "confirm": Wire(str, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`."),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of an operation."""
+
+    #: The name in Python.
+    name: str
+    #: The type outside of Python, without None.
+    type: Any
+    #: The value if it is left out; None also for one that is required.
+    default: Any = None
+    required: bool = False
+    #: Whether it may be null.
+    nullable: bool = False
+    #: What it means, in a sentence.
+    help: str = ""
+    #: `ge`, `le`, `min_length`, `max_length`, `pattern`, `examples`.
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    #: The limits of the items of a list.
+    item_limits: Mapping[str, Any] = field(default_factory=dict)
+    #: The name outside of Python, such as `ttl_minutes` for `ttl`.
+    wire: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a closed set; empty if others are accepted."""
+        kind = get_args(self.type)[0] if self.multiple else self.type
+        return tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
+
+    @property
+    def multiple(self) -> bool:
+        """Whether it is a list."""
+        return get_origin(self.type) is list
+
+    @cached_property
+    def aliases(self) -> tuple[str, ...]:
+        """The names that other programs use, in snake case; every name is accepted in camel case as well."""
+        groups = [group for group in SYNONYMS if group[0] == self.wire]
+        return tuple(name for group in groups for name in group if name != self.wire)
+
+
+def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the description in the docstring of a function, and what it says about each argument."""
+    description, _, listed = (inspect.getdoc(function) or "").partition("Args:\n")
+    found = re.findall(r"^    (\w+): ((?:.|\n        )+?)(?=\n    \w|\n*\Z)", listed, re.MULTILINE)
+    return description.strip(), {name: " ".join(text.split()) for name, text in found}
+
+
+def parameters_of(
+    function: Callable[..., Any],
+    hints: Mapping[str, Any],
+    *,
+    left_out: tuple[str, ...] = (),
+    more: tuple[str, ...] = (),
+    limits: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[Parameter, ...]:
+    """Return the parameters of a method of the facade, as far as callers outside of Python give them.
+
+    Args:
+        function: The method.
+        hints: The types of its parameters.
+        left_out: Parameters that only Python has.
+        more: Parameters that Python does not have.
+        limits: Limits that differ from those of other parameters with the same name.
+    """
+    _, *declared = inspect.signature(function).parameters.values()
+    help_of = documented(function)[1]
+    found = []
+    for each in declared:
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            filters = get_type_hints(get_args(hints[each.name])[0])
+            found += [_parameter(name, hint, None) for name, hint in filters.items()]
+        elif each.name not in left_out:
+            missing = each.default is inspect.Parameter.empty
+            default = None if missing else _plain(each.default)
+            found.append(
+                _parameter(each.name, hints[each.name], default, required=missing, text=help_of.get(each.name, ""),
+                           limits=(limits or {}).get(each.name))
+            )  # fmt: skip
+    found += [_parameter(name, WIRES[name].kind, WIRES[name].default, required=WIRES[name].required) for name in more]
+    return tuple(found)
+
+
+def _parameter(
+    name: str,
+    hint: Any,  # noqa: ANN401 - any type hint
+    default: Any,  # noqa: ANN401 - any value
+    *,
+    required: bool = False,
+    text: str = "",
+    limits: Mapping[str, Any] | None = None,
+) -> Parameter:
+    wire = WIRES.get(name) or Wire(_without_none(hint))
+    own = dict(limits or {})
+    return Parameter(
+        name=name,
+        type=own.pop("type", wire.kind),
+        default=default,
+        required=own.pop("required", required),
+        nullable=_with_none(hint) or (default is None and not required),
+        help=wire.help if wire.name else text or wire.help,
+        limits={**wire.limits, **own},
+        item_limits={} if wire.items is None else wire.items.limits,
+        wire=wire.name or name,
+    )
+
+
+def _with_none(hint: Any) -> bool:  # noqa: ANN401 - any type hint
+    return type(None) in get_args(hint)
+
+
+def _without_none(hint: Any) -> Any:  # noqa: ANN401 - any type hint
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(each for each in get_args(hint) if each is not type(None))
+    return hint
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON
+    """Return a default as JSON has it."""
+    if isinstance(value, Enum):
+        return str(value)
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -1,0 +1,167 @@
+"""The requests of operations as pydantic models, made from the table of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Self, get_args
+
+from fastapi import Path
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from memotherm.errors import InvalidInput
+from memotherm.model.memory import KNOWN_KINDS
+from memotherm.model.names import renamed
+from memotherm.operations.operation import Operation
+from memotherm.operations.parameters import Parameter, PolicyBody
+from memotherm.operations.table import OPERATIONS
+from memotherm.rest.where import Where
+from memotherm.tiers.policy import PRESETS
+
+__all__ = ["PolicyRequest", "RequestBody", "absent", "body_model", "field_type", "path_parameter", "query_model"]
+
+Json = dict[str, Any]
+
+
+class _Renamed(BaseModel):
+    """A request whose fields may have the names of other programs: `includeCold`, `category`, `text`, ..."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_other_names(cls, values: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Return the values under our names."""
+        if not isinstance(values, dict):
+            return values
+        try:
+            return renamed(values, cls.model_fields)
+        except InvalidInput as exc:
+            raise ValueError(str(exc)) from exc
+
+
+class RequestBody(_Renamed):
+    """The base of request bodies: no unknown fields, no type conversion."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _without_default(schema: Json) -> None:
+    schema.pop("default", None)
+
+
+def absent() -> Any:  # noqa: ANN401 - any field
+    """Return the default of an optional field that is never null."""
+    return Field(default=None, json_schema_extra=_without_default)
+
+
+def _preset(name: str) -> str:
+    if name not in PRESETS:
+        raise ValueError(f"no policy of the package is called {name!r}: use one of {', '.join(PRESETS)}")
+    return name
+
+
+class PolicyRequest(RequestBody):
+    """A policy: the text of its file, or the name of one that comes with the package."""
+
+    text: Annotated[str, Field(**OPERATIONS["remember"].by_wire["content"].limits)] = absent()
+    name: Annotated[str, AfterValidator(_preset), WithJsonSchema({"type": "string", "enum": list(PRESETS)})] = absent()
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Self:
+        """Refuse both and neither."""
+        if (self.text is None) == (self.name is None):
+            raise ValueError("give either the text of a policy or the name of one that comes with the package")
+        return self
+
+
+def body_model(operation: Operation, parameters: Iterable[Parameter]) -> type[BaseModel]:
+    """Return the model of the body of an operation; a policy that is the only parameter is the body itself."""
+    listed = list(parameters)
+    if [parameter.type for parameter in listed] == [PolicyBody]:
+        return PolicyRequest
+    fields: Any = {parameter.wire: _field(parameter) for parameter in listed}
+    name = "".join(word.capitalize() for word in operation.name.split("_")) + "Request"
+    return create_model(name, __base__=RequestBody, __doc__=operation.summary, **fields)
+
+
+def query_model(operation: Operation, parameters: Iterable[Parameter]) -> type[BaseModel]:
+    """Return the model of the query string of an operation."""
+    fields: Any = {parameter.wire: _field(parameter) for parameter in parameters}
+    return create_model(f"{operation.name}_query", __base__=_Renamed, **fields)
+
+
+def path_parameter(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
+    """Return the type of a parameter in the path."""
+    limits = dict(parameter.limits)
+    return Annotated[parameter.type, Path(description=parameter.help, **limits)]
+
+
+def _field(parameter: Parameter) -> tuple[Any, Any]:
+    """Return the type and the default of a field."""
+    kind: Any = field_type(parameter)
+    description = parameter.help or None
+    default = ... if parameter.required else parameter.default
+    if parameter.nullable:
+        return kind | None, Field(default, description=description)
+    return kind, Field(default, description=description)
+
+
+def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
+    """Return the type of a field, with its limits."""
+    limits = dict(parameter.limits)
+    if parameter.name == "where":
+        return Where
+    if parameter.name == "memories" and parameter.multiple:
+        draft: Any = _draft_model()
+        return Annotated[list[draft], Field(**limits)]
+    if parameter.type is PolicyBody:
+        return PolicyRequest
+    if parameter.type is int:
+        return Annotated[int, Field(**limits), BeforeValidator(_integer)]
+    if parameter.type is datetime:
+        return Annotated[datetime, BeforeValidator(_moment), Field(**limits)]
+    if parameter.multiple:
+        item: Any = Annotated[get_args(parameter.type)[0], Field(**parameter.item_limits)]
+        return Annotated[list[item], Field(**limits)]
+    if limits.get("examples") == list(KNOWN_KINDS):
+        # The known kinds are listed, but any well-formed word is a kind.
+        schema = {
+            "anyOf": [{"type": "string", "enum": list(KNOWN_KINDS)}, {"type": "string", "pattern": limits["pattern"]}]
+        }
+        return Annotated[str, Field(pattern=limits["pattern"]), WithJsonSchema(schema)]
+    return Annotated[parameter.type, Field(**limits)] if limits else parameter.type
+
+
+_drafts: list[type[BaseModel]] = []
+
+
+def _draft_model() -> type[BaseModel]:
+    """Return the model of a memory to store, one of several."""
+    if not _drafts:
+        remember = OPERATIONS["remember"]
+        fields: Any = {each.wire: _field(each) for each in remember.parameters if each.name not in remember.more}
+        _drafts.append(create_model("MemoryRequest", __base__=RequestBody, __doc__="A memory to store.", **fields))
+    return _drafts[0]
+
+
+def _integer(value: object) -> object:
+    """Return 3 for 3.0: JSON has one type of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _moment(value: object) -> datetime:
+    """Return the time that a text gives; anything else is an error."""
+    if not isinstance(value, str):
+        raise ValueError("a time is text such as 2026-12-31T18:00:00Z")  # noqa: TRY004 - pydantic's way
+    found = datetime.fromisoformat(value)
+    if found.tzinfo is None:
+        raise ValueError("a time needs an offset, such as the Z of 2026-12-31T18:00:00Z")
+    return found

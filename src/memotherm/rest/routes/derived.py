@@ -1,0 +1,229 @@
+"""The routes of the table of operations: each request becomes one call of the facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from inspect import Parameter, Signature
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BaseModel
+from pydantic_core import to_json as encoded
+from starlette.exceptions import HTTPException
+
+from memotherm import Memotherm
+from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.model import Memory
+from memotherm.operations.arguments import read_arguments
+from memotherm.operations.call import perform as call_operation
+from memotherm.operations.codec import schema
+from memotherm.operations.operation import Operation
+from memotherm.rest.dependencies import ABSENT, ETAG, OuterMemory, View, WholeStore, in_session
+from memotherm.rest.idempotency import Answer, once
+from memotherm.rest.problems import PROBLEMS
+from memotherm.rest.requests import PolicyRequest, body_model, path_parameter, query_model
+
+__all__ = ["SCHEMAS", "Call", "With", "add_route", "etag", "perform"]
+
+Json = dict[str, Any]
+
+_WITHOUT_BODY = ("GET", "DELETE")
+#: The headers that a request for one memory may have.
+_CONDITIONS = {"PATCH /memories/{memory_id}": ("if_match",), "GET /memories/{memory_id}": ("if_none_match",)}
+#: The schemas of values, by name, that responses refer to.
+SCHEMAS: dict[str, Json] = {}
+
+
+class Call(NamedTuple):
+    """A request: the operation, the memory in its scope, and the arguments."""
+
+    operation: Operation
+    view: Memotherm
+    #: The arguments of the facade.
+    arguments: Json
+    #: The arguments that Python does not have.
+    more: Json
+    request: Request
+
+
+class With(NamedTuple):
+    """A result whose response has members that the value has not, or not all that it has."""
+
+    value: object
+    members: Mapping[str, Any]
+    without: Collection[str] = ()
+
+
+#: Carries out a call, and returns the result of the facade, perhaps with more; or the response itself.
+Act = Callable[[Call], object]
+
+
+def perform(call: Call) -> Any:  # noqa: ANN401 - the result of the facade
+    """Call the method of the facade."""
+    view = in_session(call.view, call.more.get("session"))
+    return call_operation(call.operation, view, call.arguments, call.more.get("session_id"))
+
+
+def add_route(
+    router: APIRouter,
+    operation: Operation,
+    act: Act = perform,
+    members: Mapping[str, Any] | None = None,
+    *,
+    route: str = "",
+    id: str = "",  # noqa: A002 - what the document calls it
+    without: Collection[str] = (),
+) -> None:
+    """Add the route of an operation.
+
+    Args:
+        router: Where to add it.
+        operation: The operation.
+        act: What carries it out, if it is more than the call of the facade.
+        members: The types of the members that this adds to the response.
+        route: Another method and path, with an id of its own.
+        id: That id.
+        without: Parameters that this other route does not have.
+    """
+    method, _, path = (route or operation.route).partition(" ")
+    empty = operation.result_type is type(None)
+    status = 204 if empty else 201 if operation.creates else 200
+    responses: dict[int | str, Json] = dict(PROBLEMS)
+    if not empty:
+        content = {"application/json": {"schema": _response_schema(operation, members or {})}}
+        responses[status] = {"description": "Successful Response", "content": content}
+    router.add_api_route(
+        path,
+        _endpoint(operation, act, method, path, status, without),
+        methods=[method],
+        operation_id=id or operation.name,
+        tags=[operation.group],
+        description=operation.summary,
+        responses=responses,
+        status_code=status,
+        response_model=None,
+    )
+
+
+def _response_schema(operation: Operation, members: Mapping[str, Any]) -> Json:
+    found: Json = schema(operation.result_type, SCHEMAS)
+    if operation.result:
+        found = {"type": "object", "properties": {operation.result: found}, "required": [operation.result]}
+    if not members:
+        return found
+    added = {name: schema(kind, SCHEMAS) for name, kind in members.items()}
+    return {"allOf": [found, {"type": "object", "properties": added, "required": list(added)}]}
+
+
+def _endpoint(
+    operation: Operation, act: Act, method: str, path: str, status: int, without: Collection[str]
+) -> Callable[..., Response]:
+    """Return the handler of a route, with a signature that FastAPI reads."""
+    parameters = [each for each in operation.parameters if each.name not in without]
+    in_path = {each.wire: each for each in parameters if f"{{{each.wire}}}" in path}
+    # The version that a changed memory must have is in the header If-Match.
+    rest = [each for each in parameters if each.wire not in in_path and (method, each.name) != ("PATCH", "version")]
+    extra = ("session_id", *operation.more) if operation.owner == "session" else operation.more
+    model = (query_model if method in _WITHOUT_BODY else body_model)(operation, rest) if rest else None
+
+    def endpoint(request: Request, view: Memotherm, fields: BaseModel | None = None, **given: Any) -> Response:  # noqa: ANN401
+        wire = {name: given[name] for name in in_path}
+        if isinstance(fields, PolicyRequest):
+            wire[rest[0].wire] = fields.model_dump()
+        elif fields is not None:
+            wire |= {name: _dumped(getattr(fields, name)) for name in type(fields).model_fields}
+        if given.get("if_match"):
+            wire["version"] = int(given["if_match"].strip('"'))
+        found = read_arguments(operation, wire)
+        more = {name: found.pop(name) for name in extra if name in found}
+        return _response(Call(operation, view, found, more, request), act, status)
+
+    signature = [
+        _keyword("request", Request),
+        _keyword("view", _dependency(operation)),
+        *(_keyword(name, path_parameter(each)) for name, each in in_path.items()),
+        *([] if model is None else [_keyword("fields", *_fields(model, method))]),
+        *(
+            _keyword(name, Annotated[str, Header(pattern=ETAG)], ABSENT)
+            for name in _CONDITIONS.get(operation.route, ())
+        ),
+    ]
+    endpoint.__signature__ = Signature(signature)  # type: ignore[attr-defined]
+    return endpoint
+
+
+def _keyword(name: str, kind: Any, default: Any = Parameter.empty) -> Parameter:  # noqa: ANN401 - a type hint, a value
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _fields(model: type[BaseModel], method: str) -> tuple[Any, ...]:
+    """Return the type of the query string or the body, and its default if it may be left out."""
+    if method in _WITHOUT_BODY:
+        return (Annotated[model, Query()],)
+    required = any(field.is_required() for field in model.model_fields.values()) or model is PolicyRequest
+    return (model,) if required else (model | None, None)
+
+
+def _dependency(operation: Operation) -> Any:  # noqa: ANN401 - a type hint
+    if operation.whole_store:
+        return WholeStore
+    return OuterMemory if "session_id" in operation.by_wire else View
+
+
+def _dumped(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a field of a request; one that is a request itself, or a list of them, as JSON."""
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return [_dumped(part) for part in value] if isinstance(value, list) else value
+
+
+def _response(call: Call, act: Act, status: int) -> Response:
+    """Carry out a call, and return its response."""
+
+    def answer() -> Answer:
+        found = _applied(call, act)
+        if isinstance(found, Response):
+            raise _Answered(found)
+        value, members, without = found if isinstance(found, With) else With(found, {})
+        headers = {}
+        if isinstance(value, Memory):
+            headers["etag"] = etag(value)
+            if call.operation.creates:
+                headers["location"] = f"/memories/{value.id}"
+        body = call.operation.body(value)
+        if members or without:
+            body = {name: part for name, part in body.items() if name not in without} | dict(members)
+        return Answer(body, headers)
+
+    try:
+        body, headers = once(answer) if call.operation.once else answer()
+    except _Answered as exc:
+        return exc.response
+    if status == 204:
+        return Response(status_code=204, headers=headers)
+    return Response(encoded(body), status, headers, "application/json")
+
+
+class _Answered(Exception):
+    """The response itself instead of a result."""
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
+
+
+def _applied(call: Call, act: Act) -> object:
+    """Carry out a call; the request is valid, so that an error may be a conflict with what is stored."""
+    try:
+        return act(call)
+    except ContentTooLarge:
+        raise
+    except InvalidInput as exc:
+        conflicts = call.operation.conflicts
+        if conflicts is True or (conflicts and not call.arguments.keys().isdisjoint(conflicts)):
+            raise HTTPException(409, str(exc)) from exc
+        raise
+
+
+def etag(memory: Memory) -> str:
+    """Return the entity tag of a memory."""
+    return f'"{memory.version}"'

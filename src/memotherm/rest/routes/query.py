@@ -1,0 +1,126 @@
+"""Requests with another form than their operation: the search of a source, a memory by its key, a session to begin."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ConfigDict, model_validator
+
+from memotherm import tools
+from memotherm.model import Memory, Recall
+from memotherm.operations.codec import schema, to_json
+from memotherm.operations.table import OPERATIONS
+from memotherm.rest.dependencies import OuterMemory, View, in_session
+from memotherm.rest.idempotency import Answer, once
+from memotherm.rest.problems import PROBLEMS
+from memotherm.rest.requests import RequestBody, absent, field_type, path_parameter
+from memotherm.rest.routes.derived import SCHEMAS, etag
+
+__all__ = ["router"]
+
+Json = dict[str, Any]
+Responses = dict[int | str, dict[str, Any]]
+
+router = APIRouter(tags=["search"])
+
+_recall = OPERATIONS["recall"].by_wire
+_Query: Any = field_type(_recall["query"])
+_Limit: Any = field_type(_recall["limit"])
+_Labels: Any = field_type(_recall["tags"])
+_Kinds: Any = field_type(_recall["kinds"])
+_Session: Any = field_type(_recall["session"])
+_Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
+SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
+_Tier = Literal["hot", "warm", "cold"]
+
+
+class QueryFilters(RequestBody):
+    """The filters of a query."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["kinds", "types"]}})
+
+    tier: _Tier = absent()
+    tags: _Labels = absent()
+    kinds: _Kinds = absent()
+    types: _Kinds = absent()
+
+    @model_validator(mode="after")
+    def refuse_aliases_together(self) -> Self:
+        """Refuse two names of the same field."""
+        if {"kinds", "types"} <= self.model_fields_set:
+            raise ValueError("kinds and types mean the same: give one of them")
+        return self
+
+
+class QueryRequest(RequestBody):
+    """A query over all tiers, or one; `k` is another name for `limit`, and `filters.tier` for `tier`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                {"not": {"required": ["limit", "k"]}},
+                {"not": {"required": ["tier", "filters"], "properties": {"filters": {"required": ["tier"]}}}},
+            ]
+        }
+    )
+
+    query: _Query
+    tier: _Tier = absent()
+    limit: _Limit = absent()
+    k: _Limit = absent()
+    filters: QueryFilters = absent()
+    track: bool = True
+    session: _Session | None = None
+
+    @model_validator(mode="after")
+    def refuse_aliases_together(self) -> Self:
+        """Refuse two names of the same field."""
+        if {"limit", "k"} <= self.model_fields_set:
+            raise ValueError("limit and k mean the same: give one of them")
+        if {"tier", "filters"} <= self.model_fields_set and "tier" in self.filters.model_fields_set:
+            raise ValueError("tier and filters.tier mean the same: give one of them")
+        return self
+
+
+def _content(kind: Any) -> Responses:  # noqa: ANN401 - any type hint
+    found = {"application/json": {"schema": schema(kind, SCHEMAS)}}
+    return {200: {"description": "Successful Response", "content": found}, **PROBLEMS}
+
+
+def _results_schema() -> Responses:
+    schema(Recall, SCHEMAS)
+    found = SCHEMAS["Recall"]
+    members = {**found["properties"], "results": found["properties"]["items"], "limit": {"type": "integer"}}
+    del members["items"]
+    SCHEMAS["QueryResults"] = {"type": "object", "properties": members, "required": list(members)}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/QueryResults"}}}
+    return {200: {"description": "Successful Response", "content": content}, **PROBLEMS}
+
+
+@router.post("/memory/query", operation_id="query", response_model=None, responses=_results_schema())
+def query(view: View, body: QueryRequest) -> Json:
+    """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
+    return tools.query(in_session(view, body.session), body.model_dump(exclude_none=True, exclude={"session"}))
+
+
+@router.get("/memories:key", operation_id="get_by_key", response_model=None, responses=_content(Memory))
+def get_by_key(view: View, key: Annotated[_Key, Query()], response: Response) -> Json:
+    """Return the active memory with a key; of several visible scopes, the narrowest wins."""
+    memory = view.get(key=key)
+    response.headers["etag"] = etag(memory)
+    found: Json = to_json(memory)
+    return found
+
+
+@router.post(
+    "/sessions/{session_id}", operation_id="session_begin", tags=["sessions"], status_code=204, responses=PROBLEMS
+)
+def session_begin(outer: OuterMemory, session_id: SessionId) -> Response:
+    """Begin a session, or continue it."""
+
+    def begin() -> Answer:
+        outer.session(session_id)
+        return Answer(None, {})
+
+    return Response(status_code=204, headers=once(begin).headers)

@@ -1,1 +1,0 @@
-"""The schemas of requests and responses, from which the OpenAPI document is generated."""

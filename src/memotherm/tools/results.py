@@ -1,0 +1,77 @@
+"""What interfaces tell about a result beside the value itself."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memotherm.model import Memory
+from memotherm.model.reports import Everything, Metrics
+from memotherm.operations.codec import to_json
+
+if TYPE_CHECKING:
+    from memotherm.tiers.policy import Policy
+
+__all__ = ["added_warnings", "everything_json", "metrics_json", "policy_json", "secret_warnings"]
+
+Json = dict[str, Any]
+
+
+def secret_warnings(secrets: Sequence[str]) -> list[str]:
+    """Return a warning for what a stored content seems to contain."""
+    if not secrets:
+        return []
+    return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
+
+
+def added_warnings(memory: Memory, hot_token_limit: int, secrets: Sequence[str]) -> list[str]:
+    """Return why a memory that was added to a session is not hot, and which secrets it seems to contain."""
+    reasons = {
+        "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of {hot_token_limit} "
+        "(hot_token_limit)",
+        "session.full": "what is hot cannot be spilled, and it does not fit beside it",
+    }
+    warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
+    return [*warnings, *secret_warnings(secrets)]
+
+
+def everything_json(stored: Everything) -> Iterator[Json]:
+    """Yield what is stored at and below a scope, each with its `type`: memory, event, receipt or recall."""
+    for kind in ("memory", "event", "receipt", "recall"):
+        plural = "memories" if kind == "memory" else f"{kind}s"
+        yield from ({"type": kind, **to_json(each)} for each in getattr(stored, plural))
+
+
+def metrics_json(metrics: Metrics) -> Json:
+    """Return the six metrics under their exported names."""
+    return {name: round(value, 4) for name, value in metrics.as_dict().items()}
+
+
+def policy_json(policy: Policy) -> Json:
+    """Return a policy: its limits, and its rules in the order in which they are asked."""
+    return {
+        "name": policy.name,
+        "hash": policy.digest,
+        "description": policy.description,
+        "limits": policy.limits,
+        "rules": list(_rules_json(policy)),
+        "text": policy.text,
+    }
+
+
+def _rules_json(policy: Policy) -> Iterator[Json]:
+    """Yield the rules of a policy and of those it extends, in order."""
+    tables = {table["id"]: table for table in tomllib.loads(policy.text).get("rule", ())}
+    for rule in policy.own_rules:
+        targets = [str(tier) for tier, _ in rule.targets] or ["stay"]
+        conditions = {name: _alternatives(tables[rule.id].get(name, [])) for name in ("when", "unless")}
+        to = " or ".join(targets)
+        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name, **conditions}
+    if policy.base is not None:
+        yield from _rules_json(policy.base)
+
+
+def _alternatives(condition: Json | list[Json]) -> list[Json]:
+    """Return the tables of a condition, of which one must hold."""
+    return condition if isinstance(condition, list) else [condition]

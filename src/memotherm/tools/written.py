@@ -1,0 +1,328 @@
+"""The tools whose behaviour is more than one operation: written by hand, beside those of the table.
+
+Parameters have the names that hosts know (`sessionId`, `includeCold`, `type`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.memory import Memotherm
+from memotherm.model import Memory, Priority, Tier
+from memotherm.model.memory import PriorityName
+from memotherm.operations.codec import to_json
+from memotherm.text.content import first_characters
+from memotherm.text.phrases import is_filler
+from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
+from memotherm.tools.tool import Json, SessionKind
+
+__all__ = [
+    "memory_add",
+    "memory_context",
+    "memory_get",
+    "memory_get_key",
+    "memory_put_key",
+    "memory_recall",
+    "memory_search",
+    "memory_status",
+    "query",
+    "set_memory_tier",
+    "store_memory",
+]
+
+TierOrPriority = Literal["hot", "warm", "cold", "pinned", "critical", "important", "normal", "low"]
+ChatType = Literal["direct", "group", "channel"]
+
+_ALL_TIERS = tuple(Tier)
+_OF_THE_WHOLE_STORE = ("bytes", "seq", "schema")
+_QUERY_LIMIT = 10
+_SNIPPET_CHARS = 700
+_GET_CHARS = 20_000
+_MAX_LEFT_OUT = 20
+_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters", "track"}
+_FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
+
+
+def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+    """Add to the session's hot memory; older hot memories are spilled when it is full."""
+    memory = mem.session(sessionId).add(content, type, metadata)
+    warnings = added_warnings(memory, mem.settings.hot_token_limit, mem.secrets_in(content))
+    return {**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}
+
+
+def memory_recall(
+    mem: Memotherm,
+    query: str,
+    sessionId: str | None = None,  # noqa: N803
+    limit: int | None = None,
+    includeCold: bool = False,  # noqa: N803
+    autoPromote: bool | None = None,  # noqa: N803
+    types: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+    minScore: float | None = None,  # noqa: N803
+    inside: bool = False,
+) -> Json:
+    """Recall memories by meaning and words.
+
+    With a sessionId: the session's own, in all tiers; the best become hot.
+    Without: hot and warm; includeCold adds cold.
+    """
+    if sessionId is not None:
+        if tags is not None or minScore is not None or inside:
+            raise InvalidInput("tags, minScore and inside are for a recall without a sessionId: leave one of them out")
+        return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
+    max_hits = 10 if limit is None else limit
+    promote = bool(autoPromote)
+    tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
+    recall = mem.recall(
+        query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote, inside=inside
+    )
+    return {**to_json(recall), "limit": max_hits, "autoPromote": promote}
+
+
+def memory_status(mem: Memotherm, sessionId: str | None = None, inside: bool = False) -> Json:  # noqa: N803
+    """Return what each tier holds; for a session also suggestions."""
+    if sessionId is not None and inside:
+        raise InvalidInput("a session has no narrower scopes: leave out sessionId or inside")
+    status = mem.status(inside=inside) if sessionId is None else mem.session_status(sessionId)
+    shown = {name: value for name, value in to_json(status).items() if name not in _OF_THE_WHOLE_STORE}
+    return {**shown, "metrics": metrics_json(_view(mem, sessionId).metrics())}
+
+
+def store_memory(
+    mem: Memotherm,
+    content: str,
+    tier: TierOrPriority | None = None,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    priority: PriorityName | None = None,
+    ttl_minutes: float | None = None,
+    metadata: Json | None = None,
+    supersedes: str | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Store a memory; `tier` may be a priority."""
+    wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
+    if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
+        raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    skipped = _filler_json(content)
+    if skipped is not None:
+        return skipped
+    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    view = mem.for_user() if everywhere else _view(mem, sessionId)
+    memory = view.remember(
+        content,
+        kind=kind,
+        tags=tags,
+        tier=wanted_tier,
+        priority=wanted_priority or (Priority.NORMAL if priority is None else Priority.of(priority)),
+        ttl=None if ttl_minutes is None else ttl_minutes * 60,
+        metadata=metadata,
+        supersedes=supersedes,
+    )
+    return {**to_json(memory), "warnings": secret_warnings(mem.secrets_in(content))}
+
+
+def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Move a memory to another tier, or give it a priority."""
+    wanted_tier, priority = _tier_or_priority(tier)
+    view = _view(mem, sessionId)
+    if priority is not None:
+        return _json(view.prioritize(memory_id, priority))
+    return _json(view.move(memory_id, Tier.of(wanted_tier)))
+
+
+def memory_context(
+    mem: Memotherm,
+    query: str | None = None,
+    budget: int = 2000,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Return what to read before working, within a token budget."""
+    context = _view(mem, sessionId).context(query, budget)
+    return {
+        "text": context.text,
+        "tokens": context.tokens,
+        "included": [entry.id for entry in context.included],
+        "leftOut": [{"id": entry.id, "reason": entry.reason} for entry in context.left_out[:_MAX_LEFT_OUT]],
+        "leftOutCount": len(context.left_out),
+        "confidence": context.confidence,
+        "notes": list(context.receipt.notes),
+        "degraded": list(context.receipt.degraded),
+    }
+
+
+def memory_search(
+    mem: Memotherm,
+    query: str,
+    maxResults: int = 6,  # noqa: N803
+    minScore: float = 0.35,  # noqa: N803
+    sessionId: str | None = None,  # noqa: N803
+    chat: ChatType | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    where: Json | None = None,
+    prefix: str | None = None,
+    retention: str = "active",
+    inside: bool = False,
+) -> Json:
+    """Search the Markdown notes; memories if there are none, or with filters."""
+    view = _view(mem, sessionId)
+    filters: Json = {"since": since, "until": until, "where": where, "prefix": prefix, "inside": inside}
+    if retention != "active":
+        filters["retention"] = retention
+    if not mem.settings.notes_root or any(filters.values()):
+        return _search_memories(view, query, maxResults, minScore, filters)
+    found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat)
+    results = to_json(found)
+    for hit in results["results"] if not found.citations else ():
+        del hit["citation"]
+    return {name: results[name] for name in ("results", "citations", "stale", "degraded")}
+
+
+def memory_get(
+    mem: Memotherm,
+    path: str,
+    from_: int = 1,
+    lines: int | None = None,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Read lines of a note by its path, or a memory by its id."""
+    if path.startswith(("mem_", "#")):
+        view = _view(mem, sessionId)
+        memory = view.get(path)
+        return {**to_json(memory), **to_json(view.heat(memory)), **_memory_lines(memory, from_, lines)}
+    if not mem.settings.notes_root:
+        raise NotFound(f"no memory {path!r}, and no notes: set notes_root to their folder")
+    return _json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
+
+
+def memory_put_key(
+    mem: Memotherm,
+    key: str,
+    content: str,
+    kind: str = "fact",
+    tags: Sequence[str] = (),
+    metadata: Json | None = None,
+    index: bool = True,
+    sessionId: str | None = None,  # noqa: N803
+) -> Json:
+    """Store a memory under a key; replaces the one that has it, with history."""
+    view = _view(mem, sessionId)
+    memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
+    return {**to_json(memory), "warnings": secret_warnings(mem.secrets_in(content))}
+
+
+def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
+    """Return the memory with a key."""
+    return _json(_view(mem, sessionId).get(key=key))
+
+
+def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
+    """Answer `POST /memory/query`: search all tiers unless one is given; warm and cold memories score less.
+
+    `k` is another name for `limit`, and `filters.tier` for `tier`.
+    """
+    _require_known(body, _QUERY_FIELDS, "the query")
+    if "query" not in body:
+        raise InvalidInput("the query requires the field 'query'")
+    filters = body.get("filters") or {}
+    if not isinstance(filters, Mapping):
+        raise InvalidInput('filters must be an object such as {"tier": "cold"}')
+    _require_known(filters, _FILTER_FIELDS, "filters")
+    limit = _one_of("limit", body.get("limit"), "k", body.get("k"))
+    tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
+    kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
+    max_hits = _QUERY_LIMIT if limit is None else limit
+    tiers: Any = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
+    recall = mem.recall(
+        body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
+    )
+    found = to_json(recall)
+    return {"results": found.pop("items"), **found, "limit": max_hits}
+
+
+# Arguments
+
+
+def _view(mem: Memotherm, session: str | None) -> Memotherm:
+    return mem if session is None else mem.scoped(session=session)
+
+
+def _tier_or_priority(value: str | int) -> tuple[Tier | None, Priority | None]:
+    """Return the tier (hot, warm, cold) or the priority (pinned to low, or 0 to 4) that a value names."""
+    word = str(value).strip().lower() if not isinstance(value, bool) else value
+    if word in list(Tier):
+        return Tier(str(word)), None
+    if isinstance(word, str) and word.isascii() and word.isdigit():
+        return None, Priority.of(int(word))
+    if word in list(Priority):
+        return None, Priority(str(word))
+    raise InvalidInput(f"unknown tier {value!r}: use one of {', '.join([*Tier, *Priority])}, or a priority from 0 to 4")
+
+
+def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:  # noqa: ANN401
+    if value is not None and other is not None and value != other:
+        raise InvalidInput(f"{name} and {alias} are the same field with different values: give one of them")
+    return other if value is None else value
+
+
+def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise InvalidInput(f"unknown field {unknown[0]!r} in {where}: use {', '.join(sorted(known))}")
+
+
+# Results
+
+
+def _json(value: object) -> Json:
+    found: Json = to_json(value)
+    return found
+
+
+def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float, filters: Json) -> Json:
+    recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score, **filters)
+    found = [hit for hit in recall if hit not in recall.pinned and hit.why.relevance >= min_score]
+    hits = [*recall.pinned, *found[:max_hits]]
+    results = [
+        {
+            "path": hit.memory.id,
+            "startLine": 1,
+            "endLine": hit.memory.content.count("\n") + 1,
+            "score": round(hit.score, 4),
+            "snippet": first_characters(hit.memory.content, _SNIPPET_CHARS),
+            "source": "memories",
+        }
+        for hit in hits
+    ]
+    hint = {"hint": recall.hint} if recall.hint else {}
+    return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
+
+
+def _filler_json(content: str) -> Json | None:
+    """Return that a content is skipped because it is filler; None if it is to be stored."""
+    if not isinstance(content, str) or not content.strip() or not is_filler(content):
+        return None
+    return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
+
+
+def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
+    """Return a range of the lines of a memory as its content; `hint` says what is missing."""
+    if first < 1 or (count is not None and count < 1):
+        raise InvalidInput("from and lines count from 1")
+    all_lines = memory.content.split("\n")
+    text = "\n".join(all_lines[first - 1 : None if count is None else first - 1 + count])
+    content = first_characters(text, _GET_CHARS)
+    hint = "" if content == text else f"{len(text) - len(content)} more characters: use from and lines"
+    return {"content": content, "totalLines": len(all_lines), "hint": hint}
+
+
+def _session_recall(
+    mem: Memotherm, session: str, query: str, limit: int, promote: bool | None, types: Sequence[str] | None
+) -> Json:
+    recall = mem.session(session).recall(query, limit, promote, types)
+    promoting = mem.settings.auto_promote if promote is None else promote
+    return {**to_json(recall), "sessionId": session, "limit": limit, "autoPromote": promoting}

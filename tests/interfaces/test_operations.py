@@ -1,0 +1,244 @@
+"""Every operation of the table is called through Python, asyncio, REST, a remote client and MCP, with equal results.
+
+Each interface gets a store of its own with the same past, on a clock that stands still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import memotherm
+from memotherm import Memotherm, tools
+from memotherm.aio import AsyncMemotherm
+from memotherm.operations.arguments import read_arguments, write_arguments
+from memotherm.operations.call import perform
+from memotherm.operations.codec import from_json, to_json
+from memotherm.operations.operation import Operation
+from memotherm.operations.table import OPERATIONS
+from memotherm.rest.app import application
+from tests.interfaces.served import serving
+
+Json = dict[str, Any]
+NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
+POLICY = {"name": "research"}
+#: What differs from store to store: ids, durations, and the hash of settings, which name a folder.
+IDS = re.compile(
+    r"(mem|rec)_[0-9a-z]{26}|\"settings\": \"[0-9a-f]{64}\"|\"milliseconds\": [0-9.]+|[0-9]+\.[0-9]{3,}"
+    r"|/tmp/\S+?(?=\")|http://[0-9.:]+"
+)
+
+#: The arguments of a call, as JSON, beside those that every operation gets: the id of a memory, a session, and so on.
+CALLS: Mapping[str, Json] = {
+    "recall": {"query": "otter"},
+    "context": {"query": "otter"},
+    "feedback": {"used": ["{memory_id}"]},
+    "remember": {"content": "a seal", "tags": ["x"], "priority": "critical", "ttl_minutes": 60, "metadata": {"n": 1}},
+    "remember_many": {"memories": [{"content": "a walrus", "tier": "cold"}, {"content": "a lynx"}], "why": "because"},
+    "capture": {"content": "We have decided to keep the otter in the river"},
+    "find": {"kind": "fact", "limit": 2, "since": "7d"},
+    "count": {"tier": "warm"},
+    "keys": {"prefix": "zoo/"},
+    "update": {"content": "the otter lives in Rome", "why": "moved"},
+    "move": {"tier": "cold", "why": "done"},
+    "prioritize": {"priority": "important"},
+    "forget_many": {"kind": "fact", "dry_run": True, "memories": True},
+    "restore_many": {"kind": "fact", "dry_run": True, "memories": True},
+    "purge_many": {"kind": "fact", "dry_run": True, "memories": True},
+    "session_add": {"content": "the badger said yes"},
+    "session_promote": {"memory_id": "{session_memory}"},
+    "session_demote": {"memory_id": "{session_memory}", "tier": "cold"},
+    "session_keep": {"memory_id": "{session_memory}"},
+    "session_forget": {"memory_id": "{session_memory}"},
+    "session_recall": {"query": "badger"},
+    "session_before_turn": {"prompt": "what did the badger say?"},
+    "session_flush_due": {"total_tokens": 190_000},
+    "session_end": {"summary": "they talked about badgers"},
+    "notes_search": {"query": "heron", "min_score": 0.0},
+    "notes_get": {"path": "memory/2026-01-26.md"},
+    "notes_curate": {"path": "memory/2026-01-26.md", "dry_run": True},
+    "policy_lint": {"policy": POLICY},
+    "policy_diff": {"first": {"name": "builtin"}, "second": POLICY},
+    "policy_adopt": {"policy": POLICY},
+    "policy_start_shadow": {"policy": POLICY},
+    "erase": {"confirm": "user=ana"},
+}
+#: What is in force before an operation.
+BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
+    "unpin": lambda mem, memory_id: mem.pin(memory_id),
+    "restore": lambda mem, memory_id: mem.archive(memory_id),
+    "feedback": lambda mem, _: mem.recall("otter"),
+    "policy_rollback": lambda mem, _: mem.policies.adopt("research"),
+    "policy_shadow_report": lambda mem, _: mem.policies.start_shadow("research"),
+    "policy_stop_shadow": lambda mem, _: mem.policies.start_shadow("research"),
+}
+
+
+@contextmanager
+def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Json]]:
+    """Open a store with a past, and yield it with the arguments of a call."""
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "2026-01-26.md").write_text("# Day\n\n- The heron sleeps\n")
+    settings = {"notes_root": str(folder), "sync_on_session_start": False, "sync_on_search": operation.owner == "notes"}
+    with memotherm.open(folder / "store.db", embedder="none", settings=settings, clock=lambda: NOW) as mem:
+        kept = mem.remember("the otter lives in Oslo", tier="warm", key="zoo/otter")
+        mem.remember("the otter eats fish", tier="hot")
+        mem.scoped(user="ana").remember("Ana feeds the otter")
+        mem.context("otter")
+        added = mem.session("s1").add("the badger said no")
+        target = mem.session("s1").add("a turn to widen").id if operation.name == "widen" else kept.id
+        if operation.name in BEFORE:
+            BEFORE[operation.name](mem, target)
+        known = {
+            "memory_id": target, "session_id": "s1", "number": mem.receipts().receipts[0].number, "prefix": target[:-1],
+            "event_seq": 2,
+        }  # fmt: skip
+        text = json.dumps(CALLS.get(operation.name, {}))
+        text = text.replace("{memory_id}", target).replace("{session_memory}", added.id)
+        required = {name: known[name] for name, each in operation.by_wire.items() if each.required and name in known}
+        yield mem, {**required, **json.loads(text)}
+
+
+def view(mem: Any, operation: Operation) -> Any:
+    """Return the memory in the scope that a call needs."""
+    if operation.name == "widen":
+        return mem.scoped(session="s1")
+    return mem.scoped(user="ana") if operation.name == "erase" else mem
+
+
+def plain(operation: Operation, given: Json) -> tuple[Json, str | None]:
+    """Return the arguments of the facade, and the session."""
+    arguments = read_arguments(operation, given)
+    session = arguments.pop("session_id", None) if operation.owner == "session" else None
+    for name in (*operation.more, "memories") if operation.name != "remember_many" else operation.more:
+        arguments.pop(name, None)
+    if operation.name == "remember_many":
+        arguments["memories"] = [read_arguments(OPERATIONS["remember"], draft) for draft in arguments["memories"]]
+    return arguments, session
+
+
+def by_python(mem: Memotherm, operation: Operation, given: Json) -> Any:
+    arguments, session = plain(operation, given)
+    return perform(operation, view(mem, operation), arguments, session)
+
+
+def by_async(mem: Memotherm, operation: Operation, given: Json) -> Any:
+    arguments, session_id = plain(operation, given)
+
+    async def call() -> Any:
+        face = AsyncMemotherm(view(mem, operation))
+        owner: Any = face
+        if operation.owner == "session":
+            owner = await face.session(str(session_id))
+        elif operation.owner != "memory":
+            owner = face.notes() if operation.owner == "notes" else face.policies
+        return await getattr(owner, operation.verb)(**arguments)
+
+    return asyncio.run(call())
+
+
+def by_remote(mem: Memotherm, operation: Operation, given: Json) -> Any:
+    arguments, session = plain(operation, given)
+    with serving(mem) as url, memotherm.open(url) as remote:
+        return perform(operation, view(_with_notes(remote), operation), arguments, session)
+
+
+def _with_notes(remote: Any) -> Any:
+    remote.settings = memotherm.Settings(notes_root="of the server")  # which `perform` asks for
+    return remote
+
+
+def by_rest(mem: Memotherm, operation: Operation, given: Json) -> Any:
+    path = operation.path.format(**{name: value for name, value in given.items() if isinstance(value, str | int)})
+    body = {name: value for name, value in given.items() if f"{{{name}}}" not in operation.path}
+    scope = ";".join(f"{name}={value}" for name, value in view(mem, operation).scope.items())
+    headers = {"memotherm-scope": scope} if scope else {}
+    if operation.result_type is memotherm.Context:
+        body["memories"] = True
+    if list(body) == ["policy"]:
+        body = body["policy"]
+    query = operation.method in ("GET", "DELETE")
+    with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+        response = client.request(
+            operation.method,
+            path,
+            headers=headers,
+            **({"params": body} if query else {"json": body}),  # type: ignore[arg-type]
+        )
+    assert response.status_code < 300, response.text
+    if response.status_code == 204:
+        return None
+    found = response.json()
+    if operation.name == "status":
+        found |= {"store": "", "bytes": 0, "seq": 0, "schema": 0}
+    return from_json(operation.result_type, found[operation.result] if operation.result else found)
+
+
+CALLERS = {"async": by_async, "rest": by_rest, "remote": by_remote}
+
+
+def comparable(operation: Operation, value: Any) -> str:
+    """Return a result as text, without what differs from store to store."""
+    found = operation.body(value)
+    if operation.name == "status":
+        found |= dict.fromkeys(("store", "bytes", "seq", "schema"), 0)
+    return IDS.sub("-", json.dumps(found, sort_keys=True))
+
+
+@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.route])
+def test_every_interface_has_the_result_of_python(name: str, tmp_path: Path) -> None:
+    """The value that comes back is the one that Python returns for the same past."""
+    operation = OPERATIONS[name]
+    with prepared(tmp_path / "python", operation) as (mem, given):
+        expected = by_python(mem, operation, given)
+    for interface, call in CALLERS.items():
+        with prepared(tmp_path / interface, operation) as (mem, given):
+            found = call(mem, operation, given)
+        assert comparable(operation, found) == comparable(operation, expected), interface
+        assert type(found) is type(expected), interface
+
+
+@pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.tool is not None])
+def test_a_tool_has_the_result_of_its_operation(name: str, tmp_path: Path) -> None:
+    """With the parameters that the tool has, and its defaults."""
+    operation = OPERATIONS[name]
+    declared = operation.tool
+    assert declared is not None
+    names = dict(word.partition(":")[::2] for word in declared.parameters.split())
+    with prepared(tmp_path / "python", operation) as (mem, given):
+        offered = {**declared.defaults, **{key: value for key, value in given.items() if key in names}}
+        expected = by_python(mem, operation, offered)
+    with prepared(tmp_path / "tool", operation) as (mem, given):
+        arguments = {names[key] or key: value for key, value in given.items() if key in names}
+        found = tools.call(view(mem, operation), declared.name, arguments)
+
+    assert IDS.sub("-", json.dumps(found, sort_keys=True)) == comparable(operation, expected)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_explained(name: str) -> None:
+    """A summary, a type for each parameter, and examples that are valid."""
+    operation = OPERATIONS[name]
+
+    assert operation.summary.endswith(".")
+    assert operation.group
+    assert all(parameter.type for parameter in operation.parameters)
+    for example in operation.examples:
+        assert example.keys() <= operation.by_wire.keys()
+        assert write_arguments(operation, read_arguments(operation, example)) == example
+
+
+def test_a_value_comes_back_from_json_as_it_was(tmp_path: Path) -> None:
+    """Also one whose mappings have tuples as keys."""
+    with prepared(tmp_path, OPERATIONS["policy_shadow_report"]) as (mem, _):
+        report = mem.policies.shadow_report()
+        assert from_json(type(report), json.loads(json.dumps(to_json(report)))) == report
