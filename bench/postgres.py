@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import psycopg
-from memotherm.storage.postgres.text import lexemes
 from pgvector.psycopg import register_vector
 from tests.postgres import ROLE, Cluster
 
@@ -30,6 +29,7 @@ from bench.synthetic import SyntheticEmbedder, queries, texts
 from memotherm import Memotherm, Settings
 from memotherm.model.clock import to_micros
 from memotherm.storage.open import open_store
+from memotherm.storage.postgres.transaction import lexemes
 from memotherm.storage.transaction import indexed_words
 from memotherm.text.content import digest
 

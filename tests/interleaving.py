@@ -19,6 +19,7 @@ __all__ = ["stopped_before"]
 
 Result = TypeVar("Result")
 _SECONDS = 60
+_WRITER = "memotherm-writer"
 
 
 class _Pause:
@@ -34,7 +35,9 @@ class _Pause:
 
     def at(self, point: str) -> None:
         """Wait here, if this is the point and the thread."""
-        if point == self._point and threading.current_thread() is self.thread and not self.stopped:
+        current = threading.current_thread()
+        # The writer of the store runs the statements of a change.
+        if point == self._point and (current is self.thread or current.name == _WRITER) and not self.stopped:
             self.stopped = True
             self.reached.set()
             assert self.released.wait(_SECONDS)
@@ -51,9 +54,9 @@ class _Pause:
     def before_write(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return a method that begins a transaction, with the pause before it."""
 
-        def paused(store: Any, **arguments: Any) -> Any:
+        def paused(store: Any, *arguments: Any, **options: Any) -> Any:
             self.at("write")
-            return method(store, **arguments)
+            return method(store, *arguments, **options)
 
         return paused
 
@@ -79,12 +82,13 @@ def stopped_before(point: str, call: Callable[[], Result]) -> Iterator[Future[Re
 
     pause.thread = threading.Thread(target=run, name=f"stopped before {point}", daemon=True)
     with pytest.MonkeyPatch.context() as patch:
-        running = ("rows", "run", "run_many")
+        running = ("rows", "rows_of", "run", "run_many")
         for kind, methods in ((SqliteStatements, running), (PostgresStatements, (*running, "send", "expect"))):
             for method in methods:
                 patch.setattr(kind, method, pause.before_statement(getattr(kind, method)))
         for store in (SqliteStore, PostgresStore):
-            patch.setattr(store, "write", pause.before_write(store.write))
+            for method in ("write", "transact"):
+                patch.setattr(store, method, pause.before_write(getattr(store, method)))
         pause.thread.start()
         try:
             assert pause.reached.wait(_SECONDS)

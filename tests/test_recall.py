@@ -174,7 +174,7 @@ def test_pinned_memories_obey_the_filters_and_the_scope(mem: Memotherm) -> None:
 
 def test_a_boost_changes_the_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Critical and important memories overtake slightly better matches, low ones fall behind (E14, E35)."""
-    monkeypatch.setattr("memotherm.recall.weights._USE_WEIGHT", 0)
+    monkeypatch.setattr("memotherm.recall.values._USE_WEIGHT", 0)
     with opened() as mem:
         plain = mem.remember("the boat sails at dawn from the old pier")
         low = mem.remember("the boat sails at dawn from the new pier", priority="low")

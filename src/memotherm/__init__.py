@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Why
     from memotherm.model.memory import FormatName, PriorityName, TierName
     from memotherm.model.recall import TimedRecall
-    from memotherm.model.reports import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage, Status
+    from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, ReceiptPage
+    from memotherm.model.reports import Status
     from memotherm.model.results import EventPage, Page, Problem, ScopeCount
     from memotherm.opening import aopen, decrypt, distribute, encrypt, migrate, open, partition, rekey, restore  # noqa: A004
     from memotherm.session import Session
@@ -76,11 +77,11 @@ _HOMES = {
     "EventPage": "model.results",
     "Forbidden": "errors",
     "FormatName": "model.memory",
-    "KeptEntry": "model.reports",
-    "KeptReceipt": "model.reports",
+    "KeptEntry": "model.receipts",
+    "KeptReceipt": "model.receipts",
     "TimedRecall": "model.recall",
-    "ReceiptAnswer": "model.reports",
-    "ReceiptPage": "model.reports",
+    "ReceiptAnswer": "model.receipts",
+    "ReceiptPage": "model.receipts",
     "Hit": "model",
     "InvalidInput": "errors",
     "LeaseLost": "errors",

@@ -21,7 +21,7 @@ from memotherm.model.clock import Clock, as_duration, as_moment, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, TierName
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback, TimedRecall
-from memotherm.model.reports import KeptReceipt, ReceiptAnswer, ReceiptPage
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
 from memotherm.model.results import (
     Captured,
     Compaction,

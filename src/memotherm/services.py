@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.errors import InvalidInput, NotFound
@@ -123,7 +123,8 @@ class Services:
     def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:
         """Return what answers a query from memories of other retentions too; it logs nothing."""
         settings = replace(self.settings, recall_log="off")
-        store = WithHidden(self.reader, question, retentions)
+        # It has what a recall reads of a store.
+        store = cast("Store", WithHidden(self.reader, question, retentions))
         pipeline = Pipeline(store, self.vectorizer.on(self.reader), settings, self.pipeline.options)
         return Recaller(self.store, pipeline, settings)
 

@@ -309,3 +309,12 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
                 pass
         finally:
             daemon.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the daemon")
+def test_a_process_with_other_process_numbers_does_not_reach_the_daemon() -> None:
+    """A client signals the fork by its number, which means another process in another namespace."""
+    from memotherm.daemon import client
+
+    own = Path("/proc/self/ns/pid").readlink()
+    assert str(own) in client._identity()

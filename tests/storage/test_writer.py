@@ -381,7 +381,7 @@ def test_entries_that_a_busy_store_cannot_take_are_counted_when_they_are_dropped
         other.execute("COMMIT")
         store = mem._services.whole
         assert store.dropped_log_entries == 11
-        assert any("10 entries of the recall log lost" in reason for reason in lost.degraded)
+        assert "recall log entries lost while the store was busy: 10" in lost.degraded
         assert mem.metrics().dropped_log_entries == 11
 
 

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from memotherm.cli.output import is_json, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
-from memotherm.model.reports import KeptReceipt, Status
+from memotherm.model.receipts import KeptReceipt
+from memotherm.model.reports import Status
 from memotherm.text.content import pluralize
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memotherm.model import Event, Memory, Priority, Retention, Tier
-from memotherm.model.reports import KeptReceipt, ReceiptAnswer
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.recall.as_of import state_at
 
 __all__ = ["explain"]

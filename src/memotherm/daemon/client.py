@@ -55,9 +55,9 @@ def is_supported() -> bool:
 
 
 def _identity() -> str:
-    """Return what a daemon must share with its clients: interpreter, packages, file system and network."""
+    """Return what a daemon must share with its clients: interpreter, packages, file system, network and processes."""
     root = os.stat("/")
-    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net")]
+    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid")]
     search = os.environ.get("PYTHONPATH", "")
     return "\n".join(
         (__version__, sys.version, sys.executable, package_file, search, f"{root.st_dev} {root.st_ino}", *spaces)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
 
 from memotherm.model.memory import Memory, Retention, Scope, Tier
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import Event, LoggedRecall, TierCount
 from memotherm.model.value import Value
 
@@ -16,106 +16,11 @@ __all__ = [
     "Erased",
     "Everything",
     "Heat",
-    "KeptEntry",
-    "KeptReceipt",
     "Metrics",
-    "ReceiptAnswer",
-    "ReceiptPage",
     "Status",
     "TierPoint",
     "Uses",
 ]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class KeptEntry(Value):
-    """A memory that was considered for a context: included in it, or left out."""
-
-    #: The memory's id.
-    id: str
-    #: pinned, hot or recalled: the section of the text.
-    section: str
-    #: full, shortened or title; None when it was left out.
-    form: str | None
-    #: Its tokens in the text; 0 when it was left out.
-    tokens: int
-    #: Why it was included or left out, in words.
-    reason: str
-    #: The score for the query; None for a memory that was not searched for.
-    score: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values."""
-        return {name: getattr(self, name) for name in ("id", "section", "form", "tokens", "reason", "score")}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class KeptReceipt(Value):
-    """The stored receipt of an injected context."""
-
-    #: Its number; a later one has a higher number.
-    number: int
-    #: When the context was assembled.
-    at: datetime
-    #: The scope that it was assembled for, with its session.
-    scope: Scope
-    #: The query; None if there was none, or if the recall log does not store texts.
-    query: str | None
-    budget: int
-    #: Tokens of the whole text.
-    tokens: int
-    format: str
-    #: The included memories, except those purged since.
-    included: tuple[KeptEntry, ...] = ()
-    #: The first memories of each section that were left out, except those purged since.
-    left_out: tuple[KeptEntry, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the receipt as plain values."""
-        return {
-            "number": self.number,
-            "at": self.at.isoformat(),
-            "scope": dict(self.scope.items()),
-            "query": self.query,
-            "budget": self.budget,
-            "tokens": self.tokens,
-            "format": self.format,
-            "included": [entry.as_dict() for entry in self.included],
-            "left_out": [entry.as_dict() for entry in self.left_out],
-        }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class ReceiptAnswer(Value):
-    """Whether a memory was in the context of a receipt, and why or why not."""
-
-    #: The number of the receipt.
-    receipt: int
-    #: The memory's id.
-    id: str
-    #: included; left_out if it was a candidate; not_considered if it was not.
-    state: Literal["included", "left_out", "not_considered"]
-    #: Why, in words.
-    reason: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        return {name: getattr(self, name) for name in ("receipt", "id", "state", "reason")}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class ReceiptPage(Value):
-    """A page of receipts; pass `cursor` to `receipts` for the next one."""
-
-    receipts: tuple[KeptReceipt, ...] = ()
-    #: Where the next page starts; None on the last one.
-    cursor: str | None = None
-
-    def __iter__(self) -> Iterator[KeptReceipt]:
-        return iter(self.receipts)
-
-    def __len__(self) -> int:
-        return len(self.receipts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

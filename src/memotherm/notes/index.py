@@ -47,6 +47,14 @@ class IndexChanges:
     #: (path, first line, last line) of chunks not stored because their content was purged.
     purged: list[tuple[str, int, int]] = field(default_factory=list)
 
+    def add(self, other: IndexChanges) -> None:
+        """Add what writing other files changed."""
+        self.chunks_new += other.chunks_new
+        self.chunks_kept += other.chunks_kept
+        self.moves += other.moves
+        self.unlinked += other.unlinked
+        self.purged += other.purged
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoteWriter:
@@ -116,7 +124,14 @@ class NoteWriter:
         for row, placement in zip(plain, placements(note.path, tokens, self.today, self.settings), strict=True):
             self._placed(row.record, placement)
 
-    def restore_scope(self, note: NoteRow) -> None:
+    def restore_scopes(self, paths: Sequence[str]) -> None:
+        """Move memories of files that are in another space back to the space and scope of their notes."""
+        for path in paths:
+            note = self.transaction.note(self.space, path)
+            if note is not None:
+                self._restore_scope(note)
+
+    def _restore_scope(self, note: NoteRow) -> None:
         """Move memories of a file that are in another space back to the space and scope of the note."""
         cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {note.path}")
         for row in self.transaction.chunks(note.note):

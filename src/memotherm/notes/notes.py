@@ -25,7 +25,7 @@ from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.read_only import is_read_only, require_writable
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.chunks import ChunkSize
 from memotherm.text.content import pluralize, require_text
@@ -337,10 +337,13 @@ class Notes:
         """Sync, and read one note even if its time stamp is unchanged."""
         space = self._syncer.space()
         if space is not None:
-            with self._tools.store.write() as transaction:
+
+            def forget_hash(transaction: Transaction) -> None:
                 note = transaction.note(space, path)
                 if note is not None:
                     transaction.put_note(note._replace(hash="", settled=False))
+
+            self._tools.store.transact(forget_hash)
         self.sync()
 
 

@@ -8,11 +8,12 @@ that text that only moved keeps its vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
@@ -41,6 +42,8 @@ from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["NoteRoot", "Syncer"]
+
+Result = TypeVar("Result")
 
 #: Chunks that are embedded together, and files that are committed together.
 _GROUP_CHUNKS = 64
@@ -147,12 +150,7 @@ class Syncer:
         """Move memories of chunks that left the space of the notes back to it."""
         paths = self._store.misplaced_notes(run.space)
         if paths:
-            with self._store.write() as transaction:
-                writer = self._writer(transaction, run)
-                for path in paths:
-                    note = transaction.note(run.space, path)
-                    if note is not None:
-                        writer.restore_scope(note)
+            self._write(run, lambda writer: writer.restore_scopes(paths))
 
     def _embed_with_fallback(self, run: _SyncRun) -> None:
         """Embed the new chunks with the fallback if the embedder has failed."""
@@ -171,8 +169,7 @@ class Syncer:
         indexed = {row.path: row for row in self._store.notes(space)}
         run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), FileListing({}, []), indexed)
         self._remove(run, list(indexed.values()))
-        with self._store.write() as transaction:
-            transaction.drop_root(space)
+        self._store.transact(lambda transaction: transaction.drop_root(space))
         return len(run.removed)
 
     def _registered_space(self, space: int | None) -> int:
@@ -181,10 +178,13 @@ class Syncer:
         values = (str(root.layout.root), root.layout.extra, root.scope, root.collection)
         if space is not None and RootRow(space, *values) in self._store.roots((space,)):
             return space
-        with self._store.write() as transaction:
+
+        def register(transaction: Transaction) -> int:
             space = transaction.space(root.scope, root.collection)
             transaction.put_root(RootRow(space, *values))
-        return space
+            return space
+
+        return self._store.transact(register)
 
     # Which files to read
 
@@ -235,10 +235,16 @@ class Syncer:
     def _rename(self, run: _SyncRun, row: NoteRow, file: ListedFile, content: FileContent) -> None:
         tier = note_tier(file.path, self._today(run), self._settings)
         after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
-        with self._store.write() as transaction:
-            if transaction.note(run.space, row.path) != row or transaction.note(run.space, file.path) is not None:
-                return
-            self._writer(transaction, run).rename(after, row.path)
+
+        def rename(writer: NoteWriter) -> bool:
+            note = writer.transaction.note
+            if note(run.space, row.path) != row or note(run.space, file.path) is not None:
+                return False
+            writer.rename(after, row.path)
+            return True
+
+        if not self._write(run, rename):
+            return
         del run.indexed[row.path]
         run.indexed[file.path] = after
         run.renamed.append((row.path, file.path))
@@ -329,13 +335,20 @@ class Syncer:
             if not group:
                 return
             vectors, made_by = self._vectors(run, group)
-            with self._store.write(made_by=made_by) as transaction:
-                writer = self._writer(transaction, run)
-                conflicting = [file for file in group if not self._put(run, writer, file, vectors)]
+            conflicts = self._write(run, partial(_put_files, files=group, vectors=vectors), made_by)
+            for file in group:
+                path = file.row.path
+                if path not in conflicts:
+                    (run.added if file.indexed is None else run.changed).append(path)
+                elif (current := conflicts[path]) is None:
+                    run.indexed.pop(path, None)
+                else:
+                    run.indexed[path] = current
             group = [
                 chunked
-                for file in conflicting
-                if (listed := run.listing.files.get(file.row.path)) is not None
+                for file in group
+                if file.row.path in conflicts
+                and (listed := run.listing.files.get(file.row.path)) is not None
                 and (chunked := self._chunked(run, listed, run.indexed.get(file.row.path))) is not None
             ]
 
@@ -351,40 +364,17 @@ class Syncer:
             run.degraded[embedded.reason] = None
         return dict(zip(contents, embedded.vectors, strict=True)), embedded.made_by
 
-    def _put(self, run: _SyncRun, writer: NoteWriter, file: _ChunkedFile, vectors: dict[str, Any]) -> bool:
-        """Write a file, unless its row in the index has changed since it was read; return whether it was written."""
-        current = writer.transaction.note(run.space, file.row.path)
-        if current != file.indexed:
-            if current is None:
-                run.indexed.pop(file.row.path, None)
-            else:
-                run.indexed[file.row.path] = current
-            return False
-        writer.put(file.row, file.chunks, vectors)
-        (run.added if file.indexed is None else run.changed).append(file.row.path)
-        return True
-
     # Removed and unchanged files
 
     def _remove(self, run: _SyncRun, rows: Sequence[NoteRow]) -> None:
         for group in _batches(rows):
-            with self._store.write() as transaction:
-                writer = self._writer(transaction, run)
-                for row in group:
-                    current = transaction.note(run.space, row.path)
-                    if current is not None and current.note == row.note:
-                        writer.drop(current)
-                        run.removed.append(row.path)
+            run.removed += self._write(run, partial(_drop_files, rows=group))
 
     def _update_stamps(self, run: _SyncRun) -> None:
         """Store the new time stamps of files whose bytes are unchanged."""
         rows = [row for row in run.restamped if run.indexed.get(row.path) != row]
         for group in _batches(rows):
-            with self._store.write() as transaction:
-                for row in group:
-                    current = transaction.note(run.space, row.path)
-                    if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
-                        transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
+            self._write(run, partial(_restamp_files, rows=group))
 
     def _update_tiers(self, run: _SyncRun) -> None:
         """Move the chunks of files whose tier has changed with the date or the settings."""
@@ -395,26 +385,67 @@ class Syncer:
             if path in run.listing.files and (tier := note_tier(path, today, self._settings)) is not row.tier
         ]
         for group in _batches(due):
-            with self._store.write() as transaction:
-                writer = self._writer(transaction, run)
-                for row in group:
-                    current = transaction.note(run.space, row.path)
-                    if current is not None and current.tier is not row.tier:
-                        writer.place(current._replace(tier=row.tier))
+            self._write(run, partial(_place_files, rows=group))
 
-    def _writer(self, transaction: Transaction, run: _SyncRun) -> NoteWriter:
-        return NoteWriter(
-            transaction=transaction,
-            space=run.space,
-            scope=self._root.scope,
-            settings=self._settings,
-            today=self._today(run),
-            cause=run.cause,
-            changes=run.changes,
-        )
+    def _write(self, run: _SyncRun, change: Callable[[NoteWriter], Result], made_by: int | None = None) -> Result:
+        """Write files in one transaction, and add the changes of their chunks to the run."""
+        today = self._today(run)
+
+        def write(transaction: Transaction) -> tuple[Result, IndexChanges]:
+            writer = NoteWriter(
+                transaction=transaction,
+                space=run.space,
+                scope=self._root.scope,
+                settings=self._settings,
+                today=today,
+                cause=run.cause,
+                changes=IndexChanges(),
+            )
+            return change(writer), writer.changes
+
+        result, changes = self._store.transact(write, made_by=made_by)
+        run.changes.add(changes)
+        return result
 
     def _today(self, run: _SyncRun) -> date:
         return local_day(run.cause.at, self._settings)
+
+
+def _put_files(writer: NoteWriter, files: Sequence[_ChunkedFile], vectors: dict[str, Any]) -> dict[str, NoteRow | None]:
+    """Write files; return the present rows of those that were not written because another process has changed them."""
+    conflicts: dict[str, NoteRow | None] = {}
+    for file in files:
+        current = writer.transaction.note(writer.space, file.row.path)
+        if current == file.indexed:
+            writer.put(file.row, file.chunks, vectors)
+        else:
+            conflicts[file.row.path] = current
+    return conflicts
+
+
+def _drop_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> list[str]:
+    """Remove the notes that are still there, and return their paths."""
+    removed = []
+    for row in rows:
+        current = writer.transaction.note(writer.space, row.path)
+        if current is not None and current.note == row.note:
+            writer.drop(current)
+            removed.append(row.path)
+    return removed
+
+
+def _restamp_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
+    for row in rows:
+        current = writer.transaction.note(writer.space, row.path)
+        if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
+            writer.transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
+
+
+def _place_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
+    for row in rows:
+        current = writer.transaction.note(writer.space, row.path)
+        if current is not None and current.tier is not row.tier:
+            writer.place(current._replace(tier=row.tier))
 
 
 def _estimated_tokens(text: str) -> int:

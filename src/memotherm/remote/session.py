@@ -18,7 +18,7 @@ from memotherm.session import Session
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
 
-__all__ = ["RemoteSession"]
+__all__ = ["RemoteMemory", "RemoteSession"]
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import operations_of
 
-__all__ = ["NotRemote", "Remote", "refuse", "with_verbs"]
+__all__ = ["NotRemote", "Remote", "refuse", "result_of", "with_verbs"]
 
 Json = dict[str, Any]
 Class = TypeVar("Class", bound=type)

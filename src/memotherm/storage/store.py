@@ -88,7 +88,7 @@ class Store(MemoryStore, UsageStore, StateStore):
     def recall_problems(self) -> list[str]:
         """Return a sentence about each thing that is wrong with what recalls read, or with their log."""
         dropped = self.dropped_log_entries
-        return [f"{pluralize(dropped, 'entry')} of the recall log lost: the store is busy"] if dropped else []
+        return [f"recall log entries lost while the store was busy: {dropped}"] if dropped else []
 
     # Searches
 

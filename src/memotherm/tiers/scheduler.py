@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from memotherm.errors import LeaseLost, MemothermError
 from memotherm.model.process import OwnProcess
@@ -93,7 +93,7 @@ class Scheduler:
         return worked
 
     @contextmanager
-    def _renewing(self, claim: Claim) -> Iterator[None]:
+    def _renewing(self, claim: Claim[Any]) -> Iterator[None]:
         """Renew a claim on a background thread until the job ends or the claim is lost."""
         ended = threading.Event()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Never
+from typing import Literal, Never, cast
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
@@ -219,7 +219,7 @@ class WorkingMemory:
         hot, warm, cold = (self._store.count_tier(space, tier, now) for tier in Tier)
         return SessionStatus(
             session=session,
-            state=self._store.session_state(space) or "active",
+            state=cast("Literal['active', 'archived', 'summarized']", self._store.session_state(space) or "active"),
             hot=hot,
             warm=warm,
             cold=cold,

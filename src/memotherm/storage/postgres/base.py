@@ -36,6 +36,10 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
+#: The snapshot of a thread: its tenant, its replica if any, and its statements.
+_CurrentSnapshot = tuple[str | None, Replica | None, PostgresStatements]
+
+
 class _Sharing:
     """Whether a distributed store has memories without a tenant (None = not known yet); once it has, it always will."""
 
@@ -143,9 +147,11 @@ class PostgresBase(Store):
     @property
     def _current(self) -> PostgresStatements | None:
         """The statements of the snapshot or unit of work of the current thread, if it is one of this view."""
-        tenant, source, statements = getattr(self._snapshots, "current", None) or (None, None, None)
-        if statements is not None and (tenant, source) == (self.tenant, self._source):
-            return statements
+        snapshot: tuple[str | None, Replica | None, PostgresStatements] | None = getattr(
+            self._snapshots, "current", None
+        )
+        if snapshot is not None and snapshot[:2] == (self.tenant, self._source):
+            return snapshot[2]
         unit = self._local.unit
         begun = None if unit is None else unit.statements
         return self._joined(begun, wide=False) if isinstance(begun, PostgresStatements) else None

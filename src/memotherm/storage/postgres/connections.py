@@ -151,7 +151,7 @@ _DUMPERS: dict[type | None, type[ListDumper]] = {int: _NumbersDumper, str: _Text
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 #: How long a connection whose commit was sent waits for its next use before it is idle.
-_PATIENCE = 60.0
+_SETTLE_SECONDS = 60.0
 
 
 class Lent:
@@ -253,7 +253,7 @@ class Pool:
         """Take back a connection whose commit was sent."""
         self._ending.append(lent)
         self._permits.release()
-        self._settle(time.monotonic() if self._idle.closed else lent.ended - _PATIENCE)
+        self._settle(time.monotonic() if self._idle.closed else lent.ended - _SETTLE_SECONDS)
 
     def _settle(self, until: float) -> None:
         """Let the driver's pool have the connections that have ended their last transaction until a moment.

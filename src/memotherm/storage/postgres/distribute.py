@@ -162,8 +162,6 @@ _LOCAL = (
     "SET LOCAL citus.propagate_set_commands TO 'local'; SET LOCAL memotherm.operator TO 'on'"
 )
 
-Statement = sql.SQL | sql.Composed
-
 
 @dataclass
 class _Progress:

@@ -168,8 +168,6 @@ def _matrix(rows: Sequence[Row]) -> Vectors | None:
     return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None
 
 
-Vectors = NDArray[np.float32]
-
 #: How many fields of a row of `candidate_memories` are those of a candidate; a whole memory follows.
 CANDIDATE_FIELDS = 11
 
@@ -327,6 +325,3 @@ def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, 
     conditions, values = compiled_filter(statements, where)
     marks: dict[str, object] = {"any": "false" if where.selective else "true", "conditions": conditions}
     return marks, {"now": to_micros(where.now), **values}
-
-
-Vectors = NDArray[np.float32]

@@ -26,7 +26,7 @@ __all__ = ["ADDED", "SCHEMA", "Inserts", "PostgresStatements", "setting", "state
 ADDED = ("memory_add", "tag_add", "turn_add", "text_add", "vector_add", "event_add")
 #: How many rows of a statement wait at most.
 _MOST = 100
-_PARAMETER = re.compile(r"%\(([a-z_]+)\)s")
+_PLACED = re.compile(r"%\(([a-z_]+)\)s")
 
 
 class Inserts:
@@ -64,8 +64,8 @@ def _of_rows(text: str, count: int) -> tuple[bytes, list[str]]:
     """Return a statement that inserts so many rows instead of one, and the parameters of each row in order."""
     head, values, rest = text.partition("VALUES ")
     row, conflict, action = rest.partition("\nON CONFLICT")
-    names, numbers = _PARAMETER.findall(row), itertools.count(1)
-    rows = ", ".join(_PARAMETER.sub(lambda _: f"${next(numbers)}", row) for _ in range(count))
+    names, numbers = _PLACED.findall(row), itertools.count(1)
+    rows = ", ".join(_PLACED.sub(lambda _: f"${next(numbers)}", row) for _ in range(count))
     return (head + values + rows + conflict + action).encode(), names
 
 

@@ -211,10 +211,14 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
 
     def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
         """Register an embedder and return its number; the first one with `serve` serves searches at once."""
-        with self._all_tenants()._writing() as statements:
+
+        def register(statements: Statements) -> int:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
             if serve and identity_of(statements) is None:
                 statements.run("meta_set", key="embedder", value=str(number))
+            return number
+
+        number = self._all_tenants()._write(register)
         self.build_indexes()
         return Identity(number=number, name=name, dimensions=dimensions)
 

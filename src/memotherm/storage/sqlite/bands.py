@@ -110,7 +110,6 @@ def _checksum(file: Path) -> int:
 
 _log = logging.getLogger(__name__)
 
-Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 #: A key and its vector as it is stored.
 VectorRow = tuple[int, bytes]

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
 from memotherm.model import Priority, Scope, Tier
@@ -239,7 +240,7 @@ class UpkeepContract(Contract):
             with closing(self.claims("b")) as mine:
                 assert next(mine, None) is not None
 
-    def claims(self, holder: str) -> Generator[Claim, None, None]:
+    def claims(self, holder: str) -> Generator[Claim[Any], None, None]:
         """Claim the parts of the store for a job of ten minutes."""
         later = self.clock() + timedelta(days=1)
         return self.store.claims("maintain", holder, self.clock, timedelta(minutes=10), later)
@@ -282,7 +283,7 @@ class UpkeepContract(Contract):
                 assert self.writes(taken)
             assert not self.writes(lost)
 
-    def writes(self, claim: Claim) -> bool:
+    def writes(self, claim: Claim[Any]) -> bool:
         """Return whether the holder of a claim can write."""
         try:
             claim.store.transact(lambda transaction: transaction.space(Scope()))
