@@ -406,3 +406,25 @@ def test_a_log_that_another_process_blocks_does_not_hold_up_a_read(tmp_path: Pat
             memotherm.open(path, embedder="none", settings={"busy_timeout_ms": 50}).remember("A badger digs")
         other.execute("COMMIT")
         assert mem.get(memory.id).access_count == 1
+
+
+def test_entries_are_written_once_although_a_fork_stops_the_writer(tmp_path: Path) -> None:
+    """Stopping the writer writes what waits, while other recalls start its thread again."""
+    with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
+        memory = mem.remember("An otter swims")
+        store, done = mem._services.whole, threading.Event()
+
+        def stop() -> None:
+            while not done.is_set():
+                store._writer.stop()
+
+        threads = [threading.Thread(target=stop) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for number in range(100):
+            mem.recall(f"otter {number}")
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert mem.get(memory.id).access_count == 100
+        assert len(store.log_entries(store.spaces(Scope()), 0, 1000)) == 100

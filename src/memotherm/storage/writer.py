@@ -56,10 +56,9 @@ class UnwrittenEntry(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """What is written in one transaction."""
+    """The jobs of one transaction, which writes the entries as well."""
 
     jobs: list[Job]
-    entries: list[UnwrittenEntry]
     #: How often a caller had asked for the entries when it was made.
     wanted: int
 
@@ -288,12 +287,17 @@ class Writer:
     def _taken(self) -> _Batch:
         jobs = [self._jobs.popleft() for _ in range(min(len(self._jobs), _MOST_JOBS))]
         begun = [job for job in jobs if job.answer.set_running_or_notify_cancel()]
-        return _Batch(begun, list(self._entries), self._wanted)
+        return _Batch(begun, self._wanted)
 
-    def _run_batch(self, jobs: list[Job], entries: list[UnwrittenEntry], wanted: int) -> None:
+    def _run_batch(self, jobs: list[Job], wanted: int) -> None:
+        entries: list[UnwrittenEntry] = []
         try:
             with self.held(log_only=not jobs):
-                self._execute(jobs, entries, self._committing)
+                # Not before its turn: whoever had it may have written them.
+                with self._changed:
+                    entries = list(self._entries)
+                if jobs or entries:
+                    self._execute(jobs, entries, self._committing)
         except StoreBusy:
             self._due = time.monotonic() + _RETRY
         except (StoreFull, StoreUnavailable, StoreClosed) as exc:
