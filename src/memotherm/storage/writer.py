@@ -165,7 +165,7 @@ class Writer:
             started = self._start()
             if started:
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._attempted >= wanted or self._occupied)
+                self._changed.wait_for(lambda: self._attempted >= wanted or self._occupied or not self._waiting)
         if not started:
             self._work_here()
 
@@ -275,7 +275,7 @@ class Writer:
             idle_at = time.monotonic() + _IDLE
             while not self._jobs:
                 now = time.monotonic()
-                waiting = bool(self._entries) and not self._failed
+                waiting = self._waiting
                 if waiting and (self._wanted > self._attempted or now >= self._due):
                     break
                 if self._stopping or (not waiting and now >= idle_at):
@@ -321,6 +321,11 @@ class Writer:
                 self._occupied = occupied
                 self._changed.notify_all()
 
+    @property
+    def _waiting(self) -> bool:
+        """Whether entries wait that can be written."""
+        return bool(self._entries) and not self._failed
+
     @contextmanager
     def _committing(self, entries: Sequence[UnwrittenEntry]) -> Iterator[None]:
         """Let no snapshot begin while entries are committed, which wait no longer afterwards."""
@@ -346,6 +351,7 @@ class Writer:
     def _keep(self, entries: list[UnwrittenEntry]) -> None:
         self._entries = entries
         self._due = time.monotonic() + _DELAY
+        self._changed.notify_all()
         self._uses = UnwrittenUses(use for entry in entries for use in _uses_of(entry))
 
 
