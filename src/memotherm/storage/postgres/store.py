@@ -219,7 +219,11 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
             return number
 
         number = self._all_tenants()._write(register)
-        self.build_indexes()
+        # An index is built beside the transactions that run, so not inside one of our own.
+        if self._local.unit is None:
+            self.build_indexes()
+        else:
+            self._local.unit.after_commit.append(self.build_indexes)
         return Identity(number=number, name=name, dimensions=dimensions)
 
     def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
