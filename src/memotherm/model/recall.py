@@ -58,7 +58,7 @@ class Why(Value):
 
     #: Calibrated similarity of the vectors, 0 to 1; None when the vector search did not find it.
     vector: float | None = None
-    #: UseKind of the keyword match, 0 to 1; None when the text search did not find it.
+    #: Strength of the keyword match, 0 to 1; None when the text search did not find it.
     text: float | None = None
     #: Whether the query names the author.
     author: bool = False
