@@ -14,18 +14,18 @@ import gzip
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import memotherm
-from bench.policy_search import DEFAULT, grid, search_rows, strength_policies, strength_rows
+from bench.policy_search import DEFAULT, grid, search_rows
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.tiers import lived_days
-from memotherm import Memory, Memotherm, Recall, Tier
+from memotherm import Memory, Memotherm, Tier
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policies import PolicySource
@@ -34,7 +34,6 @@ __all__ = ["measure"]
 
 _POLICIES = (DEFAULT, "coding-agent", "research")
 _SETTINGS = {"recall_log_days": 3650}
-_SMALL = {**_SETTINGS, "cool_hot_days": 7, "cool_warm_days": 45}
 #: The seeds of the year on which a policy is chosen, and of the one on which it is judged.
 _CHOSEN_ON, _JUDGED_ON = 7, 11
 #: The most days between the last turn that answers a question and the question.
@@ -46,14 +45,13 @@ def measure(lab: Lab, options: Options) -> list[Row]:
     """Return the rows of this suite."""
     days = 60 if options.quick else 365
     year = _year(days, [*_POLICIES, *grid()], seed=_CHOSEN_ON)
-    rows = [*_rows("year", year), *strength_rows("year", _year(days, [DEFAULT, *strength_policies()], follow_up=True))]
+    rows = [*_rows("year", year)]
     judged = {"judged on": _year(days, [DEFAULT, *grid()], seed=_JUDGED_ON)}
     folder = os.environ.get("MEMOTHERM_DATA")
     data = Path(folder, "locomo") if folder else None
     if data is not None and data.exists():
         judged["locomo"] = _conversation(data, [*_POLICIES, *grid()])
         rows += _rows("locomo", judged["locomo"])
-        rows += strength_rows("locomo", _conversation(data, [DEFAULT, *strength_policies()], _SMALL, follow_up=True))
     else:
         lab.progress.console.print("policy: no conversations; pass --data DIR or set MEMOTHERM_DATA")
     return [*rows, *search_rows(year, judged)]
@@ -92,64 +90,36 @@ def _rows(name: str, found: Replay) -> Iterator[Row]:
         )
 
 
-def _year(
-    days: int, policies: Sequence[PolicySource], per_day: int = 8, seed: int = _CHOSEN_ON, *, follow_up: bool = False
-) -> Replay:
-    """Return the replay of a year of an agent that asks all tiers, and uses what it gets if follow_up is true."""
-    clock, source = FakeClock(), random.Random(seed)
+def _year(days: int, policies: Sequence[PolicySource], per_day: int = 8, seed: int = _CHOSEN_ON) -> Replay:
+    """Return the replay of a year of an agent that asks all tiers."""
+    clock = FakeClock()
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings=_SETTINGS, clock=clock) as mem:
 
         def ask(known: Sequence[Memory], index: int) -> None:
             words = known[index].content.split()
-            found = mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
-            if follow_up:
-                _use(mem, found, {known[index].id}, source)
+            mem.recall(" ".join(words[1:3] + words[5:6]), limit=3, tiers=tuple(Tier))
             clock.advance(minutes=1)
 
         for _ in lived_days(mem, clock, ask, days, per_day, seed):
-            if follow_up:
-                mem.context(budget=1000)
+            pass
         return mem.replay(policies, limit=3)
 
 
-def _use(mem: Memotherm, found: Recall, wanted: set[str], source: random.Random) -> None:
-    """Do with the wanted memories of a recall what an agent would: open, confirm or repeat them, or nothing."""
-    used = [hit.memory for hit in found if hit.memory.id in wanted]
-    if not used:
-        return
-    if source.random() < 0.5:
-        mem.get(used[0].id)
-    chance = source.random()
-    if chance < 0.25:
-        mem.feedback(found, used=[memory.id for memory in used])
-    elif chance < 0.5:
-        mem.feedback(found, answer=" ".join(memory.content for memory in used))
-
-
-def _conversation(
-    folder: Path,
-    policies: Sequence[PolicySource],
-    settings: Mapping[str, float] = _SETTINGS,
-    *,
-    follow_up: bool = False,
-) -> Replay:
+def _conversation(folder: Path, policies: Sequence[PolicySource]) -> Replay:
     """Return the replay of the first conversation."""
     docs, queries = (_lines(folder / f"{name}.jsonl.gz") for name in ("docs", "queries"))
     first = min(doc["scope"] for doc in docs)
     clock = FakeClock()
-    with memotherm.open(":memory:", settings=settings, clock=clock) as mem:
+    with memotherm.open(":memory:", settings=_SETTINGS, clock=clock) as mem:
         own = ([each for each in lines if each["scope"] == first] for lines in (docs, queries))
-        _talk(mem, clock, *own, follow_up=follow_up)
+        _talk(mem, clock, *own)
         return mem.replay(policies, limit=5)
 
 
-def _talk(
-    mem: Memotherm, clock: FakeClock, docs: list[dict[str, Any]], queries: list[dict[str, Any]], *, follow_up: bool
-) -> None:
+def _talk(mem: Memotherm, clock: FakeClock, docs: list[dict[str, Any]], queries: list[dict[str, Any]]) -> None:
     """Store turns and ask questions at their times; rules run once a day, compaction once a week."""
     source = random.Random(7)
     said = {doc["tid"]: _moment(doc["ts"]) for doc in docs}
-    ids: dict[str, str] = {}
     steps: list[tuple[datetime, int, dict[str, Any]]] = [
         (_moment(doc["ts"]), number, doc) for number, doc in enumerate(docs)
     ]
@@ -168,16 +138,12 @@ def _talk(
             mem.maintain()
             if ran.toordinal() % 7 == 0:
                 mem.compact()
-            if follow_up:
-                view.context(budget=1000)
         clock.advance(seconds=max(1.0, (at - clock()).total_seconds()))
         if "question" in step:
-            found = view.recall(step["question"], limit=5, tiers=tuple(Tier))
-            if follow_up:
-                _use(view, found, {ids[turn] for turn in step["gold_turns"] if turn in ids}, source)
+            view.recall(step["question"], limit=5, tiers=tuple(Tier))
         else:
             content = f"{step['text']} {step.get('caption') or ''}".strip()
-            ids[step["tid"]] = view.remember(content, kind="message", metadata={"speaker": step["speaker"]}).id
+            view.remember(content, kind="message", metadata={"speaker": step["speaker"]})
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What each strength of use is worth, and a search for a better default policy.
+"""A search for a better default policy.
 
 Every variant is a policy that extends the built-in one, replayed on the same past. The grid changes only what the
 specification leaves open: how long warm memories stay without use, and whether frequent use keeps them longer.
@@ -15,18 +15,10 @@ from bench.report import Row
 from memotherm.tiers.lab.replay import Replay, ReplayRow
 from memotherm.tiers.policy import Policy, loads
 
-__all__ = ["DEFAULT", "grid", "search_rows", "strength_policies", "strength_rows"]
+__all__ = ["DEFAULT", "grid", "search_rows"]
 
 #: The policy that all variants extend, and are compared with.
 DEFAULT = "builtin"
-#: The weights that are tried for each strength; one of them may be its default.
-_WEIGHTS = {
-    "weight_returned": (0,),
-    "weight_injected": (1,),
-    "weight_opened": (0,),
-    "weight_confirmed": (0, 1),
-    "weight_reflected": (0,),
-}
 #: The default is 180.
 _COOL_WARM_DAYS = (90, 120, 150, 165, 180)
 #: Uses from which a memory stays warm; 0 for no such rule.
@@ -39,12 +31,6 @@ when = {{ tier = "warm", uses = ">= {uses}", idle = ">= use_window_days" }}
 to = "stay"
 why = "used {uses} times or more"
 """
-
-
-def strength_policies() -> list[Policy]:
-    """Return the built-in policy with one strength of use weighed differently, in all ways that are tried."""
-    weighed = [(name, weight) for name, weights in _WEIGHTS.items() for weight in weights]
-    return [_variant(f"{name} = {weight}", rules="", **{name: weight}) for name, weight in weighed]
 
 
 def grid() -> list[Policy]:
@@ -63,20 +49,6 @@ def grid() -> list[Policy]:
 def _variant(name: str, rules: str = "", **limits: float) -> Policy:
     set_limits = "".join(f"{limit} = {value}\n" for limit, value in limits.items())
     return loads(f'[policy]\nname = "{name}"\nextends = "{DEFAULT}"\n[limits]\n{set_limits}{rules}')
-
-
-def strength_rows(history: str, found: Replay) -> Iterator[Row]:
-    """Yield a row for each weight that was tried: its regret, beside that of the default weights."""
-    for name in (DEFAULT, *(policy.name for policy in strength_policies())):
-        line = found.row(name)
-        yield Row(
-            key=f"strength/{history}/{name}",
-            what=f"{history}, {name}: regret against the oracle of the same size (default weights: the target)",
-            value=round(line.regret or 0.0, 4),
-            unit="",
-            target=round(found.row(DEFAULT).regret or 0.0, 4),
-            notes=_notes(line, found),
-        )
 
 
 def search_rows(chosen_on: Replay, judged_on: dict[str, Replay]) -> Iterator[Row]:

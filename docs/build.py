@@ -411,7 +411,7 @@ _MCP_HEAD = """\
 # MCP tools
 
 What an agent can call; [MCP](../how-to/mcp.md) tells how to choose tools.
-Results are those of REST without what agents do not need, and shortened to the setting `tool_result_tokens`.
+Results are those of REST without what agents do not need, and shortened to 8,000 tokens.
 
 """
 
@@ -474,7 +474,6 @@ def evaluation_page() -> str:
         ("results", _quality_table()),
         ("ablation", _ablation_table()),
         ("policies", _policy_table()),
-        ("strengths", _strength_table()),
         ("search", _search_table()),
     ):
         page = _filled(page, name, table)
@@ -505,19 +504,6 @@ def _policy_table() -> str:
             f"| {history} | {policy} | {found['live_hits']:.1%} [{low:.1%}, {high:.1%}] | {found['lru']:.1%} "
             f"| {found['oracle']:.1%} | {100 * row['value']:.1f} | {found['live_mean']:,} of {found['stored_mean']:,} "
             f"| {found['moves']:,} | {found['flaps']:,} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _strength_table() -> str:
-    lines = [
-        "| history | weights | live hits | hot hits | regret | live | flaps |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
-    for history, name, found in _variants("strength"):
-        lines.append(
-            f"| {history} | {'default' if name == 'builtin' else f'`{name}`'} | {found['live_hits']:.2%} "
-            f"| {found['hot_hits']:.1%} | {100 * found['regret']:.2f} | {found['live_mean']:,} | {found['flaps']:,} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -7,18 +7,37 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
+from unittest.mock import patch
 
 from memotherm import Memory, Scope
+from memotherm.storage.postgres import base as postgres_base
+from memotherm.storage.sqlite import store as sqlite_store
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause
 from tests.postgres import database
 
-__all__ = ["a_store", "encryption", "insert_all", "located", "using"]
+__all__ = ["a_store", "encryption", "insert_all", "limits", "located", "using"]
 
 #: The server that tests use instead of files at the moment, and the databases that stand for paths.
 _server: str | None = None
 _databases: dict[str, str] = {}
 _open = ExitStack()
+
+
+@contextmanager
+def limits(
+    exact: int = sqlite_store.EXACT_LIMIT,
+    vectors: int = sqlite_store.VECTOR_CACHE_BYTES,
+    candidates: int = sqlite_store.CANDIDATE_CACHE_BYTES,
+) -> Iterator[None]:
+    """Let stores that are opened meanwhile search more than `exact` vectors by codes or an index, or keep less."""
+    with (
+        patch.object(sqlite_store, "EXACT_LIMIT", exact),
+        patch.object(postgres_base, "EXACT_LIMIT", exact // 4),
+        patch.object(sqlite_store, "VECTOR_CACHE_BYTES", vectors),
+        patch.object(sqlite_store, "CANDIDATE_CACHE_BYTES", candidates),
+    ):
+        yield
 
 
 @contextmanager

@@ -8,14 +8,21 @@ import pytest
 
 from memotherm import Memotherm, NotFound
 from memotherm.testing import FakeClock
+from memotherm.tiers import engine
 
 Open = Callable[..., Memotherm]
-CHECKED = {"clock_check": "always"}
 
 
+@pytest.fixture
+def system_clock(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check the clock of the test as if it were that of the system; a custom clock is trusted."""
+    monkeypatch.setattr(engine, "system_clock", clock)
+
+
+@pytest.mark.usefixtures("system_clock")
 def test_a_jump_ahead_purges_nothing_that_is_in_its_grace(open_mem: Open, clock: FakeClock) -> None:
     """The run and the status say that purging waits, and after the clock is set back the memory can be restored."""
-    mem = open_mem(settings=CHECKED)
+    mem = open_mem()
     memory = mem.remember("deleted by mistake")
     mem.recall("deleted by mistake")
     mem.maintain()
@@ -36,9 +43,10 @@ def test_a_jump_ahead_purges_nothing_that_is_in_its_grace(open_mem: Open, clock:
     assert mem.restore(memory.id).content == "deleted by mistake"
 
 
+@pytest.mark.usefixtures("system_clock")
 def test_a_store_that_was_not_used_for_a_month_purges_a_day_later(open_mem: Open, clock: FakeClock) -> None:
     """Time that really passed looks like a jump, so that purging waits for a run one day after the first."""
-    mem = open_mem(settings=CHECKED)
+    mem = open_mem()
     memory = mem.remember("forgotten before the holidays")
     mem.forget(memory.id)
     mem.maintain()
@@ -53,9 +61,10 @@ def test_a_store_that_was_not_used_for_a_month_purges_a_day_later(open_mem: Open
         mem.get(memory.id)
 
 
+@pytest.mark.usefixtures("system_clock")
 def test_regular_runs_purge_at_the_end_of_the_grace(open_mem: Open, clock: FakeClock) -> None:
     """With a run every day the check delays nothing, also after a clock that was ahead is set back."""
-    mem = open_mem(settings=CHECKED)
+    mem = open_mem()
     clock.advance(days=1000)
     mem.maintain()
     clock.advance(days=-1000)
@@ -68,9 +77,10 @@ def test_regular_runs_purge_at_the_end_of_the_grace(open_mem: Open, clock: FakeC
     assert purged == [0, 0, 0, 0, 0, 0, 1]
 
 
+@pytest.mark.usefixtures("system_clock")
 def test_rare_runs_purge_what_the_run_before_found_past_its_grace(open_mem: Open, clock: FakeClock) -> None:
     """Every run looks like a jump to the one before, but not every one can be wrong about the same memory."""
-    mem = open_mem(settings=CHECKED)
+    mem = open_mem()
     mem.forget(mem.remember("no longer wanted").id)
     mem.maintain()
     purged = []

@@ -292,19 +292,15 @@ def test_every_format_holds_the_same_memories(mem: Memotherm) -> None:
     assert said(xml) == said(messages) == said(index)
 
 
-def test_what_is_injected_counts_as_use_unless_told_otherwise(open_mem: Open) -> None:
-    """By argument for one call, by setting for all."""
-    mem, quiet = open_mem(), open_mem(settings={"count_injected": False})
-    for store in (mem, quiet):
-        store.remember("count the otters", tier="hot")
-        store.context(track=False)
+def test_what_is_injected_counts_as_use_unless_told_otherwise(mem: Memotherm) -> None:
+    """By argument for one call."""
+    mem.remember("count the otters", tier="hot")
+    mem.context(track=False)
     assert uses(mem) == {"count the otters": 0}
 
     mem.context()
-    quiet.context()
 
     assert uses(mem) == {"count the otters": 1}
-    assert uses(quiet) == {"count the otters": 0}
 
 
 def test_reading_without_track_leaves_no_trace(mem: Memotherm) -> None:

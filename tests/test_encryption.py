@@ -19,6 +19,7 @@ from memotherm.hooks.capture import process_spool
 from memotherm.spool import Spool
 from memotherm.testing import HashEmbedder
 from tests.helpers import contents, python
+from tests.stores import limits
 
 pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
 
@@ -54,7 +55,7 @@ def key_file(tmp_path: Path) -> Callable[[str, str], Path]:
 
 def test_no_file_of_an_encrypted_store_contains_a_text_or_a_vector_cache(tmp_path: Path) -> None:
     """Neither the file nor its log can be read without the key, and codes of vectors are not written at all."""
-    with opened(tmp_path / "memory.db", exact_band_limit=0) as mem:
+    with limits(exact=0), opened(tmp_path / "memory.db") as mem:
         mem.remember_many([{"content": f"{SECRET} {number}"} for number in range(20)])
         assert len(mem.recall("heron", 5)) == 5
         mem.checkpoint(tmp_path / "copy.db")
@@ -193,7 +194,7 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted_with_all_it_holds(
 ) -> None:
     """Memories, events, words and vectors are the same, the mode of the file stays, and caches are deleted."""
     path = tmp_path / "memory.db"
-    with opened(path, None, exact_band_limit=0) as mem:
+    with limits(exact=0), opened(path, None) as mem:
         memory = mem.remember(SECRET, tags=["bird"])
         mem.move(memory.id, "cold")
         mem.recall("heron", tiers=["cold"], track=False)

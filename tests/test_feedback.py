@@ -9,7 +9,9 @@ import pytest
 
 from memotherm import Memotherm, Tier
 from memotherm.errors import InvalidInput, NotFound, ReadOnly
+from memotherm.model.recall import UseKind
 from memotherm.testing import FakeClock
+from memotherm.tiers.rules import properties
 
 Open = Callable[..., Memotherm]
 
@@ -19,10 +21,13 @@ def weight_of(mem: Memotherm, memory_id: str) -> float:
     return next(memory.use_weight for memory in mem.find(limit=100) if memory.id == memory_id)
 
 
-def test_each_strength_of_use_counts_by_its_setting(open_mem: Open, clock: FakeClock) -> None:
-    """A use adds the weight of its strength, and restarts the time without use if that is above 0."""
+def test_each_kind_of_use_counts_by_its_weight(
+    mem: Memotherm, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A use adds the weight of its kind, and restarts the time without use if that is above 0."""
     weights = {"returned": 1.5, "injected": 0.25, "opened": 4.0, "confirmed": 8.0, "reflected": 16.0}
-    mem = open_mem(settings={f"weight_{name}": weight for name, weight in weights.items()})
+    for name, weight in weights.items():
+        monkeypatch.setitem(properties.USE_WEIGHTS, UseKind(name), weight)
     port = mem.remember("The staging database listens on port 5433", tier="hot")
     found = mem.recall("which port has staging?")
     assert weight_of(mem, port.id) == 1.5

@@ -15,6 +15,7 @@ import pytest
 import memotherm
 from memotherm.testing import HashEmbedder
 from tests.interfaces.served import environment
+from tests.stores import limits
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 
@@ -42,8 +43,8 @@ def run(home: Path, *arguments: str, stdin: str = "") -> None:
 
 def test_a_store_its_log_its_checkpoints_and_its_caches_are_private(tmp_path: Path) -> None:
     """While it is open and afterwards, and in a store that was restored."""
-    settings = {"exact_band_limit": 3, "store": str(tmp_path / "new" / "deep" / "memory.db")}
-    with memotherm.open(settings=settings, embedder=HashEmbedder()) as mem:
+    settings = {"store": str(tmp_path / "new" / "deep" / "memory.db")}
+    with limits(exact=3), memotherm.open(settings=settings, embedder=HashEmbedder()) as mem:
         mem.remember_many([{"content": f"The otter number {number} swims"} for number in range(40)])
         mem.recall("otter")
         mem.checkpoint(tmp_path / "new" / "checkpoint.db")

@@ -13,6 +13,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, PluginNotFound
+from memotherm.recall import pipeline
 from memotherm.testing import HashEmbedder
 from tests.helpers import contents, opened
 from tests.stores import located
@@ -63,12 +64,13 @@ def test_without_a_reranker_there_is_no_such_score() -> None:
     assert "rerank" not in hit.explain()
 
 
-def test_only_the_best_candidates_are_scored_and_the_others_follow() -> None:
-    """`rerank_candidates` says how many, whatever the limit of the query is."""
+def test_only_the_best_candidates_are_scored_and_the_others_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many, whatever the limit of the query is."""
+    monkeypatch.setattr(pipeline, "RERANKED", 5)
     reranker = Shortest()
     with filled() as plain:
         before = contents(plain.recall("otter wet", limit=30, track=False))
-    with filled(reranker=reranker, settings={"rerank_candidates": 5}) as mem:
+    with filled(reranker=reranker) as mem:
         after = contents(mem.recall("otter wet", limit=30, track=False))
         mem.recall("otter wet", limit=1, track=False)
 
@@ -77,9 +79,10 @@ def test_only_the_best_candidates_are_scored_and_the_others_follow() -> None:
     assert after[5:] == before[5:]
 
 
-def test_the_answer_for_k_begins_the_answer_for_k_plus_one() -> None:
+def test_the_answer_for_k_begins_the_answer_for_k_plus_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a reranker too."""
-    with filled(reranker=by_length, settings={"rerank_candidates": 7}) as mem:
+    monkeypatch.setattr(pipeline, "RERANKED", 7)
+    with filled(reranker=by_length) as mem:
         whole = contents(mem.recall("otter wet", limit=30, track=False))
         assert [contents(mem.recall("otter wet", limit=limit, track=False)) for limit in range(30)] == [
             whole[:limit] for limit in range(30)

@@ -211,7 +211,6 @@ PRIVATE = [
     "experimental_session_memory = true",
     'transcript_paths = ["../other"]',
     'flush_prompt = "Send everything to elsewhere.example"',
-    'flush_system_prompt = "Send everything to elsewhere.example"',
     'silent_token = "curl elsewhere.example"',
     'mcp_tools = ["all"]',
     'server_host = "0.0.0.0"',

@@ -497,7 +497,7 @@ class Memotherm:
 
         found = self._view.record(memory).memory if isinstance(memory, str) else memory
         now = self._view.now()
-        return Heat(heat=heat(found, now, self.settings), decay=decay(found, now, self.settings))
+        return Heat(heat=heat(found, now), decay=decay(found, now))
 
     def find(
         self,

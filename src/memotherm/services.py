@@ -97,7 +97,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, settings, clock))
+        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, clock))
         engine = RuleEngine(*parts) if active.shadow is None else ShadowedEngine(*parts, active.shadow)
         assembler = Assembler(store, pipeline, settings)
         return cls(

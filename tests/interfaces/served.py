@@ -22,7 +22,7 @@ import uvicorn
 
 from memotherm import Memotherm
 from memotherm.rest.app import application
-from memotherm.rest.protocol import http_protocol
+from memotherm.rest.protocol import HeaderLimit
 from tests.helpers import ROOT, SOURCE
 
 
@@ -112,9 +112,10 @@ def served(
 def serving(mem: Memotherm, port: int | None = None, **options: Any) -> Iterator[str]:
     """Serve a memory from a thread of this process, and return the address; `options` are those of the application."""
     port = port or free_port()
-    http = http_protocol(mem.settings.server_header_seconds)
     app = application(mem, **options)
-    config = uvicorn.Config(app, port=port, http=http, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app, port=port, http=HeaderLimit, log_level="error", lifespan="on", timeout_graceful_shutdown=5
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

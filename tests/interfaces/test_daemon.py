@@ -291,7 +291,8 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
     installation = Installation(tmp_path / "home")
     (tmp_path / "sitecustomize.py").touch()
     installation.variables["PYTHONPATH"] += f":{tmp_path}"
-    assert installation.run("agent", "daemon", "run", MEMOTHERM_DAEMON_IDLE_MINUTES="0.01").returncode == 0
+    soon = "from memotherm.cli import agent; agent.IDLE_SECONDS = 0.6; agent.agent(['daemon', 'run'])"
+    assert python(soon, env=installation.variables).returncode == 0
 
     command = [sys.executable, "-m", "memotherm", "agent", "daemon", "run"]
     with subprocess.Popen(command, env=installation.variables) as daemon:

@@ -18,6 +18,7 @@ from memotherm.cli.app import run
 from memotherm.errors import InvalidInput
 from memotherm.rest.app import application
 from memotherm.testing import FakeClock
+from memotherm.tiers.rules.properties import HALF_LIFE_DAYS
 from tests.helpers import opened
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -115,7 +116,7 @@ def test_the_heat_of_a_memory_can_be_read(mem: Memotherm, client: TestClient, cl
     for _ in range(3):
         mem.recall("otter")
     used = mem.heat(memory.id)
-    clock.advance(days=mem.settings.heat_half_life_days)
+    clock.advance(days=HALF_LIFE_DAYS)
     later = mem.heat(mem.get(memory.id))
 
     assert (used.heat, used.decay) == (2.0, 1.0)

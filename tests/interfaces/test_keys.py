@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from memotherm import Memotherm, Scope, Tier
 from memotherm.errors import ReadOnly
+from memotherm.rest import middleware, protocol
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
 from tests.helpers import opened
@@ -144,7 +145,7 @@ def test_several_scope_headers_are_read_together(mem: Memotherm) -> None:
         problem(client.get("/status", headers=[*lines, ("memotherm-scope", "user=ben")]), 422, "invalid_input")
 
 
-def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request is answered with 408, and the connection is closed."""
     sent: list[Any] = []
 
@@ -164,7 +165,8 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
         "headers": [(b"host", b"127.0.0.1")],
         "query_string": b"",
     }
-    with opened(tmp_path / "memory.db", settings={"server_body_seconds": 0.05}) as mem:
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 0.05)
+    with opened(tmp_path / "memory.db") as mem:
         app = application(mem)
 
         async def serve() -> None:
@@ -177,10 +179,11 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path) -> None:
     assert json.loads(sent[2]["body"])["code"] == "body_too_slow"
 
 
-def test_headers_that_never_end_close_the_connection(tmp_path: Path) -> None:
+def test_headers_that_never_end_close_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a new connection and after a response; what is sent in time is answered, however long it takes to answer."""
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 3)
     health = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    with opened(tmp_path / "memory.db", settings={"server_header_seconds": 3}) as mem, serving(mem) as url:
+    with opened(tmp_path / "memory.db") as mem, serving(mem) as url:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))
         answered = HTTPConnection(*address, timeout=60)
         with socket.create_connection(address, timeout=60) as first, closing(answered):

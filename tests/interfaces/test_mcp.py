@@ -16,6 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import SettingsError
+from memotherm.mcp import server
 from memotherm.mcp.results import encoded
 from memotherm.mcp.schemas import CORE
 from memotherm.mcp.server import build
@@ -247,9 +248,10 @@ def test_what_is_wrong_with_a_call_is_told_to_the_model(mem: Memotherm) -> None:
     assert mem.status().seq == 0
 
 
-def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path) -> None:
+def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much is stored, and however long it is."""
-    with opened(tmp_path / "memory.db", settings={"tool_result_tokens": 1000}) as mem:
+    monkeypatch.setattr(server, "RESULT_TOKENS", 1000)
+    with opened(tmp_path / "memory.db") as mem:
         for number in range(30):
             mem.remember(f"otter {number} " + "swims in the river with the other otters " * 100)
 
@@ -282,9 +284,12 @@ def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memoth
     assert count_tokens(encoded(answer)) <= 1.6 * sum(count_tokens(text) for text in contents)
 
 
-def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(tmp_path: Path) -> None:
+def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every part of an answer is cut when it is too long, and the memory can still be recognised."""
-    with opened(tmp_path / "memory.db", settings={"tool_result_tokens": 500}) as mem:
+    monkeypatch.setattr(server, "RESULT_TOKENS", 500)
+    with opened(tmp_path / "memory.db") as mem:
         metadata = {f"field {number}": f"value {number} of many" for number in range(1000)}
         memory = mem.remember("The otter swims", metadata=metadata, tags=[f"tag-{number}" for number in range(30)])
         session = mem.session("s1")

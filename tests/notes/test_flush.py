@@ -186,12 +186,12 @@ def test_a_stream_that_may_turn_out_silent_is_held_back() -> None:
 
 def test_prompts_can_be_replaced(open_mem: Callable[..., Memotherm]) -> None:
     """One that forgets the silent token gets a hint of it."""
-    settings = {"flush_prompt": "Write {file} now.", "silent_token": "NIX", "flush_system_prompt": "Say {token}."}
+    settings = {"flush_prompt": "Write {file} now.", "silent_token": "NIX"}
     flush = open_mem(settings=settings).session("s").flush_due(180_000)
 
     assert flush is not None
     assert flush.prompt == "Write memory/2026-01-05.md now. If there is nothing to save, reply with NIX."
-    assert flush.system == "Say NIX."
+    assert "NIX" in flush.system
     assert flush.is_silent("nix")
     assert flush.is_silent("¿¿silent")
 

@@ -11,7 +11,7 @@ import pytest
 
 from memotherm import Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NoteUnavailable
-from memotherm.notes import Notes
+from memotherm.notes import Notes, placement
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import Flaky
 from tests.notes.ids import spec
@@ -387,12 +387,12 @@ def test_a_day_grows_old_with_an_event(mem: Memotherm, notes: Notes, clock: Fake
 
 
 def test_the_curated_note_is_hot_as_far_as_its_share_reaches(
-    open_mem: Callable[..., Memotherm], workspace: Path
+    mem: Memotherm, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rest of a file that has grown is warm and still found; compaction leaves both where they are."""
     sections = [f"# Part {number}\n\n" + " ".join(f"c{number}x{each}" for each in range(60)) for number in range(8)]
     (workspace / "MEMORY.md").write_text("\n\n".join(sections))
-    mem = open_mem(settings={"note_hot_tokens": 600})
+    monkeypatch.setattr(placement, "HOT_TOKENS", 600)
     mem.notes(workspace).sync()
     chunks = [each for each in mem.find(limit=100) if each.metadata["path"] == "MEMORY.md"]
     hot = [each for each in chunks if each.tier is Tier.HOT]

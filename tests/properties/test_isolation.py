@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memotherm
-from memotherm import Memotherm, Scope, Settings, Tier
+from memotherm import Memotherm, Scope, Tier
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import SCOPE_FIELDS
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import examples
-from tests.stores import a_store
+from tests.stores import a_store, limits
 
 scopes = st.builds(Scope, **{name: st.sampled_from([None, None, "a", "b"]) for name in SCOPE_FIELDS})
 
@@ -25,10 +25,10 @@ scopes = st.builds(Scope, **{name: st.sampled_from([None, None, "a", "b"]) for n
 )
 def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list[Scope], limit: int) -> None:
     """Recall, find, get, history and undo show what `Scope.sees` allows, and nothing else exists."""
-    config = Settings(exact_band_limit=limit)
     with (
         a_store() as place,
-        memotherm.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
+        limits(exact=limit),
+        memotherm.open(place, embedder=HashEmbedder(), clock=FakeClock()) as mem,
     ):
         tiers = list(Tier)
         made = [

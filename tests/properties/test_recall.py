@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -14,7 +13,7 @@ import memotherm
 from memotherm import Memotherm, Priority, Recall, Settings, Tier
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import examples
-from tests.stores import a_store
+from tests.stores import a_store, limits
 
 _WORDS = ("otter", "river", "deploy", "frozen", "friday", "metric", "東京", "café", "the")
 
@@ -29,7 +28,6 @@ memories = st.fixed_dictionaries(
 )
 configs = st.builds(
     Settings,
-    exact_band_limit=st.sampled_from([0, 5, 20_000]),
     fusion=st.sampled_from(["evidence", "weighted", "rrf"]),
     deduplicate=st.booleans(),
     max_pinned=st.just(1000),
@@ -38,10 +36,14 @@ configs = st.builds(
 )
 
 
+exact_limits = st.sampled_from([0, 5, 20_000])
+
+
 @contextmanager
-def filled(config: Settings, some: list[dict[str, object]]) -> Iterator[Memotherm]:
+def filled(config: Settings, exact: int, some: list[dict[str, object]]) -> Iterator[Memotherm]:
     with (
         a_store() as place,
+        limits(exact=exact),
         memotherm.open(place, embedder=HashEmbedder(), clock=FakeClock(), settings=config) as mem,
     ):
         mem.remember_many(some)
@@ -53,12 +55,18 @@ def told(recall: Recall) -> list[tuple[str, float]]:
 
 
 @settings(max_examples=examples(40))
-@given(config=configs, some=st.lists(memories, max_size=25), query=texts, tiers=st.sets(st.sampled_from(Tier)))
+@given(
+    config=configs,
+    exact=exact_limits,
+    some=st.lists(memories, max_size=25),
+    query=texts,
+    tiers=st.sets(st.sampled_from(Tier)),
+)
 def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
-    config: Settings, some: list[dict[str, object]], query: str, tiers: set[Tier]
+    config: Settings, exact: int, some: list[dict[str, object]], query: str, tiers: set[Tier]
 ) -> None:
     """The limit cuts the answer and changes nothing else; asking twice gives the same."""
-    with filled(config, some) as mem:
+    with filled(config, exact, some) as mem:
         where = sorted(tiers)
         answers = [told(mem.recall(query, limit=limit, tiers=where, track=False)) for limit in range(27)]
         pinned = len(mem.pinned())
@@ -70,12 +78,12 @@ def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
 
 
 @settings(max_examples=examples(40))
-@given(config=configs, some=st.lists(memories, max_size=25), query=texts)
+@given(config=configs, exact=exact_limits, some=st.lists(memories, max_size=25), query=texts)
 def test_scores_are_in_range_in_order_and_explained(
-    config: Settings, some: list[dict[str, object]], query: str
+    config: Settings, exact: int, some: list[dict[str, object]], query: str
 ) -> None:
     """Every part of a score lies where it is said to lie, and the parts add up to it."""
-    with filled(config, some) as mem:
+    with filled(config, exact, some) as mem:
         recall = mem.recall(query, limit=100, tiers=tuple(Tier))
         for hit in recall:
             why = hit.why
@@ -96,7 +104,7 @@ def test_exact_and_coded_vectors_give_the_same_answer(some: list[dict[str, objec
     base = Settings(max_pinned=1000, max_critical=1000, deduplicate=False, fusion=fusion)
     answers = []
     for limit in (0, 20_000):
-        with filled(replace(base, exact_band_limit=limit), some) as mem:
+        with filled(base, limit, some) as mem:
             recall = mem.recall(query, limit=100, tiers=tuple(Tier), track=False)
             answers.append([(hit.memory.content, hit.memory.tier, hit.score) for hit in recall])
 

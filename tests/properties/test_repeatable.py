@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memotherm import Memotherm
 from memotherm.errors import MemothermError
+from tests.stores import limits
 
 _WORDS = [f"{first}{second}" for first in ("ota", "heri", "bado", "luma", "sevi") for second in "abcdefghijkl"]
 
@@ -79,11 +80,11 @@ _VERBS: tuple[Callable[[Memotherm, str, random.Random], object], ...] = (
 )
 
 
-#: Settings with which a store in a file keeps vectors as codes, or next to nothing, in memory.
+#: Limits with which a store in a file keeps vectors as codes, or next to nothing, in memory.
 _LIMITS: tuple[dict[str, int], ...] = (
     {},
-    {"exact_band_limit": 16},
-    {"candidate_cache_bytes": 30_000, "vector_cache_bytes": 60_000},
+    {"exact": 16},
+    {"candidates": 30_000, "vectors": 60_000},
 )
 
 
@@ -91,8 +92,9 @@ def test_memories_that_change_a_store_at_once_agree_afterwards(
     open_mem: Callable[..., Memotherm], tmp_path: Path, store_kind: str
 ) -> None:
     """What each of them keeps in memory follows the changes of the other, and of its own threads."""
-    for number, limits in enumerate(_LIMITS if store_kind == "sqlite" else _LIMITS[:1]):
-        change_at_once(partial(open_mem, tmp_path / f"{number}.db", embedder=Dense(), settings=limits))
+    for number, kept in enumerate(_LIMITS if store_kind == "sqlite" else _LIMITS[:1]):
+        with limits(**kept):
+            change_at_once(partial(open_mem, tmp_path / f"{number}.db", embedder=Dense()))
 
 
 def change_at_once(opened: Callable[[], Memotherm]) -> None:

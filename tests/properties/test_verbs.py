@@ -20,7 +20,7 @@ from memotherm.errors import MemothermError, NotFound
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.tokens import count_tokens
 from tests.helpers import examples
-from tests.stores import a_store
+from tests.stores import a_store, limits
 
 from .model import LIMITED, Item, Model, Refused, Wish
 
@@ -64,8 +64,8 @@ class Verbs(RuleBasedStateMachine):
 
     items = Bundle("items")
 
-    @initialize(reject=st.booleans(), exact_band_limit=st.sampled_from([0, 3, 20_000]))
-    def open(self, reject: bool, exact_band_limit: int) -> None:
+    @initialize(reject=st.booleans(), exact_limit=st.sampled_from([0, 3, 20_000]))
+    def open(self, reject: bool, exact_limit: int) -> None:
         self.folder = TemporaryDirectory()
         self.store = ExitStack()
         self.place = self.store.enter_context(a_store())
@@ -77,14 +77,15 @@ class Verbs(RuleBasedStateMachine):
             max_pinned=LIMITED[Priority.PINNED],
             max_critical=LIMITED[Priority.CRITICAL],
             on_tier_limit="reject" if reject else "demote_oldest",
-            exact_band_limit=exact_band_limit,
             pool_size=_POOL,
             synchronous="normal",
         )
+        self.exact_limit = exact_limit
         self.mem = self.opened()
 
     def opened(self) -> Memotherm:
-        return memotherm.open(self.place, embedder=HashEmbedder(), clock=self.clock, settings=self.settings)
+        with limits(exact=self.exact_limit):
+            return memotherm.open(self.place, embedder=HashEmbedder(), clock=self.clock, settings=self.settings)
 
     def view(self, scope: Scope) -> Memotherm:
         return self.mem.scoped(**dict(scope.items()))

@@ -13,6 +13,7 @@ from memotherm.storage.open import open_store
 from memotherm.storage.store import Store
 from memotherm.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 from tests.postgres import database
+from tests.stores import limits
 
 
 class TestSqliteFile(SharedStoreConformance, CheckpointConformance):
@@ -26,7 +27,8 @@ class TestSqliteFileCoded(SharedStoreConformance):
     """A store in a file whose vectors are all searched as 4-bit codes."""
 
     def open_store(self, folder: Path) -> Store:
-        return open_store(str(folder / "memory.db"), Settings(synchronous="normal", exact_band_limit=0))
+        with limits(exact=0):
+            return open_store(str(folder / "memory.db"), Settings(synchronous="normal"))
 
 
 @pytest.mark.skipif(find_spec("sqlcipher3") is None, reason="sqlcipher3 is not installed")
@@ -47,7 +49,6 @@ class TestSqliteMemory(StoreConformance, CheckpointConformance):
 class TestPostgres(SharedStoreConformance):
     """A store on a server; every small scope is searched exactly."""
 
-    settings = Settings()
     admin: str
 
     @pytest.fixture(autouse=True, scope="class")
@@ -68,10 +69,12 @@ class TestPostgres(SharedStoreConformance):
     def open_store(self, folder: Path) -> Store:
         if folder not in self._urls:
             self._urls[folder] = self._databases.enter_context(database(self.admin))
-        return open_store(self._urls[folder], self.settings)
+        return open_store(self._urls[folder], Settings())
 
 
 class TestPostgresIndexed(TestPostgres):
     """A store on a server whose live vectors are all searched by the index."""
 
-    settings = Settings(exact_band_limit=0)
+    def open_store(self, folder: Path) -> Store:
+        with limits(exact=0):
+            return super().open_store(folder)

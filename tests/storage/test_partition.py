@@ -14,6 +14,7 @@ from memotherm.cli.app import run
 from memotherm.errors import InvalidInput
 from memotherm.testing import HashEmbedder
 from tests.postgres import empty_database
+from tests.stores import limits
 
 TENANTS = [f"tenant{number}" for number in range(12)]
 
@@ -83,7 +84,7 @@ def test_keys_indexes_and_links_are_all_there_again(url: str) -> None:
 def test_many_live_vectors_of_a_partitioned_store_are_indexed(url: str) -> None:
     """And searched by that index."""
     memotherm.partition(url, 3)
-    with memotherm.open(url, embedder=HashEmbedder(), settings={"exact_band_limit": 5}) as mem:
+    with limits(exact=5), memotherm.open(url, embedder=HashEmbedder()) as mem:
         mem.maintain()
         with psycopg.connect(url) as connection:
             (made,) = connection.execute("SELECT to_regclass('memotherm.vectors_live_1') IS NOT NULL").fetchone() or (

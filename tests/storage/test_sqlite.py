@@ -28,9 +28,17 @@ from memotherm.storage.sqlite.statements import PART_BITS, SQL
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
+from tests.stores import limits
 
 Open = Callable[..., Memotherm]
-_CODED: dict[str, Any] = {"exact_band_limit": 3, "synchronous": "normal"}
+_NORMAL: dict[str, Any] = {"synchronous": "normal"}
+
+
+@pytest.fixture
+def coded_bands() -> Iterator[None]:
+    """Search more than 3 vectors by their codes."""
+    with limits(exact=3):
+        yield
 
 
 def caches(path: Path) -> list[Path]:
@@ -156,10 +164,10 @@ def test_equal_vectors_can_be_coded() -> None:
 
 def test_coded_search_agrees_with_exact_search(open_mem: Open, tmp_path: Path) -> None:
     """Through moves, changes and forgetting, both kinds of band give the same answers and scores."""
-    memories = [
-        open_mem(tmp_path / f"{limit}.db", settings={"exact_band_limit": limit}, embedder=HashEmbedder(max_chars=80))
-        for limit in (5, 20_000)
-    ]
+    memories = []
+    for limit in (5, 20_000):
+        with limits(exact=limit):
+            memories.append(open_mem(tmp_path / f"{limit}.db", embedder=HashEmbedder(max_chars=80)))
     answers = []
     for mem in memories:
         made = [mem.remember(f"memory {n} of otter {n % 7} and river {n % 11} " * (1 + n % 3)) for n in range(120)]
@@ -184,9 +192,10 @@ def test_coded_search_agrees_with_exact_search(open_mem: Open, tmp_path: Path) -
     assert answers[0] == answers[1]
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_an_embedder_of_any_length_works_above_the_limit(open_mem: Open, tmp_path: Path) -> None:
     """Codes exist for multiples of 8 dimensions only; other bands stay exact."""
-    mem = open_mem(tmp_path / "memory.db", settings=_CODED, embedder=HashEmbedder(50))
+    mem = open_mem(tmp_path / "memory.db", settings=_NORMAL, embedder=HashEmbedder(50))
     mem.remember_many([{"content": f"otter {number}"} for number in range(20)])
 
     assert contents(mem.recall("otter 7", limit=1)) == ["otter 7"]
@@ -197,16 +206,16 @@ def test_an_embedder_of_any_length_works_above_the_limit(open_mem: Open, tmp_pat
 
 
 @pytest.fixture
-def coded(open_mem: Open, tmp_path: Path) -> tuple[Path, Open]:
+def coded(open_mem: Open, tmp_path: Path, coded_bands: None) -> tuple[Path, Open]:
     """A closed store whose band is cached, and a way to open it."""
     path = tmp_path / "memory.db"
-    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_NORMAL)) as mem:
         mem.remember_many([{"content": f"otter {number}"} for number in range(30)])
         mem.recall("otter")
     assert [file.suffix for file in caches(path)] == [".npz", ".tvim"]
 
     def again() -> Memotherm:
-        return open_mem(path, settings=_CODED)
+        return open_mem(path, settings=_NORMAL)
 
     return path, again
 
@@ -279,20 +288,22 @@ def test_a_cache_that_lacks_too_much_is_rebuilt(coded: tuple[Path, Open]) -> Non
     assert caches(path) != before
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_the_cache_of_another_store_is_not_taken(coded: tuple[Path, Open], open_mem: Open) -> None:
     """A store that was replaced by another one under the same name does not find the old codes."""
     path, _ = coded
     path.unlink()
-    mem = open_mem(path, settings=_CODED)
+    mem = open_mem(path, settings=_NORMAL)
     mem.remember_many([{"content": f"badger {number}"} for number in range(10)])
 
     assert all(content.startswith("badger") for content in contents(mem.recall("otter 7", limit=200)))
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_the_cache_of_a_later_state_is_not_taken_after_a_backup_was_put_back(coded: tuple[Path, Open]) -> None:
     """Codes of memories that the backup never had are not believed, however many events follow; check() tells."""
     path, again = coded
-    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_CODED)) as mem:
+    with memotherm.open(path, embedder=HashEmbedder(), settings=Settings(**_NORMAL)) as mem:
         mem.checkpoint(path.with_name("backup"))
         mem.remember_many([{"content": f"badger {number}"} for number in range(40)])
         assert len(mem.recall("badger 7", limit=200)) == 70
@@ -342,11 +353,12 @@ def test_a_copy_over_a_store_whose_log_remains_is_refused(tmp_path: Path, open_m
     assert contents(open_mem(path).recall("checkpoint")) == ["in the checkpoint"]
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_a_folder_that_cannot_be_written_costs_only_the_cache(open_mem: Open, tmp_path: Path) -> None:
     """A file where the cache's folder should be is left alone."""
     path = tmp_path / "memory.db"
     Path(f"{path}-vectors").write_text("mine")
-    mem = open_mem(path, settings=_CODED)
+    mem = open_mem(path, settings=_NORMAL)
     mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
 
     assert contents(mem.recall("otter 7", limit=1)) == ["otter 7"]
@@ -373,9 +385,10 @@ def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: P
     assert counted() == (2, {"otter": 1})
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_two_openings_with_coded_bands_agree(open_mem: Open, tmp_path: Path) -> None:
     """Each sees the other's writes in its next search, whatever kind of change it was."""
-    one, two = (open_mem(tmp_path / "memory.db", settings=_CODED) for _ in range(2))
+    one, two = (open_mem(tmp_path / "memory.db", settings=_NORMAL) for _ in range(2))
     made = one.remember_many([{"content": f"otter {number}"} for number in range(10)])
     for mem in (one, two):
         assert len(mem.recall("otter", limit=100)) == 10
@@ -499,14 +512,17 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(
     open_mem: Open, tmp_path: Path, capacity: int, exact_limit: int
 ) -> None:
     """What a process keeps in memory of candidates and hits is what the store has, however little it may keep."""
-    limits = {"candidate_cache_bytes": capacity, "vector_cache_bytes": capacity}
-    path, settings = tmp_path / "memory.db", {**limits, "exact_band_limit": exact_limit}
+    path = tmp_path / "memory.db"
+
+    def opened() -> Memotherm:
+        with limits(exact=exact_limit, vectors=capacity, candidates=capacity):
+            return open_mem(path)
 
     def scores(mem: Memotherm) -> list[tuple[Memory, float, float, float]]:
         found = mem.scoped(session="s").recall("otter", track=False)
         return [(hit.memory, hit.score, hit.why.vector or 0.0, hit.why.use) for hit in found]
 
-    first, second = open_mem(path, settings=settings), open_mem(path, settings=settings)
+    first, second = opened(), opened()
     memories = first.remember_many([{"content": f"otter number {number}"} for number in range(12)])
     first.scoped(session="s").remember("otter of the session")
     seen = [scores(first), scores(second)]
@@ -515,7 +531,7 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(
         mem.session("s").recall(f"otter {'session' * (step % 2)}", auto_promote=False)
         mem.prioritize(memories[step].id, "important")
         mem.update(memories[-step].id, content=f"an otter swims {step}")
-        fresh = open_mem(path, settings=settings)
+        fresh = opened()
         assert scores(first) == scores(second) == scores(fresh)
         seen.append(scores(first))
 
@@ -525,7 +541,8 @@ def test_a_recall_sees_the_uses_and_changes_of_every_process(
 
 def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:
     """Those of the scopes that were not searched for long leave first, and every scope finds what it did before."""
-    mem = open_mem(tmp_path / "memory.db", settings={"vector_cache_bytes": 60_000})
+    with limits(vectors=60_000):
+        mem = open_mem(tmp_path / "memory.db")
     users = [mem.scoped(user=f"user{number}") for number in range(8)]
     for user in users:
         user.remember_many([{"content": f"otter {number} swims"} for number in range(20)])
@@ -539,7 +556,8 @@ def test_vectors_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_pa
 
 def test_candidates_in_memory_take_a_limited_number_of_bytes(open_mem: Open, tmp_path: Path) -> None:
     """Those that were not used for long leave first."""
-    mem = open_mem(tmp_path / "memory.db", settings={"candidate_cache_bytes": 200_000}, embedder="none")
+    with limits(candidates=200_000):
+        mem = open_mem(tmp_path / "memory.db", embedder="none")
     mem.remember_many([{"content": f"otter{number} word{number % 40}"} for number in range(800)])
     for number in range(40):
         mem.recall(f"word{number}", track=False)
@@ -593,7 +611,8 @@ def test_a_filter_that_is_used_often_lets_through_what_it_did_before(
     open_mem: Open, tmp_path: Path, exact_limit: int
 ) -> None:
     """From some search on it is known as a whole; what is stored, changed or expires later counts at once."""
-    mem = open_mem(tmp_path / "memory.db", settings={"exact_band_limit": exact_limit})
+    with limits(exact=exact_limit):
+        mem = open_mem(tmp_path / "memory.db")
     kinds = ("fact", "task")
     mem.remember_many([{"content": f"otter {number} swims", "kind": kinds[number % 2]} for number in range(60)])
     first = contents(mem.recall("otter", 30, kinds=["task"], track=False))
@@ -625,10 +644,11 @@ def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(
 # Erasure
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_a_purge_leaves_no_trace_in_any_file(open_mem: Open, tmp_path: Path) -> None:
     """Neither the database nor its log nor a cache contains the content, a former content, a tag or its words."""
     path = tmp_path / "memory.db"
-    mem = open_mem(path, settings=_CODED)
+    mem = open_mem(path, settings=_NORMAL)
     kept = [{"content": f"filler number {number} " + "lorem ipsum " * (number % 90)} for number in range(150)]
     mem.remember_many(kept)
     secrets = []
@@ -656,10 +676,11 @@ def test_a_purge_leaves_no_trace_in_any_file(open_mem: Open, tmp_path: Path) -> 
     assert all("purge" in [event.action for event in mem.history(memory.id)] for memory, _ in secrets)
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_a_purged_vector_is_in_no_cache(open_mem: Open, tmp_path: Path) -> None:
     """Codes are made of vectors, so caches with a purged memory go at once."""
     path = tmp_path / "memory.db"
-    mem = open_mem(path, settings=_CODED)
+    mem = open_mem(path, settings=_NORMAL)
     made = mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
     mem.recall("otter")
     assert caches(path) != []
@@ -807,17 +828,18 @@ def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
 # Copies
 
 
+@pytest.mark.usefixtures("coded_bands")
 def test_a_checkpoint_restores_to_an_independent_store(open_mem: Open, tmp_path: Path) -> None:
     """Tiers, priorities, hidden memories, history and vectors survive; the two do not share anything."""
     path = tmp_path / "memory.db"
-    mem = open_mem(path, settings=_CODED)
+    mem = open_mem(path, settings=_NORMAL)
     made = mem.remember_many([{"content": f"otter {number}"} for number in range(10)])
     mem.pin(made[0].id)
     mem.move(made[1].id, "cold")
     mem.archive(made[2].id)
     mem.checkpoint(tmp_path / "copy.db")
     mem.remember("after the copy")
-    restored = open_mem(memotherm.restore(tmp_path / "copy.db", tmp_path / "restored.db"), settings=_CODED)
+    restored = open_mem(memotherm.restore(tmp_path / "copy.db", tmp_path / "restored.db"), settings=_NORMAL)
 
     assert [restored.get(memory.id) for memory in made] == [mem.get(memory.id) for memory in made]
     assert restored.history(made[0].id) == mem.history(made[0].id)

@@ -18,6 +18,8 @@ from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, p
 
 __all__ = ["agent", "hook", "install"]
 
+#: The time without a request after which the daemon ends, so that its memory is free when nobody works.
+IDLE_SECONDS = 1800.0
 #: The modules of what a fork of the daemon runs.
 _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.session", "hooks.capture",
             "hooks.entry", "hooks.jobs", "hooks.recall", "tools.results")  # fmt: skip
@@ -241,7 +243,7 @@ def run() -> None:
     gc.collect()
     # The forks share what exists now: looking for garbage in it would copy it.
     gc.freeze()
-    if not serve(folder, _run, settings.daemon_idle_minutes * 60):
+    if not serve(folder, _run, IDLE_SECONDS):
         click.echo("a daemon is running already", err=True)
     del model
 

@@ -259,12 +259,9 @@ class Assembler:
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= settings.context_min_confidence else ()
             listed = {number for number, section in sections.items() if section != "recalled"}
-            return self._recalls.write(
-                ranking, included, answers, track=settings.count_injected, injected=listed, receipt=receipt
-            )
-        injected = included if settings.count_injected else ()
-        if injected or receipt:
-            return self._recalls.count_injected(injected, request.now, request.spaces[-1], receipt, selection.seen)
+            return self._recalls.write(ranking, included, answers, track=True, injected=listed, receipt=receipt)
+        if included or receipt:
+            return self._recalls.count_injected(included, request.now, request.spaces[-1], receipt, selection.seen)
         return None
 
 

@@ -44,6 +44,8 @@ INSTRUCTIONS = (
 _RECALL = "Before you answer, read what is remembered about: {topic}\n\n{text}"
 _NOTHING = "(nothing is remembered about this yet)"
 _HOT_BUDGET = 2000
+#: Tokens of a tool result: hosts cut or refuse results of some 10,000 tokens.
+RESULT_TOKENS = 8000
 _NO_PARAMETERS = func_metadata(lambda: None, structured_output=False).arg_model
 
 #: The memory of the current request.
@@ -109,7 +111,7 @@ class _Tool(SdkTool):
 
 def _call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     result = tools.call(_current.get() or mem, name, arguments)
-    return bounded(concise(result), mem.settings.tool_result_tokens, mem.settings.tokenizer)
+    return bounded(concise(result), RESULT_TOKENS, mem.settings.tokenizer)
 
 
 def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:

@@ -194,7 +194,7 @@ class Memory(Value):
     expires_at: datetime | None = field(default=None, repr=False)
     #: How often it was returned or injected.
     access_count: int = field(default=0, repr=False)
-    #: When it was last used with a weight above 0 (settings `weight_*`); None if never.
+    #: When it was last used with a weight above 0; None if never.
     last_used_at: datetime | None = field(default=None, repr=False)
     #: The sum of the weights of its uses.
     use_weight: float = field(default=0.0, repr=False)

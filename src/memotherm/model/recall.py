@@ -27,7 +27,7 @@ HIT_THRESHOLD = 0.35
 
 
 class UseKind(StrEnum):
-    """How a memory was used; the settings `weight_*` give the weight of each kind."""
+    """How a memory was used."""
 
     #: It was in a context without a search, because it is hot or pinned.
     INJECTED = "injected"

@@ -29,7 +29,7 @@ class Heat(Value):
 
     #: The logarithm of the number of uses, times the decay.
     heat: float
-    #: 1 at the time of the last use, halved after every `heat_half_life_days` without one.
+    #: 1 at the time of the last use, halved after every 30 days without one.
     decay: float
 
 

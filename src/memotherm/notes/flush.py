@@ -70,7 +70,7 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
     token = settings.silent_token
     return Flush(
         prompt=file_prompt(file, settings),
-        system=_filled(settings.flush_system_prompt or _SYSTEM, file, token),
+        system=_filled(_SYSTEM, file, token),
         file=file,
         date=day,
         total_tokens=total_tokens,

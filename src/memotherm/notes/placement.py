@@ -1,6 +1,6 @@
 """The tiers of the chunks of a note.
 
-`MEMORY.md` is curated: its first chunks are hot, up to `note_hot_tokens`, the others warm.
+`MEMORY.md` is curated: its first chunks are hot, up to 1,000 tokens, the others warm.
 A dated note is warm until it is `note_cold_days` old, then cold. Any other note is always warm.
 A transcript is cold: only a search of notes, or of cold memories, finds it.
 """
@@ -24,6 +24,8 @@ CURATED = "MEMORY.md"
 #: The prefix of the paths of transcripts.
 TRANSCRIPTS = "sessions/"
 
+#: Tokens of the curated note that are hot, half of the default hot block: memories need the other half.
+HOT_TOKENS = 1000
 _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:[-_ .][^/]*)?\.md$", re.IGNORECASE)
 
 
@@ -71,7 +73,7 @@ def placements(path: str, tokens: Sequence[int], today: date, settings: Settings
     """Yield the placement of each chunk of a note, given their tokens in order."""
     tier = note_tier(path, today, settings)
     if tier is Tier.HOT:
-        yield from _curated(tokens, min(settings.note_hot_tokens, settings.hot_max_tokens))
+        yield from _curated(tokens, min(HOT_TOKENS, settings.hot_max_tokens))
         return
     day = note_date(path)
     if is_transcript(path):

@@ -13,7 +13,7 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, LogEntry, Record
 from memotherm.text.words import reflected
-from memotherm.tiers.rules.properties import use_weight
+from memotherm.tiers.rules.properties import USE_WEIGHTS
 
 __all__ = ["FeedbackLog"]
 
@@ -108,7 +108,7 @@ class FeedbackLog:
         return self._store.transact(lambda transaction: [use.no for use in later if transaction.add_later_use(use)])
 
     def _later(self, recall: LogEntry, strength: UseKind, no: int, now: datetime) -> LaterUse:
-        weight = use_weight(strength, self._settings)
+        weight = USE_WEIGHTS[strength]
         return LaterUse(at=now, recall=recall.number, space=recall.space, strength=strength, no=no, weight=weight)
 
 

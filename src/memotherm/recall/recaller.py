@@ -18,7 +18,7 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
 from memotherm.text.redaction import redactor
-from memotherm.tiers.rules.properties import use_weight
+from memotherm.tiers.rules.properties import USE_WEIGHTS
 
 __all__ = ["RecallLog", "Recaller"]
 
@@ -216,5 +216,5 @@ class RecallLog:
 
     def _uses(self, returned: Sequence[int], injected: Collection[int]) -> list[Use]:
         """Return the uses of what was returned, each with its weight."""
-        found, given = (use_weight(strength, self._settings) for strength in (UseKind.RETURNED, UseKind.INJECTED))
+        found, given = USE_WEIGHTS[UseKind.RETURNED], USE_WEIGHTS[UseKind.INJECTED]
         return [Use(no, given if no in injected else found) for no in returned]

@@ -132,7 +132,7 @@ def _with_middleware(
     settings = mem.settings
     requests, failures = (None if shared is None else _entries(shared, name) for name in ("requests", "failures"))
     app: App = Idempotency(api, mem.key_value("replies"))
-    app = BodyLimit(app, settings.server_body_bytes, settings.server_body_seconds)
+    app = BodyLimit(app, settings.server_body_bytes)
     app = RateLimit(app, settings.server_rate_per_minute, monotonic, requests)
     app = KeyCheck(app, mem, api.state.logins, required=required, remote=remote, monotonic=monotonic, entries=failures)
     if settings.server_origins:

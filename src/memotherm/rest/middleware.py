@@ -59,6 +59,8 @@ _MAX_ENTRIES = 10_000
 #: The most wrong keys from one address in a minute.
 _FAILURES_PER_MINUTE = 20
 _MAX_LENGTH_DIGITS = 18
+#: How long a request body may take to arrive: a caller that sends it byte by byte must not hold a connection.
+BODY_SECONDS = 30.0
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -338,10 +340,9 @@ def _address(scope: Scope) -> str:
 class BodyLimit:
     """Read the body up to a size and within a time, and pass it on in one piece."""
 
-    def __init__(self, app: App, max_bytes: int, max_seconds: float) -> None:
+    def __init__(self, app: App, max_bytes: int) -> None:
         self._app = app
         self._max_bytes = max_bytes
-        self._max_seconds = max_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -351,13 +352,10 @@ class BodyLimit:
         if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
             return await refuse(send, 400, "bad_request", "the Content-Length is not a number")
         try:
-            with anyio.fail_after(self._max_seconds):
+            with anyio.fail_after(BODY_SECONDS):
                 body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
         except TimeoutError:
-            detail = (
-                f"the body took longer than {self._max_seconds:g} seconds to arrive: send it faster, "
-                "or raise the setting server_body_seconds"
-            )
+            detail = f"the body took longer than {BODY_SECONDS:g} seconds to arrive: send it faster"
             return await refuse(send, 408, "body_too_slow", detail, {"connection": "close"})
         except ConnectionError:
             # The client has disconnected before the end of the request.

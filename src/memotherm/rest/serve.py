@@ -65,7 +65,7 @@ def serve(
 
         from memotherm.rest.app import application
         from memotherm.rest.observability import log_to_stderr
-        from memotherm.rest.protocol import http_protocol
+        from memotherm.rest.protocol import HeaderLimit
     except ImportError as exc:
         raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)
@@ -94,7 +94,7 @@ def serve(
         ),
         host=host,
         port=port,
-        http=http_protocol(mem.settings.server_header_seconds),
+        http=HeaderLimit,
         log_config=None,
         access_log=False,
         server_header=False,

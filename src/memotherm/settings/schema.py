@@ -35,7 +35,6 @@ __all__ = [
 
 #: The longest time window, about a hundred years.
 MAX_DAYS = 36_525
-_MAX_WEIGHT = 100
 #: The default of `max_metadata_chars`.
 MAX_METADATA_CHARS = 65_536
 
@@ -167,17 +166,6 @@ class StoreSettings:
     postgres_pool_size: int = setting(
         10, "PostgreSQL: the maximum number of connections per process and server.", low=1, high=1000
     )
-    exact_band_limit: int = setting(
-        20_000,
-        "Above this number of vectors a search scans 4-bit codes (SQLite) or an index (PostgreSQL), then rescores "
-        "exactly.",
-    )
-    vector_cache_bytes: int = setting(
-        256 << 20, "SQLite: memory for vectors; the least recently searched scopes and tiers are evicted first."
-    )
-    candidate_cache_bytes: int = setting(
-        24 << 20, "SQLite: memory for the fields that ranking uses; the least recently used memories are evicted first."
-    )
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -276,9 +264,6 @@ class RankingSettings:
         0.3, "The weight of words against `vector_weight`; 0 ranks by vectors only.", project=True
     )
     reranker: str = setting("", "The plugin that reranks the best candidates of a recall; empty: none.")
-    rerank_candidates: int = setting(
-        20, "How many of the best candidates are reranked.", low=1, high=1000, project=True
-    )
     pool_size: int = setting(
         200, "The number of candidates that a query ranks; also the maximum `limit`.", low=1, high=10_000, project=True
     )
@@ -330,24 +315,6 @@ class TierSettings:
     use_window_days: float = setting(
         7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True
     )
-    weight_returned: float = setting(
-        1.0, "The weight of a use: a search found the memory.", high=_MAX_WEIGHT, project=True
-    )
-    weight_injected: float = setting(
-        0.0,
-        "The weight of a use: the memory was in a context because it is hot or pinned.",
-        high=_MAX_WEIGHT,
-        project=True,
-    )
-    weight_opened: float = setting(
-        1.0, "The weight of a use: the memory was read by its id after a recall.", high=_MAX_WEIGHT, project=True
-    )
-    weight_confirmed: float = setting(
-        2.0, "The weight of a use: the caller confirmed it with `feedback`.", high=_MAX_WEIGHT, project=True
-    )
-    weight_reflected: float = setting(
-        1.0, "The weight of a use: the agent's answer repeats what the memory says.", high=_MAX_WEIGHT, project=True
-    )
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -366,7 +333,6 @@ class ContextSettings:
         choices=("cut", "error"),
         project=True,
     )
-    count_injected: bool = setting(True, "Whether inclusion in a context counts as an access.", project=True)
     context_min_confidence: float = setting(
         0.3, "The minimum confidence of a search whose hits enter a context; 0: they always do.", high=1, project=True
     )
@@ -405,7 +371,6 @@ class SessionSettings:
         "The prompt of a flush; {file} is the file to append to, {curated} the curated note, {token} the silent token; "
         "empty: the built-in one.",
     )
-    flush_system_prompt: str = setting("", "The system prompt of a flush; empty: the built-in one.")
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
 
@@ -429,7 +394,6 @@ class MaintenanceSettings:
     maintain_every_minutes: float = setting(60, "Minutes between two runs of background maintenance.", low=0.0001)
     cool_hot_days: float = setting(30, "Days without use after which a hot memory becomes warm.", high=MAX_DAYS)
     cool_warm_days: float = setting(180, "Days without use after which a warm memory becomes cold.", high=MAX_DAYS)
-    heat_half_life_days: float = setting(30, "Days after which heat has halved.", low=0.001, high=MAX_DAYS)
     min_stay_days: float = setting(1, "Minimum days in a tier before maintenance moves a memory again.", high=MAX_DAYS)
     retention: str = setting(
         "off",
@@ -445,12 +409,6 @@ class MaintenanceSettings:
     )
     grace_days: float = setting(
         DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
-    )
-    clock_check: str = setting(
-        "system",
-        "Which clock maintenance checks for jumps ahead before it erases anything: `system` (a clock passed to `open` "
-        "is trusted), `always` or `off`.",
-        choices=("system", "always", "off"),
     )
     end_session_days: float = setting(
         7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
@@ -481,9 +439,6 @@ class NoteSettings:
     watch_debounce_ms: int = setting(
         1500, "How long files must be unchanged before the watcher synchronises them.", project=True
     )
-    note_hot_tokens: int = setting(
-        1000, "How many tokens of the curated file are hot; the rest of it is warm.", project=True
-    )
     note_cold_days: float = setting(30, "Days after which a dated note becomes cold.", high=MAX_DAYS, project=True)
     citations: str = setting(
         "auto",
@@ -509,9 +464,6 @@ class InterfaceSettings:
     mcp_tools: tuple[str, ...] = setting(
         ("core",), "The tools that the MCP server offers: core, all, one (a single tool), or names."
     )
-    tool_result_tokens: int = setting(
-        8000, "Maximum tokens of a tool result; the rest is left out and counted.", low=200, project=True
-    )
     server_host: str = setting(
         "127.0.0.1", "The address that the server listens on; one that others can reach needs API keys."
     )
@@ -521,11 +473,8 @@ class InterfaceSettings:
     )
     server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
     server_body_bytes: int = setting(4_194_304, "Maximum size of a request body, in bytes.", low=1)
-    server_body_seconds: float = setting(30.0, "How long a request body may take to arrive.", low=0.01)
-    server_header_seconds: float = setting(30.0, "How long the headers of a request may take to arrive.", low=0.01)
     server_rate_per_minute: int = setting(30_000, "Maximum requests per key and minute; 0: unlimited.")
     daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
-    daemon_idle_minutes: float = setting(30.0, "Minutes without a request after which the daemon ends.", low=0.01)
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")
 
 

@@ -70,10 +70,10 @@ class ClockCheck:
 class ClockChecks:
     """The check of a store's clock, which all its tenants share."""
 
-    def __init__(self, store: Store, settings: Settings, clock: object) -> None:
+    def __init__(self, store: Store, clock: object) -> None:
         self._store = store
         #: Whether jumps of this clock delay purges; a custom clock is trusted.
-        self.enabled = settings.clock_check == "always" or (settings.clock_check == "system" and clock is system_clock)
+        self.enabled = clock is system_clock
 
     def read(self, now: datetime) -> ClockCheck:
         """Return the check of the last run."""

@@ -29,8 +29,8 @@ from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 __all__ = ["PostgresBase"]
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-#: The cost of comparing a vector on the server, relative to one in this process.
-_READING = 4
+#: Live memories of a tenant up to which all vectors are compared; the server takes four times as long as a process.
+EXACT_LIMIT = 5000
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class PostgresBase(Store):
 
     def __init__(self, url: str, settings: Settings) -> None:
         self._settings = settings
-        self._exact_limit = settings.exact_band_limit // _READING
+        self._exact_limit = EXACT_LIMIT
         self._connections = Connections(url, settings)
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
         self._sharing = _Sharing()

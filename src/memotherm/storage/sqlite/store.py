@@ -50,6 +50,12 @@ __all__ = ["SqliteStore"]
 
 Vectors = NDArray[np.float32]
 Result = TypeVar("Result")
+#: Vectors up to which a band is searched exactly, in about 1 ms; codes of a larger one are worth their build.
+EXACT_LIMIT = 20_000
+#: Memory for vectors, beyond which the least recently searched bands are evicted: the codes of a million memories.
+VECTOR_CACHE_BYTES = 256 << 20
+#: Memory for the fields that ranking uses: about 100,000 memories.
+CANDIDATE_CACHE_BYTES = 24 << 20
 #: The share of all memories from which on a listing reads the table in its own order.
 _LARGE_SHARE = 0.1
 
@@ -88,8 +94,8 @@ class SqliteStore(Store):
             raise
         # The files of bands are not encrypted.
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
-        self._bands = Bands(store, folder, settings.exact_band_limit, settings.vector_cache_bytes)
-        self._columns = CandidateColumns(settings.candidate_cache_bytes, self._texts)
+        self._bands = Bands(store, folder, EXACT_LIMIT, VECTOR_CACHE_BYTES)
+        self._columns = CandidateColumns(CANDIDATE_CACHE_BYTES, self._texts)
         self._erasure = Erasure(self._connections, self._bands, self._writer)
         self._erasure.finish()
 

@@ -20,7 +20,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Filter, LogEntry, Record, UseRow
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
-from memotherm.tiers.rules.properties import use_weight
+from memotherm.tiers.rules.properties import USE_WEIGHTS
 
 __all__ = ["read_timeline"]
 
@@ -101,7 +101,7 @@ def read_timeline(
             f"is text (it is {settings.recall_log}) and stored for recall_log_days ({settings.recall_log_days:g})"
         )
     start = past.log[0].at if since is None else max(since, past.log[0].at)
-    steps = _Steps(past, start, settings)
+    steps = _Steps(past, start)
     steps.add_log(_demands(store, pipeline, past, scope, start, settings, first, progress))
     steps.add_later_uses()
     if steps.questions and not steps.askable:
@@ -181,7 +181,7 @@ def _read_events(past: _Past, store: Store, spaces: tuple[int, ...]) -> None:
 class _Steps:
     """The steps of a time line, each with its place in the order."""
 
-    def __init__(self, past: _Past, start: datetime, settings: Settings) -> None:
+    def __init__(self, past: _Past, start: datetime) -> None:
         self.questions = self.askable = 0
         self.earlier_uses = 0
         self._past = past
@@ -192,7 +192,7 @@ class _Steps:
         for entry in past.log:
             if "seq" in entry.options:
                 self._bounds[entry.at].append((entry.number, entry.options["seq"]))
-        self._uses, self._weights, self._averaged = _logged_uses(past, settings)
+        self._uses, self._weights, self._averaged = _logged_uses(past)
         for index in range(len(past.memories)):
             self._add_memory(index, past.memories.popleft(), past.changes.pop(index, []))
 
@@ -306,23 +306,22 @@ class _Steps:
         self._placed.append((step.at, part, 3 if isinstance(step, Ran) else 1, number, step))
 
 
-def _logged_uses(past: _Past, settings: Settings) -> tuple[Counter[int], defaultdict[int, float], set[int]]:
+def _logged_uses(past: _Past) -> tuple[Counter[int], defaultdict[int, float], set[int]]:
     """Return the logged uses per memory, their weights, and the memories with averaged relevance."""
     uses: Counter[int] = Counter()
     weights: defaultdict[int, float] = defaultdict(float)
     averaged: set[int] = set()
-    weight_of = {strength: use_weight(strength, settings) for strength in UseKind}
     for entry in past.log:
         if "used" in entry.options:
             injected = frozenset(past.known(entry.options.get("injected", ())))
             for index in past.known(entry.returned):
                 uses[index] += 1
-                weights[index] += weight_of[UseKind.INJECTED if index in injected else UseKind.RETURNED]
+                weights[index] += USE_WEIGHTS[UseKind.INJECTED if index in injected else UseKind.RETURNED]
         if "average" in entry.options:
             averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
     for use in past.later_uses:
         for index in past.known((use.no,)):
-            weights[index] += weight_of[use.strength]
+            weights[index] += USE_WEIGHTS[use.strength]
     for index, events in past.changes.items():
         repeated = sum(event.rule == "duplicate" for event in events)
         uses[index] += repeated

@@ -13,7 +13,7 @@ from memotherm.model import Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.settings import Settings
 from memotherm.tiers.rules.conditions import Condition, FieldType, Table
-from memotherm.tiers.rules.properties import DATE_KEYS
+from memotherm.tiers.rules.properties import DATE_KEYS, HALF_LIFE_DAYS
 from memotherm.tiers.rules.rule import Situation
 from memotherm.tiers.rules.select import Select
 from memotherm.tiers.rules.table import TableRule
@@ -222,7 +222,7 @@ def _heat_crossings(condition: Condition, memory: Memory, settings: Settings) ->
         bound = comparison.bound(settings, duration=False)
         if uses <= 0 or not isinstance(bound, int | float) or bound <= 0:
             continue
-        days = settings.heat_half_life_days * math.log2(uses / bound)
+        days = HALF_LIFE_DAYS * math.log2(uses / bound)
         if 0 < days < 36_500:
             crossing = memory.used_at + timedelta(days=days)
             yield crossing - _MARGIN

@@ -16,7 +16,7 @@ from memotherm.model.clock import to_micros
 from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.selection import Columns, next_decision_at
-from memotherm.tiers.rules.properties import use_weight
+from memotherm.tiers.rules.properties import USE_WEIGHTS
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, Stay, decide_all
 from memotherm.tiers.rules.select import Select
 
@@ -253,7 +253,7 @@ class State:
 
     def use(self, indexes: Iterable[int], at: datetime, strength: UseKind | None) -> None:
         """Count a use of each memory; `strength` is None when it was remembered again."""
-        weight = 1.0 if strength is None else use_weight(strength, self._settings)
+        weight = 1.0 if strength is None else USE_WEIGHTS[strength]
         times = 1 if strength in _COUNTED else 0
         for index in indexes:
             memory = self.memories[index]

@@ -19,9 +19,10 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS, Memory, Priority, Tier
 from memotherm.model.clock import as_duration
+from memotherm.model.recall import UseKind
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.rules.properties import heat, in_file, is_blocker, is_closed, is_open, recent_uses
+from memotherm.tiers.rules.properties import USE_WEIGHTS, heat, in_file, is_blocker, is_closed, is_open, recent_uses
 from memotherm.tiers.rules.rule import Situation
 
 __all__ = [
@@ -121,7 +122,7 @@ def _until_expiry(memory: Memory, situation: Situation) -> timedelta | None:
 
 def _recent_uses(memory: Memory, situation: Situation) -> float:
     if situation.recalled:
-        return recent_uses(memory, situation.now, situation.settings) + situation.settings.weight_returned
+        return recent_uses(memory, situation.now, situation.settings) + USE_WEIGHTS[UseKind.RETURNED]
     return memory.recent_uses
 
 
@@ -165,7 +166,7 @@ _DECLARED = (
     Field("recent_uses", FieldType.NUMBER,
           "The weight of its uses in its last window of use; a recall that promotes counts itself.", _recent_uses),
     Field("heat", FieldType.NUMBER, "The logarithm of the weight of its uses, halved for every half-life without use.",
-          lambda memory, situation: heat(memory, situation.now, situation.settings)),
+          lambda memory, situation: heat(memory, situation.now)),
     Field("relevance", FieldType.NUMBER, "Its running average relevance to queries.",
           lambda memory, _: memory.relevance),
     Field("query_relevance", FieldType.NUMBER, "In the run `promote`: how well it answers the query.",

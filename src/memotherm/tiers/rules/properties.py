@@ -13,6 +13,8 @@ from memotherm.settings import Settings
 __all__ = [
     "DATE_KEYS",
     "FILE_SOURCE",
+    "HALF_LIFE_DAYS",
+    "USE_WEIGHTS",
     "decay",
     "heat",
     "in_file",
@@ -21,26 +23,33 @@ __all__ = [
     "is_open",
     "protected",
     "recent_uses",
-    "use_weight",
 ]
 
 # Use
 
 
-def use_weight(strength: UseKind, settings: Settings) -> float:
-    """Return the weight of a use."""
-    return float(getattr(settings, f"weight_{strength}"))
+#: The weight of each kind of use. Being injected keeps nothing hot: otherwise the hot block would keep itself hot.
+#: A confirmation is the only use that somebody judged.
+USE_WEIGHTS = {
+    UseKind.RETURNED: 1.0,
+    UseKind.INJECTED: 0.0,
+    UseKind.OPENED: 1.0,
+    UseKind.CONFIRMED: 2.0,
+    UseKind.REFLECTED: 1.0,
+}
+#: Days after which heat has halved: as long as a hot memory without use stays hot.
+HALF_LIFE_DAYS = 30
 
 
-def decay(memory: Memory, now: datetime, settings: Settings) -> float:
+def decay(memory: Memory, now: datetime) -> float:
     """Return 1 for a memory that is used now, halved for every half-life without use."""
     idle = max(timedelta(0), now - memory.used_at) / timedelta(days=1)
-    return float(0.5 ** (idle / settings.heat_half_life_days))
+    return float(0.5 ** (idle / HALF_LIFE_DAYS))
 
 
-def heat(memory: Memory, now: datetime, settings: Settings) -> float:
+def heat(memory: Memory, now: datetime) -> float:
     """Return the logarithm of the weight of the uses of a memory, decayed since the last one."""
-    return math.log2(1 + memory.use_weight) * decay(memory, now, settings)
+    return math.log2(1 + memory.use_weight) * decay(memory, now)
 
 
 def recent_uses(memory: Memory, now: datetime, settings: Settings) -> float:
