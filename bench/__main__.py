@@ -1,4 +1,4 @@
-"""`python -m bench [suite] [--quick] [--cold N] [--only ROW] [--json] [--stores DIR]`."""
+"""`python -m bench [suite] [--quick] [--cold N] [--only ROW] [--data DIR] [--json] [--stores DIR]`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from bench import report, speed
+from bench import evaluate, report, speed
 from bench.report import Row
 from bench.stores import Lab, bars
 
@@ -31,9 +31,9 @@ SUITES = {
 }
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Measure, print and write the results."""
-    arguments = _parser().parse_args()
+    arguments = _parser().parse_args(words)
     options = speed.Options(
         quick=arguments.quick,
         cold=arguments.cold or (50_000 if arguments.quick else 1_000_000),
@@ -43,6 +43,9 @@ def main() -> int:
         os.environ["MEMOTHERM_BENCH_REVISION"] = arguments.revision
     if arguments.data:
         os.environ["MEMOTHERM_DATA"] = str(arguments.data.resolve())
+    if arguments.suite in ("quality", "silence"):
+        evaluate.run(arguments)
+        return 0
     wanted = arguments.suite or ("speed" if arguments.only else None)
     for name in [wanted] if wanted else SUITES:
         _run(name, options, arguments.stores, as_json=arguments.json)
@@ -73,7 +76,7 @@ def _run(name: str, options: speed.Options, stores: Path | None, *, as_json: boo
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure speed, size and quality.")
-    parser.add_argument("suite", nargs="?", choices=list(SUITES), help="one suite; all of them otherwise")
+    parser.add_argument("suite", nargs="?", choices=[*SUITES, "silence"], help="one suite; all of them otherwise")
     parser.add_argument("--quick", action="store_true", help="small stores and few queries; nothing is written")
     parser.add_argument("--cold", type=int, help="cold memories of the large archive (1,000,000)")
     parser.add_argument("--only", choices=list(speed.ROWS), help="one row; nothing is written")
@@ -81,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--revision", help="the other revision of the suite `fresh`, as git names it")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--stores", type=Path, help="keep the stores in this folder and use those that are there")
+    evaluate.add_options(parser)
     return parser
 
 

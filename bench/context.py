@@ -14,14 +14,14 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean
 
+from bench.controls import cached
+from bench.datasets import EvaluationQuestion, EvaluationSet, load
+from bench.quality import SetClock, latest, remember_documents, view_of
 from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from memotherm import Memotherm, embed
 from memotherm import open as open_memory
-from memotherm.evaluation.controls import cached
-from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
-from memotherm.evaluation.quality import SetClock, latest, remember_documents, view_of
 from memotherm.text.tokens import count_tokens
 
 __all__ = ["BUDGETS", "measure"]

@@ -15,13 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import report
-from bench.quality import measure_set
+from bench.controls import cached
+from bench.datasets import EvaluationSet, load
+from bench.quality import SetClock, mean, measure_set, measured, remember_documents
 from bench.stores import Lab, bars
 from memotherm import embed
 from memotherm import open as open_memory
-from memotherm.evaluation.controls import cached
-from memotherm.evaluation.datasets import EvaluationSet, load
-from memotherm.evaluation.quality import SetClock, mean, measured, remember_documents
 
 __all__ = ["main"]
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.controls import cached
+from bench.datasets import EvaluationQuestion, EvaluationSet, load
+from bench.quality import SetClock, difference, latest, measured, remember_documents, view_of
 from memotherm import embed
 from memotherm import open as open_memory
-from memotherm.evaluation.controls import cached
-from memotherm.evaluation.datasets import EvaluationQuestion, EvaluationSet, load
-from memotherm.evaluation.quality import SetClock, difference, latest, measured, remember_documents, view_of
 from memotherm.recall.rank import Fuse, rank
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, RankingWeights, State
 from memotherm.settings import Settings

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.controls import PLAIN, Corpus, Wording, cached, embedded
+from bench.datasets import EvaluationSet, load
+from bench.quality import mean, measured
 from memotherm import embed
-from memotherm.evaluation.controls import PLAIN, Corpus, Wording, cached, embedded
-from memotherm.evaluation.datasets import EvaluationSet, load
-from memotherm.evaluation.quality import mean, measured
 
 __all__ = ["main"]
 

@@ -153,15 +153,6 @@ def test_interfaces_see_the_facade_and_the_ground_only() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_only_commands_import_the_evaluation() -> None:
-    """It measures the product and is no part of it."""
-    users = {
-        part_of(name) for name, path in NAMES.items() for _, other in imports_of(path) if part_of(other) == "evaluation"
-    }
-
-    assert users <= {"cli", "evaluation"}
-
-
 def test_storage_and_embedders_do_not_know_each_other() -> None:
     """A store keeps vectors whoever made them; an embedder makes them wherever they go."""
     pairs = {(part_of(name), part_of(other)) for name, path in NAMES.items() for _, other in imports_of(path)}

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import anyio
 import numpy as np
 import pytest
+from bench.silence import TEN_FACTS
 from mcp import Client
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
@@ -19,7 +20,6 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.embed import Calibration
-from memotherm.evaluation.silence import TEN_FACTS
 from memotherm.mcp.server import build
 from memotherm.recall.confidence import Signs, confidence
 from memotherm.rest.app import application

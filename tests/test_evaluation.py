@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from bench.__main__ import main
+from bench.controls import cached
+from bench.datasets import Document, EvaluationQuestion, EvaluationSet, load
+from bench.quality import ABLATIONS, OURS, ablate, diagnose, difference, measured, run
+from bench.silence import TEN_FACTS, beginnings
 from numpy.typing import NDArray
 
-from memotherm.cli.app import app
 from memotherm.errors import InvalidInput
-from memotherm.evaluation.controls import cached
-from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet, load
-from memotherm.evaluation.quality import ABLATIONS, OURS, ablate, diagnose, difference, measured, run
-from memotherm.evaluation.silence import TEN_FACTS, beginnings
 from memotherm.testing import HashEmbedder
 
+Bench = Callable[..., str]
 _TURNS = [
     {"tid": "t1", "sid": "s", "scope": "a", "ts": "2026-01-01", "speaker": "Ann", "text": "the otter swims at night"},
     {"tid": "t2", "sid": "s", "scope": "a", "ts": "2026-01-01", "speaker": "Bob", "text": "yes, I saw it"},
@@ -190,33 +190,45 @@ def test_kept_vectors_are_the_same_and_made_once(tmp_path: Path) -> None:
     assert third.asked == 1
 
 
-def test_the_command_prints_tables_and_json(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="bench")
+def _bench(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bench:
+    """Run `python -m bench` on the data, and return what it prints."""
+    monkeypatch.setenv("MEMOTHERM_DATA", "")
+    monkeypatch.setenv("MEMOTHERM_VECTORS", str(tmp_path / "vectors"))
+
+    def printed(*words: str) -> str:
+        assert main([*words, "--data", str(data)]) == 0
+        return capsys.readouterr().out
+
+    return printed
+
+
+def test_the_command_prints_tables_and_json(bench: Bench, tmp_path: Path) -> None:
     """`bench quality` on a folder, with and without ablations, and its JSON in a file."""
     out = tmp_path / "found.json"
-    monkeypatch.setenv("MEMOTHERM_VECTORS", str(tmp_path / "vectors"))
-    printed = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--out", str(out)])
-    left_out = CliRunner().invoke(app, ["bench", "quality", "--data", str(data), "--ablate", "--json"])
+    printed = bench("quality", "--out", str(out))
+    left_out = bench("quality", "--ablate", "--json")
+    explained = bench("quality", "--diagnose", "q1")
 
-    assert (printed.exit_code, left_out.exit_code) == (0, 0)
+    assert "nDCG@10" in printed
     assert json.loads(out.read_text("utf-8"))["sets"][0]["set"] == "talk"
-    assert "author" in json.loads(left_out.output)["sets"][0]["left_out"]
+    assert "author" in json.loads(left_out)["sets"][0]["left_out"]
+    assert explained.startswith("q1: ")
 
 
-def test_silence_is_measured_beside_what_it_costs(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_measured_beside_what_it_costs(bench: Bench, data: Path) -> None:
     """`bench silence` reads the prompts of a folder, and measures a store of ten facts besides the sets."""
     prompts = [{"id": "a", "type": "ack", "prompt": "thank you"}, {"id": "c", "type": "command", "prompt": "sort it"}]
     written(data / "silence", prompts=prompts)
-    monkeypatch.setenv("MEMOTHERM_VECTORS", str(tmp_path / "vectors"))
 
-    printed = CliRunner().invoke(app, ["bench", "silence", "--data", str(data), "--json"])
-    table = CliRunner().invoke(app, ["bench", "silence", "--data", str(data), "--set", "talk"])
+    facts, talk = json.loads(bench("silence", "--json"))["sets"]
+    table = bench("silence", "--set", "talk")
 
-    facts, talk = json.loads(printed.output)["sets"]
     assert (facts["set"], facts["prompts"], facts["silent"]) == ("ten facts", 1, 1.0)
     assert (talk["set"], talk["n"], talk["prompts"]) == ("talk", 2, 2)
     assert facts["gold"] > 0.9
     assert facts["area"] > 0.99
-    assert "area" in table.output
+    assert "area" in table
 
 
 def test_a_conversation_is_also_cut_after_its_first_turns() -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 import memotherm
 from memotherm import Memotherm, Scope
-from memotherm.evaluation.cases import read_cases, run_cases
+from memotherm.cli.cases import read_cases, run_cases
 from memotherm.rest.keys import Keys
 from memotherm.testing import HashEmbedder
 from tests import year
@@ -130,7 +130,7 @@ def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open
     cases = read_cases(page.locator("pre").inner_text())
 
     assert cases[0].query == QUESTION
-    assert [result.passed for result in run_cases(mem, cases)] == [True]
+    assert [result["passed"] for result in run_cases(mem, cases)] == [True]
 
 
 def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page: Open, mem: Memotherm) -> None:

@@ -90,7 +90,7 @@ SECTIONS = {
         "demo": Command("memotherm.demo.command", "Run a demonstration: a week of an agent's memories."),
         "doctor": Command("tools", "Check the installation, and print how to correct problems."),
         "config": Command("tools", "Show the settings and where they come from, or change one."),
-        "bench": Command("memotherm.evaluation.commands", "Measure retrieval quality on your data, or run cases."),
+        "bench": Command("cases", "Run questions of your own, and check what they find."),
         "completion": Command("tools", "Print the shell script for completion."),
     },
 }

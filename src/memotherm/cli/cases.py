@@ -1,4 +1,4 @@
-"""Regression cases: questions of your own, and the memories that must be found, in a TOML file.
+"""`memotherm bench cases`: questions of your own, and the memories that must be found, in a TOML file.
 
     [[case]]
     query = "When is the release?"
@@ -13,13 +13,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
+import click
+
+from memotherm.cli import exit_codes
+from memotherm.cli.options import memory_option, prints
+from memotherm.cli.output import Output
+from memotherm.cli.parsing import SuggestingGroup
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS, Scope, Tier
 
-__all__ = ["RecallCase", "RecallCaseResult", "read_cases", "run_cases"]
+__all__ = ["RecallCase", "bench", "read_cases", "run_cases"]
 
 _KEYS = ("name", "query", "scope", "tiers", "limit", "inside", "expect")
 
@@ -39,26 +45,48 @@ class RecallCase:
     inside: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecallCaseResult:
-    """The result of a case."""
+@click.group("bench", cls=SuggestingGroup)
+def bench() -> None:
+    """Measure Memotherm on your data.
 
-    name: str
-    #: The expected memories that were not among the hits.
-    missing: tuple[str, ...]
-    #: The ids of the hits, best first.
-    found: tuple[str, ...]
+    \b
+    memotherm bench cases cases.toml
+    """
 
-    @property
-    def passed(self) -> bool:
-        """Whether every expected memory was found."""
-        return not self.missing
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result as plain values."""
-        return {
-            "name": self.name, "passed": self.passed, "missing": list(self.missing), "found": list(self.found),
-        }  # fmt: skip
+@bench.command("cases")
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@prints
+@memory_option()
+def cases(mem: Memotherm, file: TextIO) -> Output:
+    """Run the regression cases of a TOML file: questions, and the memories that must be found.
+
+    The playground of the dashboard writes cases. The exit code is 1 if a case fails.
+
+    \b
+    memotherm bench cases cases.toml
+    """
+    results = list(run_cases(mem, read_cases(file.read())))
+    failed = sum(not result["passed"] for result in results)
+    lines = [
+        f"✓ {result['name']}" if result["passed"] else f"✗ {result['name']}: not found: {', '.join(result['missing'])}"
+        for result in results
+    ]
+    return Output(
+        {"cases": results, "failed": failed},
+        [*lines, f"{len(results) - failed} of {len(results)} cases passed"],
+        code=exit_codes.FAILURE if failed else exit_codes.OK,
+    )
+
+
+def run_cases(mem: Memotherm, cases: list[RecallCase]) -> Iterator[dict[str, Any]]:
+    """Yield the result of each case, with the expected memories that are missing; nothing counts as a use."""
+    for case in cases:
+        view = mem.scoped(**dict(case.scope.items())) if case.scope.items() else mem
+        recall = view.read_only().recall(case.query, case.limit, case.tiers, track=False, inside=case.inside)
+        found = [hit.memory.id for hit in recall]
+        missing = [memory_id for memory_id in case.expect if memory_id not in found]
+        yield {"name": case.name, "passed": not missing, "missing": missing, "found": found}
 
 
 def read_cases(text: str) -> list[RecallCase]:
@@ -70,16 +98,6 @@ def read_cases(text: str) -> list[RecallCase]:
     if not isinstance(tables, list) or not tables:
         raise InvalidInput("the file has no cases: write [[case]] with a query and the ids that it expects")
     return [_case(number, table) for number, table in enumerate(tables, 1)]
-
-
-def run_cases(mem: Memotherm, cases: list[RecallCase]) -> Iterator[RecallCaseResult]:
-    """Yield the result of each case; nothing counts as a use."""
-    for case in cases:
-        view = mem.scoped(**dict(case.scope.items())) if case.scope.items() else mem
-        recall = view.read_only().recall(case.query, case.limit, case.tiers, track=False, inside=case.inside)
-        found = tuple(hit.memory.id for hit in recall)
-        missing = tuple(memory_id for memory_id in case.expect if memory_id not in found)
-        yield RecallCaseResult(name=case.name, missing=missing, found=found)
 
 
 def _case(number: int, table: Any) -> RecallCase:  # noqa: ANN401 - a value of the file

@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from bench.controls import cached
+from bench.datasets import Document, EvaluationQuestion, EvaluationSet, SilentPrompt
+from bench.quality import Progress, SetClock, latest, remember_documents, view_of
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.evaluation.controls import cached
-from memotherm.evaluation.datasets import Document, EvaluationQuestion, EvaluationSet, SilentPrompt
-from memotherm.evaluation.quality import Progress, SetClock, latest, remember_documents, view_of
 from memotherm.opening import open as open_memory
 from memotherm.settings import load as load_settings
 
