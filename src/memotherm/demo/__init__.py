@@ -1,1 +1,0 @@
-"""The demonstration of `memotherm demo`: a week of an agent's memories, and a chart of half a year."""
