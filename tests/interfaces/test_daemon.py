@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from memotherm.daemon.client import peer
 from tests.helpers import python
 from tests.interfaces.served import environment
 
@@ -56,7 +57,7 @@ class Installation:
                 connection.connect(str(found[0]))
             except (IndexError, OSError):
                 return None
-        return int(found[0].with_suffix(".lock").read_text())
+            return peer(connection)[0]
 
 
 @pytest.fixture(scope="module")
@@ -312,9 +313,40 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
             daemon.kill()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the daemon")
+#: Answers one client as a fork of the daemon does, and never ends by itself; its byte could be read as a number.
+_FORK = """
+import os, signal, socket
+from memotherm.daemon.client import folder_of, socket_path
+os.makedirs(folder_of(os.environ), 0o700)
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(socket_path(folder_of(os.environ)))
+    listener.listen()
+    print("listening", flush=True)
+    connection, _ = listener.accept()
+    connection.sendall(bytes([1]))
+    signal.pause()
+"""
+
+
+def test_a_signal_reaches_the_process_that_the_kernel_names(tmp_path: Path):
+    """A fork does not tell its number, which would mean another process in another namespace."""
+    installation = Installation(tmp_path / "home")
+    with subprocess.Popen(
+        [sys.executable, "-c", _FORK], stdout=subprocess.PIPE, text=True, env=installation.variables
+    ) as fork:
+        assert fork.stdout is not None
+        assert fork.stdout.readline() == "listening\n"
+        client = subprocess.Popen([sys.executable, "-m", "memotherm", "status"], env=installation.variables)
+        while not _handles_interrupts(client.pid):
+            assert client.poll() is None
+        client.terminate()
+
+        assert fork.wait(60) == -signal.SIGTERM
+        assert client.wait(60) == -signal.SIGTERM
+
+
 def test_a_process_with_other_process_numbers_does_not_reach_the_daemon() -> None:
-    """A client signals the fork by its number, which means another process in another namespace."""
+    """The name of the socket contains the namespace of process numbers."""
     from memotherm.daemon import client
 
     own = Path("/proc/self/ns/pid").readlink()

@@ -1,12 +1,13 @@
 """Let the daemon run a command; without a daemon, or if it does not answer at once, the caller runs it itself.
 
-    fork -> client   its process number: ready, nothing done yet
+    fork -> client   one byte: ready, nothing done yet; the kernel adds the number of the fork's process
     client -> fork   the request, with the three standard files: begin
     fork -> client   one byte: the exit code
 
 A client that stops waiting closes the connection and runs the command itself; the fork then ends. Files are sent last,
 because readers of the client's output wait until all copies of them are closed. Requests use `marshal`, because both
-ends run the same Python and nothing else has to be imported.
+ends run the same Python and nothing else has to be imported. Signals go to the process that the kernel names, never to
+a number that the other end claims.
 """
 
 from __future__ import annotations
@@ -24,29 +25,37 @@ from memotherm import __version__
 
 __all__ = [
     "COMMANDS",
-    "NUMBER_BYTES",
+    "LENGTH_BYTES",
     "STANDARD_FILES",
-    "Request",
     "connected",
     "folder_of",
     "is_private",
     "is_supported",
-    "peer_uid",
+    "peer",
     "run",
-    "send_request",
     "socket_path",
     "start",
 ]
 
-# Address
+# `_signal` and `_socket` are what `signal` and `socket` are made of: the rest of those modules takes a third of the
+# time of a hook to import.
 
-# What `socket` is made of; the rest of that module takes a tenth of the time of a hook to import.
-
+#: What the daemon runs: hooks, `agent worker`, and commands that read or change a few memories and end.
+COMMANDS = {"agent", "archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin",
+            "prioritize", "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin",
+            "update", "verify"}  # fmt: skip
+#: The bytes of the length of a request; the most significant one is first.
+LENGTH_BYTES = 4
+#: Standard input, output and error.
+STANDARD_FILES = (0, 1, 2)
 
 #: A large prime: the remainder distinguishes installations without importing a checksum.
 _PRIME = 2**61 - 1
 #: The bytes of a process number, a user number and a group number.
 _CREDENTIALS_BYTES = 12
+#: The longest time until a fork must have answered, in seconds.
+_READY_SECONDS = 0.5
+_NO = {"0", "false", "no", "off"}
 
 
 def is_supported() -> bool:
@@ -86,70 +95,30 @@ def is_private(folder: str) -> bool:
     return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077
 
 
-def peer_uid(connection: _socket.socket) -> int:
-    """Return the number of the user at the other end of a connection."""
-    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
-    return int.from_bytes(credentials[4:8], sys.byteorder)
+def peer(connection: _socket.socket) -> tuple[int, int]:
+    """Return the numbers of the process and the user at the other end of a connection, as the kernel knows them."""
+    return _process_and_user(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES))
 
 
-# Messages
-
-#: The size of the process number of a fork, and of the length of a request; the most significant byte is first.
-NUMBER_BYTES = 4
-#: Standard input, output and error.
-STANDARD_FILES = (0, 1, 2)
+def _process_and_user(credentials: bytes) -> tuple[int, int]:
+    return int.from_bytes(credentials[:4], sys.byteorder), int.from_bytes(credentials[4:8], sys.byteorder)
 
 
-class Request:
-    """A command of a client, and the state of its process that the command can see.
-
-    Args:
-        arguments: The command line.
-        environment: All variables of the client, by name.
-        folder: The working directory.
-        umask: The mask of the permissions of new files.
-        encodings: The encodings of standard input, output and error.
-        started: The time of the monotonic clock when the client started.
-    """
-
-    def __init__(
-        self,
-        arguments: tuple[str, ...],
-        environment: dict[str, str],
-        folder: str,
-        umask: int,
-        encodings: tuple[str, ...],
-        started: float,
-    ) -> None:
-        self.arguments = arguments
-        self.environment = environment
-        self.folder = folder
-        self.umask = umask
-        self.encodings = encodings
-        self.started = started
-
-
-def send_request(connection: _socket.socket, request: Request, files: tuple[int, ...] = STANDARD_FILES) -> None:
-    """Send a request and three files, by default the standard files of this process."""
-    data = marshal.dumps(vars(request))
-    numbers = b"".join(file.to_bytes(4, sys.byteorder) for file in files)
-    connection.sendmsg([len(data).to_bytes(NUMBER_BYTES)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
-    connection.sendall(data)
-
-
-# Client
-
-# What `signal` is made of; the enumerations of that module take a fifth of the time of a client to import.
-
-
-#: What the daemon runs: hooks, `agent worker`, and commands that read or change a few memories and end.
-COMMANDS = {"agent", "archive", "context", "events", "feedback", "get", "history", "hook", "list", "move", "pin",
-            "prioritize", "recall", "receipts", "remember", "scopes", "search", "session", "status", "undo", "unpin",
-            "update", "verify"}  # fmt: skip
-
-#: The longest time until a fork must have answered, in seconds.
-_READY_SECONDS = 0.5
-_NO = {"0", "false", "no", "off"}
+def connected(folder: str) -> _socket.socket | None:
+    """Return a connection to the daemon of this user, or None."""
+    if not is_private(folder):
+        return None
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(_READY_SECONDS)
+        connection.setsockopt(_socket.SOL_SOCKET, _socket.SO_PASSCRED, 1)
+        connection.connect(socket_path(folder))
+        if peer(connection)[1] == os.getuid():
+            return connection
+    except OSError:
+        pass
+    connection.close()
+    return None
 
 
 def run(arguments: list[str], started: float, timeout: float | None = None) -> int | None:
@@ -165,10 +134,10 @@ def run(arguments: list[str], started: float, timeout: float | None = None) -> i
         return None
     try:
         try:
-            process = _forked(connection)
+            process = _ready_fork(connection)
             if process is None:
                 return None
-            send_request(connection, _request(arguments, started, os.getcwd()))
+            _send_request(connection, arguments, started, os.getcwd(), STANDARD_FILES)
         except (OSError, ValueError, AttributeError):
             # Also without standard files, or in a folder that was removed.
             return None
@@ -189,9 +158,9 @@ def start(arguments: list[str], folder: str) -> bool:
         return False
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
-        if _forked(connection) is None:
+        if _ready_fork(connection) is None:
             return False
-        send_request(connection, _request(arguments, 0.0, folder), (nothing,) * len(STANDARD_FILES))
+        _send_request(connection, arguments, 0.0, folder, (nothing, nothing, nothing))
     except (OSError, ValueError, AttributeError):
         return False
     finally:
@@ -208,40 +177,28 @@ def _wanted_connection(command: str) -> _socket.socket | None:
     return connected(folder_of(os.environ))
 
 
-def _forked(connection: _socket.socket) -> int | None:
-    """Return the process of the fork that has the connection, or None if it has ended."""
-    data = connection.recv(NUMBER_BYTES, _socket.MSG_WAITALL)
-    return int.from_bytes(data) if len(data) == NUMBER_BYTES else None
-
-
-def connected(folder: str) -> _socket.socket | None:
-    """Return a connection to the daemon of this user, or None."""
-    if not is_private(folder):
-        return None
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        connection.settimeout(_READY_SECONDS)
-        connection.connect(socket_path(folder))
-        if peer_uid(connection) == os.getuid():
-            return connection
-    except OSError:
-        pass
-    connection.close()
+def _ready_fork(connection: _socket.socket) -> int | None:
+    """Return the process of the fork that has the connection; None if it has ended, or is not one of this user."""
+    ready, messages, _, _ = connection.recvmsg(1, _socket.CMSG_SPACE(_CREDENTIALS_BYTES))
+    for level, kind, credentials in messages:
+        if ready and (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_CREDENTIALS):
+            process, user = _process_and_user(credentials)
+            # The number is 0 for a process that has none in this namespace.
+            return process if process and user == os.getuid() else None
     return None
 
 
-def _request(arguments: list[str], started: float, folder: str) -> Request:
+def _send_request(
+    connection: _socket.socket, arguments: list[str], started: float, folder: str, files: tuple[int, ...]
+) -> None:
+    """Send a command, the state of this process that it can see (see `process.Request`), and three files."""
     umask = os.umask(0o077)
     os.umask(umask)
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return Request(
-        arguments=tuple(arguments),
-        environment=dict(os.environ),
-        folder=folder,
-        umask=umask,
-        encodings=tuple(stream.encoding for stream in streams),
-        started=started,
-    )
+    encodings = tuple(stream.encoding for stream in (sys.stdin, sys.stdout, sys.stderr))
+    data = marshal.dumps((tuple(arguments), dict(os.environ), folder, umask, encodings, started))
+    numbers = b"".join(file.to_bytes(4, sys.byteorder) for file in files)
+    connection.sendmsg([len(data).to_bytes(LENGTH_BYTES)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
+    connection.sendall(data)
 
 
 def _forward_signals(process: int) -> list[int]:

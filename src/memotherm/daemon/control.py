@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memotherm.daemon.client import connected, folder_of, is_private, is_supported
-from memotherm.daemon.process import lock_path
+from memotherm.daemon.client import connected, folder_of, is_private, is_supported, peer
 
 __all__ = ["folder", "running", "start", "stop"]
 
@@ -28,12 +27,12 @@ def folder() -> str:
 
 def running() -> int | None:
     """Return the process number of the running daemon, or None."""
-    where = folder_of(os.environ)
-    connection = connected(where) if is_supported() else None
+    connection = connected(folder_of(os.environ)) if is_supported() else None
     if connection is None:
         return None
+    process, _ = peer(connection)
     connection.close()
-    return int(lock_path(where).read_text())
+    return process
 
 
 def start() -> None:

@@ -12,14 +12,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from memotherm.daemon.client import COMMANDS, NUMBER_BYTES, STANDARD_FILES, Request, is_private, peer_uid, socket_path
+from memotherm.daemon.client import COMMANDS, LENGTH_BYTES, STANDARD_FILES, is_private, peer, socket_path
 
-__all__ = ["RunCommand", "answer", "lock_path", "serve"]
+__all__ = ["RunCommand", "serve"]
 
 # Forks
 
@@ -34,7 +34,20 @@ _MOST_FILES = 1024
 _OF_THE_PROGRAM = ("PYTHON", "LD_")
 
 
-def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
+class Request(NamedTuple):
+    """A command of a client, and the state of its process that the command can see."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+    umask: int
+    #: Of standard input, output and error.
+    encodings: tuple[str, str, str]
+    #: The time of the monotonic clock when the client started.
+    started: float
+
+
+def _answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
     """Wait for a client, run its command in this process, which was forked for it, and end.
 
     Args:
@@ -56,46 +69,31 @@ def answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
 
 def _answer_client(connection: socket.socket, run: RunCommand) -> None:
     """Run the command of a client, if it sends one, and send it the exit code."""
-    request = _accepted(connection)
-    if request is not None:
-        code = run(list(request.arguments), request.started)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        connection.sendall(bytes([code & 0xFF]))
-
-
-def _accepted(connection: socket.socket) -> Request | None:
-    """Announce this process, receive a request, and take over the client's files and environment."""
     connection.settimeout(_CLIENT_SECONDS)
     try:
-        connection.sendall(os.getpid().to_bytes(NUMBER_BYTES))
-        received = _received(connection)
+        connection.sendall(b"\0")
+        header, files, _, _ = socket.recv_fds(connection, LENGTH_BYTES, len(STANDARD_FILES))
+        if len(header) < LENGTH_BYTES or len(files) < len(STANDARD_FILES):
+            return
+        length = int.from_bytes(header)
+        with connection.makefile("rb") as stream:
+            data = stream.read(length)
     except OSError:
-        return None
+        return
     connection.settimeout(None)
-    if received is None or received[0].arguments[0] not in COMMANDS:
-        return None
-    request, files = received
+    if len(data) < length:
+        return
+    request = Request(*marshal.loads(data))  # noqa: S302 - the other end is the same user
+    if request.arguments[0] not in COMMANDS:
+        return
     _become(request, files)
-    return request
+    code = run(list(request.arguments), request.started)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    connection.sendall(bytes([code & 0xFF]))
 
 
-def _received(connection: socket.socket) -> tuple[Request, list[int]] | None:
-    """Return a request and the standard files of the client; None if the client has gone."""
-    header, files, _, _ = socket.recv_fds(connection, NUMBER_BYTES, len(STANDARD_FILES))
-    if len(header) < NUMBER_BYTES or len(files) < len(STANDARD_FILES):
-        return None
-    length = int.from_bytes(header)
-    data = bytearray()
-    while len(data) < length:
-        part = connection.recv(length - len(data))
-        if not part:
-            return None
-        data += part
-    return Request(**marshal.loads(data)), list(files)  # noqa: S302 - the other end is the same user
-
-
-def _become(request: Request, files: list[int]) -> None:
+def _become(request: Request, files: Sequence[int]) -> None:
     """Give this process the files, environment and folder of the client."""
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -112,24 +110,16 @@ def _become(request: Request, files: list[int]) -> None:
     sys.argv[1:] = request.arguments
     of_input, of_output, of_error = request.encodings
     sys.stdin = open(0, encoding=of_input, closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", buffering=_buffering(1), encoding=of_output, closefd=False)  # noqa: SIM115
+    # As Python's own streams: lines on a terminal, blocks elsewhere.
+    buffering = 1 if os.isatty(1) else -1
+    sys.stdout = open(1, "w", buffering=buffering, encoding=of_output, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding=of_error, errors="backslashreplace", closefd=False)  # noqa: SIM115
-
-
-def _buffering(file: int) -> int:
-    """Return the buffering of Python's own streams: lines on a terminal, blocks elsewhere."""
-    return 1 if os.isatty(file) else -1
 
 
 # Daemon
 
 #: How many connections may wait for a fork.
 _BACKLOG = 64
-
-
-def lock_path(folder: str) -> Path:
-    """Return the file that the daemon of a folder has locked, with its process number in it."""
-    return Path(socket_path(folder)).with_suffix(".lock")
 
 
 def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
@@ -142,15 +132,13 @@ def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
     """
     # Read before anyone can connect: later changes make this daemon outdated.
     files = _module_files()
-    lock = os.open(lock_path(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = Path(socket_path(folder))
+    lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         return False
-    os.ftruncate(lock, 0)
-    os.write(lock, str(os.getpid()).encode())
-    path = Path(socket_path(folder))
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
@@ -180,7 +168,7 @@ def _answer_all(
         with connection:
             if _changed(files) or not is_private(folder):
                 return
-            if peer_uid(connection) != os.getuid():
+            if peer(connection)[1] != os.getuid():
                 continue
             # A fork may have been killed: its client then runs the command itself.
             with fork, suppress(OSError):
@@ -196,7 +184,7 @@ def _waiting_fork(listener: socket.socket, lock: int, run: RunCommand) -> socket
         own.close()
         listener.close()
         os.close(lock)
-        answer(its, run)
+        _answer(its, run)
     its.close()
     return own
 
