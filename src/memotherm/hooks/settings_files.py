@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +17,10 @@ from memotherm.errors import SettingsError
 
 __all__ = [
     "FileChange",
+    "Json",
     "apply",
-    "edited",
     "merged_json",
     "merged_toml",
-    "parse",
     "with_hooks",
     "with_server",
     "without_hooks",
@@ -31,9 +29,10 @@ __all__ = [
 
 # JSON with comments
 
-_COMMENT = r"//[^\n]*|/\*.*?\*/"
+_COMMENT = r"//[^\n\r]*|/\*.*?\*/"
 _BLANK = re.compile(rf"(?:\s+|{_COMMENT})*", re.DOTALL)
 _COMMENTS = re.compile(_COMMENT, re.DOTALL)
+_LINE_COMMENTS = re.compile(r"(?:[ \t]*(?:/\*[^\n]*?\*/|//[^\n\r]*))*")
 _CLOSERS = {"{": "}", "[": "]"}
 _DECODER = json.JSONDecoder()
 
@@ -51,53 +50,17 @@ class _Node:
     entries: list[_Node] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Edits:
-    """Replacements of spans of a text."""
-
-    text: str
-    unit: str
-    newline: str
-    spans: list[tuple[int, int, str]] = field(default_factory=list)
-
-    def replace(self, start: int, end: int, replacement: str = "") -> None:
-        self.spans.append((start, end, replacement))
-
-    def apply(self) -> str:
-        text = self.text
-        for start, end, replacement in sorted(self.spans, reverse=True):
-            text = text[:start] + replacement + text[end:]
-        return text
-
-    def written(self, value: Any, depth: int, key: str | None = None) -> str:  # noqa: ANN401 - any JSON value
-        text = json.dumps(value, ensure_ascii=False, indent=self.unit).replace("\n", self.newline + self.unit * depth)
-        return text if key is None else f"{json.dumps(key, ensure_ascii=False)}: {text}"
-
-    def line(self, depth: int) -> str:
-        return self.newline + self.unit * depth
-
-
-def parse(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the value of a text: JSON with comments and trailing commas; raise ValueError for any other text."""
-    return _parsed(text).value
-
-
-def edited(text: str, wanted: Any) -> str:  # noqa: ANN401 - any JSON value
+def _edited(text: str, wanted: Any) -> str:  # noqa: ANN401 - any JSON value
     """Return the text with new values; unchanged values keep their text and comments."""
     node = _parsed(text)
-    indent = re.search(r"\n([ \t]+)\S", text)
-    edits = _Edits(text, indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n")
-    _change(edits, node, wanted, 0)
-    result = edits.apply()
-    if parse(result) != wanted:
+    result = text[: node.start] + _Editor(text).changed(node, wanted, 0) + text[node.end :]
+    if _parsed(result).value != wanted:
         raise ValueError("it has a form that cannot be changed safely")
     return result
 
 
-# Reading
-
-
 def _parsed(text: str) -> _Node:
+    """Parse JSON with comments and trailing commas; raise ValueError for any other text."""
     start = _blank(text, 1 if text.startswith("\ufeff") else 0)
     node = _value(text, start)
     if (rest := _blank(text, node.end)) != len(text):
@@ -106,8 +69,7 @@ def _parsed(text: str) -> _Node:
 
 
 def _value(text: str, start: int) -> _Node:
-    opening = text[start : start + 1]
-    if opening in _CLOSERS:
+    if text[start : start + 1] in _CLOSERS:
         return _container(text, start)
     try:
         value, end = _DECODER.raw_decode(text, start)
@@ -152,25 +114,68 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-# Changing
+class _Editor:
+    """Writes new values in the style of a text."""
 
+    def __init__(self, text: str) -> None:
+        indent = re.search(r"\n([ \t]+)\S", text)
+        self.text = text
+        self.unit = indent[1] if indent else "  "
+        self.newline = "\r\n" if "\r\n" in text else "\n"
 
-def _change(edits: _Edits, node: _Node, wanted: Any, depth: int) -> None:  # noqa: ANN401
-    if node.value == wanted:
-        return
-    if isinstance(node.value, dict) and isinstance(wanted, dict):
-        kept = [entry for entry in node.entries if entry.key in wanted]
-        pairs = [(entry, wanted[entry.key]) for entry in kept]
-        new = [edits.written(value, depth + 1, key) for key, value in wanted.items() if key not in node.value]
-    elif isinstance(node.value, list) and isinstance(wanted, list):
-        pairs = _aligned(node.entries, wanted)
-        new = [edits.written(value, depth + 1) for value in wanted[len(pairs) :]]
-    else:
-        edits.replace(node.value_start, node.end, edits.written(wanted, depth))
-        return
-    for entry, value in pairs:
-        _change(edits, entry, value, depth + 1)
-    _change_entries(edits, node, [entry for entry, _ in pairs], new, depth)
+    def changed(self, node: _Node, wanted: Any, depth: int) -> str:  # noqa: ANN401
+        """Return the new text of a value; its entries that stay are changed in place, new ones follow them."""
+        if node.value == wanted:
+            return self.text[node.value_start : node.end]
+        if isinstance(node.value, dict) and isinstance(wanted, dict):
+            kept = [(entry, wanted[entry.key]) for entry in node.entries if entry.key in wanted]
+            names = {key: json.dumps(key, ensure_ascii=False) for key in wanted if key not in node.value}
+            new = [f"{name}: {self._written(wanted[key], depth + 1)}" for key, name in names.items()]
+        elif isinstance(node.value, list) and isinstance(wanted, list):
+            kept = _aligned(node.entries, wanted)
+            new = [self._written(value, depth + 1) for value in wanted[len(kept) :]]
+        else:
+            return self._written(wanted, depth)
+        return self._container(node, kept, new, depth)
+
+    def _container(self, node: _Node, kept: list[tuple[_Node, Any]], new: list[str], depth: int) -> str:
+        """Return the text of an object or array; its comments stay, and so does a comma after the last entry."""
+        text, line = self.text, self.newline + self.unit * (depth + 1)
+        values = {id(entry): value for entry, value in kept}
+        last = kept[-1][0] if kept else None
+        final = "," if node.entries and text[_blank(text, node.entries[-1].end)] == "," else ""
+        inserted = f"{line}{f',{line}'.join(new)}{final}" if new else ""
+        at, commented = node.value_start + 1, False
+        result = text[node.value_start : at] + ("" if last else inserted)
+        for entry in node.entries:
+            before, (start, comma, rest) = text[at : entry.start], self._separator(entry)
+            at = entry.end + len(start + comma + rest)
+            if id(entry) not in values:
+                around = before + start + rest
+                if comments := list(_COMMENTS.finditer(around)):
+                    commented = True
+                    ends_line = comments[-1][0].startswith("//") and text[at : at + 1] not in ("\r", "\n")
+                    result += around[: comments[-1].end()] + (self.newline if ends_line else "")
+                continue
+            result += before + text[entry.start : entry.value_start]
+            result += self.changed(entry, values[id(entry)], depth + 1)
+            result += start + ("," if entry is not last or new or final else "") + rest
+            result += inserted if entry is last else ""
+        ending = text[at : node.end - 1]
+        if not (kept or commented or _COMMENTS.search(ending)):
+            ending = self.newline + self.unit * depth if new else ""
+        return result + ending + text[node.end - 1]
+
+    def _separator(self, entry: _Node) -> tuple[str, str, str]:
+        """Return what follows an entry: the text before its comma, the comma, and the comments in the line after it."""
+        at = _blank(self.text, entry.end)
+        start, comma = (self.text[entry.end : at], ",") if self.text[at] == "," else ("", "")
+        rest = _LINE_COMMENTS.match(self.text, entry.end + len(start + comma))
+        return start, comma, rest[0] if rest else ""
+
+    def _written(self, value: Any, depth: int) -> str:  # noqa: ANN401
+        text = json.dumps(value, ensure_ascii=False, indent=self.unit)
+        return text.replace("\n", self.newline + self.unit * depth)
 
 
 def _aligned(entries: list[_Node], wanted: list[Any]) -> list[tuple[_Node, Any]]:
@@ -185,68 +190,6 @@ def _aligned(entries: list[_Node], wanted: list[Any]) -> list[tuple[_Node, Any]]
         else:
             pairs.append((entry, wanted[len(pairs)]))
     return pairs
-
-
-def _change_entries(edits: _Edits, node: _Node, kept: list[_Node], new: list[str], depth: int) -> None:
-    """Remove the entries that are not kept, and insert new ones after the last that is."""
-    stays = {id(entry) for entry in kept}
-    if not kept:
-        _fill(edits, node, new, depth)
-        return
-    for entry, following in pairwise(node.entries):
-        if id(entry) not in stays and entry.start < kept[-1].start:
-            edits.replace(entry.start, following.start)
-    last, tail = kept[-1], node.entries[-1]
-    inserted = "".join(f",{edits.line(depth + 1)}{entry}" for entry in new)
-    if tail is last:
-        _append(edits, node, last, new, depth)
-    else:
-        _cut(edits, last, node.entries[node.entries.index(last) + 1], tail, inserted)
-
-
-def _append(edits: _Edits, node: _Node, last: _Node, new: list[str], depth: int) -> None:
-    """Insert entries after the last one and its trailing comment."""
-    if not new:
-        return
-    lines = f",{edits.line(depth + 1)}".join(new)
-    after = re.compile(r"[ \t]*(,?)[ \t]*(//[^\n\r]*|/\*[^\n]*?\*/)").match(edits.text, last.end, node.end - 1)
-    if after is None:
-        edits.replace(last.end, last.end, f",{edits.line(depth + 1)}{lines}")
-        return
-    if not after[1]:
-        edits.replace(last.end, last.end, ",")
-    edits.replace(after.end(), after.end(), f"{edits.line(depth + 1)}{lines}{',' if after[1] else ''}")
-
-
-def _cut(edits: _Edits, last: _Node, first: _Node, tail: _Node, inserted: str) -> None:
-    """Remove the entries from `first` to `tail`, but not the comments between `last` and `first`."""
-    comments = list(_COMMENTS.finditer(edits.text, last.end, first.start))
-    if not comments:
-        edits.replace(last.end, tail.end, inserted)
-        return
-    trailing = re.compile(r"\s*,").match(edits.text, tail.end)
-    if trailing and not inserted:
-        edits.replace(comments[-1].end(), trailing.end())
-        return
-    comma = edits.text.index(",", last.end)
-    if comma < comments[0].start():
-        edits.replace(comma, comma + 1, inserted)
-    edits.replace(comments[-1].end(), tail.end)
-
-
-def _fill(edits: _Edits, node: _Node, new: list[str], depth: int) -> None:
-    """Replace all entries; comments around them stay."""
-    start, end = node.value_start + 1, node.end - 1
-    lines = f",{edits.line(depth + 1)}".join(new)
-    first, last = (node.entries[0].start, node.entries[-1].end) if node.entries else (end, end)
-    around = edits.text[start:first] + edits.text[last:end]
-    if not around.strip(" \t\r\n,"):
-        edits.replace(start, end, f"{edits.line(depth + 1)}{lines}{edits.line(depth)}" if new else "")
-    elif node.entries:
-        comma = re.compile(r"\s*,").match(edits.text, last, end)
-        edits.replace(first, comma.end() if comma else last, lines)
-    elif new:
-        edits.replace(start, start, f"{edits.line(depth + 1)}{lines}")
 
 
 # Entries of hooks and servers
@@ -286,15 +229,11 @@ def apply(change: FileChange) -> None:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    _write(partial, change.after, target)
-    partial.replace(target)
-
-
-def _write(path: Path, text: str, like: Path) -> None:
-    mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+        file.write(change.after)
+    partial.replace(target)
 
 
 # JSON
@@ -304,7 +243,7 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
     """Return the change that `alter` makes to a JSON file; None if it changes nothing."""
     before = _read(path)
     try:
-        values = parse(before) if before and before.strip() else {}
+        values = _parsed(before).value if before and before.strip() else {}
     except (ValueError, RecursionError) as exc:
         raise SettingsError(f"{path} is not valid JSON ({exc}): correct it and try again; nothing was changed") from exc
     if not isinstance(values, dict):
@@ -315,7 +254,7 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
     if not altered:
         return FileChange(path, before, None)
     try:
-        after = edited(before, altered) if before and before.strip() else json.dumps(altered, indent=2) + "\n"
+        after = _edited(before, altered) if before and before.strip() else json.dumps(altered, indent=2) + "\n"
     except ValueError as exc:
         raise SettingsError(f"{path} cannot be changed ({exc}): edit it yourself; nothing was changed") from exc
     return FileChange(path, before, after)
