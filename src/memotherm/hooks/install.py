@@ -49,10 +49,8 @@ def back_up(change: FileChange) -> Path | None:
     """Write the old content of a file to the data folder, and return the path of the copy."""
     if change.before is None or change.own:
         return None
-    folder = _folder()
-    stamp = system_clock().strftime("%Y%m%dT%H%M%S%f")
-    copy = folder / f"{_key(change.path)}-{change.path.name}.{stamp}.backup"
-    create_folder(folder)
+    copy = _backup_file(change.path, f"{system_clock():%Y%m%dT%H%M%S%f}.backup")
+    create_folder(copy.parent)
     write_text(copy, change.before)
     return copy
 
@@ -61,7 +59,7 @@ def record(change: FileChange, *, uninstall: bool) -> None:
     """Record a file as it was before the first installation, and as the last one left it."""
     if change.own:
         return
-    file = _record_file(change.path)
+    file = _backup_file(change.path, "json")
     known = _read_record(change.path)
     if uninstall or change.after is None:
         file.unlink(missing_ok=True)
@@ -81,23 +79,16 @@ def restored(change: FileChange) -> FileChange:
 
 def _read_record(path: Path) -> dict[str, Any] | None:
     try:
-        values = json.loads(_record_file(path).read_text("utf-8"))
+        values = json.loads(_backup_file(path, "json").read_text("utf-8"))
     except (OSError, ValueError):
         return None
     return values if isinstance(values, dict) and {"original", "installed"} <= set(values) else None
 
 
-def _record_file(path: Path) -> Path:
-    return _folder() / f"{_key(path)}-{path.name}.json"
-
-
-def _folder() -> Path:
-    return data_home() / "backups"
-
-
-def _key(path: Path) -> str:
-    """Return a short hash of a file's path."""
-    return hashlib.sha256(os.path.realpath(path).encode()).hexdigest()[:12]
+def _backup_file(path: Path, suffix: str) -> Path:
+    """Return a file in the data folder that belongs to a file of another program."""
+    key = hashlib.sha256(os.path.realpath(path).encode()).hexdigest()[:12]
+    return data_home() / "backups" / f"{key}-{path.name}.{suffix}"
 
 
 def _digest(text: str | None) -> str:
@@ -108,8 +99,6 @@ def _digest(text: str | None) -> str:
 
 #: The plugins in the package.
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
-
-
 #: The commands that start the program on the machine of every teammate.
 _PROGRAMS = {
     "path": ["memotherm"],
@@ -118,17 +107,8 @@ _PROGRAMS = {
 }
 #: The ways to start the program.
 RUNNERS = tuple(_PROGRAMS)
-
-
 #: Environment variables that select the store; Codex passes only listed ones to a server.
-_FORWARDED = [
-    "MEMOTHERM_HOME",
-    "MEMOTHERM_STORE",
-    "MEMOTHERM_EMBEDDER",
-    "MEMOTHERM_KEY",
-    "MEMOTHERM_KEY_FILE",
-    "MEMOTHERM_API_KEY",
-]
+_FORWARDED = [f"MEMOTHERM_{name}" for name in ("HOME", "STORE", "EMBEDDER", "KEY", "KEY_FILE", "API_KEY")]
 
 
 class InstallRequest(NamedTuple):
@@ -176,28 +156,22 @@ def _claude_code(request: InstallRequest) -> ClientPlan:
         home = client_home("CLAUDE_CONFIG_DIR", ".claude")
         settings = home / "settings.json"
         servers = home / ".claude.json" if home != Path.home() / ".claude" else Path.home() / ".claude.json"
-    events = {
-        "SessionStart": ("startup|resume|clear|compact|fork", 10),
-        "UserPromptSubmit": (None, 10),
-        "PreCompact": (None, 10),
-        "Stop": (None, 10),
-        "SessionEnd": (None, 5),
-    }
+    events = _events("startup|resume|clear|compact|fork", end_seconds=5)
     return [
         merged_json(settings, _hooks(request, "claude", events)),
         merged_json(servers, _server(request, {"type": "stdio"})),
     ], ["start a new Claude Code session; `/hooks` and `/mcp` list them"]
 
 
+def _events(starts: str, end_seconds: int) -> dict[str, tuple[str | None, int]]:
+    """Return the events of Claude Code and Codex, each with a matcher and a timeout in seconds."""
+    others = dict.fromkeys(("UserPromptSubmit", "PreCompact", "Stop"), (None, 10))
+    return {"SessionStart": (starts, 10), **others, "SessionEnd": (None, end_seconds)}
+
+
 def _codex(request: InstallRequest) -> ClientPlan:
     home = request.folder / ".codex" if request.scope == "project" else client_home("CODEX_HOME", ".codex")
-    events = {
-        "SessionStart": ("startup|resume|clear|compact", 10),
-        "UserPromptSubmit": (None, 10),
-        "PreCompact": (None, 10),
-        "Stop": (None, 10),
-        "SessionEnd": (None, 3),
-    }
+    events = _events("startup|resume|clear|compact", end_seconds=3)
     program, *arguments = _command("mcp", request)
     table = (
         f"[mcp_servers.memotherm]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n"
@@ -226,10 +200,11 @@ def _openclaw(request: InstallRequest) -> ClientPlan:
         return [FileChange(file, file.read_text("utf-8"), None, own=True) for file in files], [
             "openclaw plugins uninstall memotherm"
         ]
-    command = json.dumps({"command": _command("hook", request)}, indent=2) + "\n"
     texts = {file.name: file.read_text("utf-8") for file in sorted((PLUGINS / "openclaw").iterdir()) if file.is_file()}
-    texts["command.json"] = command
-    return [_own_file(folder / name, text) for name, text in texts.items()], [
+    texts["command.json"] = json.dumps({"command": _command("hook", request)}, indent=2) + "\n"
+    before = {name: (folder / name).read_text("utf-8") if (folder / name).is_file() else None for name in texts}
+    changed = [name for name, text in texts.items() if before[name] != text]
+    return [FileChange(folder / name, before[name], texts[name], own=True) for name in changed], [
         f"openclaw plugins install {shlex.quote(str(folder))} --accept-capabilities",
         "openclaw config set plugins.entries.memotherm.hooks.allowConversationAccess true",
     ]
@@ -243,11 +218,6 @@ CLIENTS: dict[str, Callable[[InstallRequest], ClientPlan]] = {
 }
 
 
-def _own_file(path: Path, text: str) -> FileChange | None:
-    before = path.read_text("utf-8") if path.is_file() else None
-    return None if before == text else FileChange(path, before, text, own=True)
-
-
 def _hooks(
     request: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], extra: Json | None = None
 ) -> Callable[[Json], Json]:
@@ -255,7 +225,8 @@ def _hooks(
         return without_hooks
     words = _command("hook", request)
     after_verb = words.index("hook") + 1
-    command = _command_line([*words[:after_verb], "--client", client, *words[after_verb:]])
+    words[after_verb:after_verb] = ["--client", client]
+    command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     entries: dict[str, Json] = {}
     for event, (matcher, timeout) in events.items():
         hook = {**(extra or {}), "type": "command", "command": command, "timeout": timeout}
@@ -273,27 +244,23 @@ def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
 def _command(verb: str, request: InstallRequest) -> list[str]:
     """Return a command, with the absolute path of the program unless the configuration is shared."""
     runner = request.run_with or ("path" if request.scope == "project" else None)
-    program = _PROGRAMS[runner] if runner else _own_program()
+    if runner:
+        program = _PROGRAMS[runner]
+    else:
+        # Hosts may have another PATH.
+        script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
+        program = [script] if script else [sys.executable, "-m", "memotherm"]
     capture = ["--no-capture"] if verb == "hook" and not request.capture else []
     return [*program, verb, *request.options, *capture]
-
-
-def _own_program() -> list[str]:
-    """Return the absolute path of the program: hosts may have another PATH."""
-    script = shutil.which("memotherm", path=str(Path(sys.executable).parent))
-    return [script] if script else [sys.executable, "-m", "memotherm"]
-
-
-def _command_line(words: list[str]) -> str:
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 # Self-test
 
 _FACT = "The staging database is called heron"
+_CLAUDE_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 _SESSIONS = {
-    "claude": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
-    "codex": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"),
+    "claude": _CLAUDE_EVENTS,
+    "codex": _CLAUDE_EVENTS,
     "gemini": ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
     "openclaw": ("session_start", "before_prompt_build", "agent_end", "before_compaction", "session_end"),
 }
@@ -308,19 +275,14 @@ def selftest() -> dict[str, Any]:
             _run(home, "remember", _FACT, "--tier", "hot")
             answers = [_send_event(home, client, name) for name in names]
             worker = _run(home, "agent", "worker", "--once", "--json")
-            recalled = any("heron" in output for _, output in answers)
-            checks += [
-                _result_of(
-                    f"{client}: every answer is one JSON object or empty", all(ok for ok, _ in answers), answers
-                ),
-                _result_of(f"{client}: the memory is recalled for the agent", recalled, answers),
-                _result_of(f"{client}: the conversation is captured", '"captured": 2' in worker, worker),
-            ]
+            for name, ok, output in (
+                ("every answer is one JSON object or empty", all(ok for ok, _ in answers), answers),
+                ("the memory is recalled for the agent", any("heron" in text for _, text in answers), answers),
+                ("the conversation is captured", '"captured": 2' in worker, worker),
+            ):
+                failure = {} if ok else {"output": str(output)[:2000]}
+                checks.append({"check": f"{client}: {name}", "ok": ok, **failure})
     return {"ok": all(check["ok"] for check in checks), "checks": checks}
-
-
-def _result_of(name: str, ok: bool, output: object) -> dict[str, Any]:
-    return {"check": name, "ok": ok, **({} if ok else {"output": str(output)[:2000]})}
 
 
 def _send_event(home: Path, client: str, name: str) -> tuple[bool, str]:
