@@ -1,19 +1,19 @@
 """Updates the index of a folder of notes from its files.
 
 Only files whose time stamp has changed are read, and only new chunks are embedded. Files are committed
-in small groups, file file as a whole: an interrupted run continues where it stopped, and two processes
-that sync at once do not undo file other's changes. New files are committed before removed ones, so
+in small groups, each file as a whole: an interrupted run continues where it stopped, and two processes
+that sync at once do not undo each other's changes. New files are committed before removed ones, so
 that text that only moved keeps its vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
@@ -65,8 +65,7 @@ class NoteRoot:
     transcripts: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkedFile:
+class _ChunkedFile(NamedTuple):
     """A file that was read and chunked, and its row in the index at that time."""
 
     indexed: NoteRow | None
@@ -80,6 +79,7 @@ class _SyncRun:
 
     space: int
     cause: Cause
+    today: date
     listing: FileListing
     #: The indexed files by path.
     indexed: dict[str, NoteRow]
@@ -134,43 +134,36 @@ class Syncer:
         space = self.space()
         if space is None and not listing.files:
             return Sync(skipped=tuple(listing.skipped))
-        space = self._registered_space(space)
-        indexed = {row.path: row for row in self._store.notes(space)}
-        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), listing, indexed)
-        self._restore_scopes(run)
+        run = self._run(self._registered_space(space), listing, now, actor)
+        misplaced = self._store.misplaced_notes(run.space)
+        if misplaced:
+            self._write(run, lambda writer: writer.restore_scopes(misplaced))
         self._follow_renames(run)
         self._index(run, [file for file in listing.files.values() if self._needs_reading(run, file)], progress)
         self._remove(run, [row for path, row in run.indexed.items() if self._is_removed(path, listing)])
         self._update_stamps(run)
         self._update_tiers(run)
-        self._embed_with_fallback(run)
+        if run.degraded:
+            try:
+                self._vectorizer.fill_fallback(now)
+            except EmbedderError as exc:
+                run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
         return _result(run)
-
-    def _restore_scopes(self, run: _SyncRun) -> None:
-        """Move memories of chunks that left the space of the notes back to it."""
-        paths = self._store.misplaced_notes(run.space)
-        if paths:
-            self._write(run, lambda writer: writer.restore_scopes(paths))
-
-    def _embed_with_fallback(self, run: _SyncRun) -> None:
-        """Embed the new chunks with the fallback if the embedder has failed."""
-        if not run.degraded:
-            return
-        try:
-            self._vectorizer.fill_fallback(run.cause.at)
-        except EmbedderError as exc:
-            run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
 
     def clear(self, now: datetime, actor: str) -> int:
         """Delete all notes of the folder, and the folder itself, from the store; return the number of notes."""
         space = self.space()
         if space is None:
             return 0
-        indexed = {row.path: row for row in self._store.notes(space)}
-        run = _SyncRun(space, Cause(action="sync", at=now, actor=actor, rule="note.sync"), FileListing({}, []), indexed)
-        self._remove(run, list(indexed.values()))
+        run = self._run(space, FileListing({}, []), now, actor)
+        self._remove(run, list(run.indexed.values()))
         self._store.transact(lambda transaction: transaction.drop_root(space))
         return len(run.removed)
+
+    def _run(self, space: int, listing: FileListing, now: datetime, actor: str) -> _SyncRun:
+        cause = Cause(action="sync", at=now, actor=actor, rule="note.sync")
+        indexed = {row.path: row for row in self._store.notes(space)}
+        return _SyncRun(space, cause, local_day(now, self._settings), listing, indexed)
 
     def _registered_space(self, space: int | None) -> int:
         """Return the space of the notes; register the root if it is not registered yet."""
@@ -204,7 +197,12 @@ class Syncer:
             return False
         if growth < 0 or growth >= _TRANSCRIPT_BYTES:
             return True
-        new = transcript(_read_from(file.file, row.size)).messages
+        try:
+            with Path(file.file).open("rb") as handle:
+                handle.seek(row.size)
+                new = transcript(handle.read()).messages
+        except OSError:
+            new = 0
         if 0 < new < _TRANSCRIPT_MESSAGES:
             run.waiting.append(file.path)
         return new >= _TRANSCRIPT_MESSAGES
@@ -229,62 +227,33 @@ class Syncer:
                 continue
             content = self._content(run, file)
             row = removed.pop(content.hash, None) if content is not None else None
-            if content is not None and row is not None:
-                self._rename(run, row, file, content)
-
-    def _rename(self, run: _SyncRun, row: NoteRow, file: ListedFile, content: FileContent) -> None:
-        tier = note_tier(file.path, self._today(run), self._settings)
-        after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
-
-        def rename(writer: NoteWriter) -> bool:
-            note = writer.transaction.note
-            if note(run.space, row.path) != row or note(run.space, file.path) is not None:
-                return False
-            writer.rename(after, row.path)
-            return True
-
-        if not self._write(run, rename):
-            return
-        del run.indexed[row.path]
-        run.indexed[file.path] = after
-        run.renamed.append((row.path, file.path))
+            if content is None or row is None:
+                continue
+            tier = note_tier(file.path, run.today, self._settings)
+            after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
+            if self._write(run, partial(_rename, before=row, after=after)):
+                del run.indexed[row.path]
+                run.indexed[file.path] = after
+                run.renamed.append((row.path, file.path))
 
     def _index(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> None:
-        done = self._rechunk(run, files, progress)
-        for group in self._groups(run, [file for file in files if not self._is_chunked_otherwise(run, file)]):
-            self._commit(run, [file for file in group if file is not None])
-            done += len(group)
-            if progress is not None:
+        """Read and write files: first those that were chunked with other settings, all at once; then in groups."""
+        outdated = [file for file in files if self._is_chunked_otherwise(run.indexed.get(file.path), file)]
+        others = [file for file in files if not self._is_chunked_otherwise(run.indexed.get(file.path), file)]
+        group: list[_ChunkedFile] = []
+        for done, file in enumerate([*outdated, *others], 1):
+            chunked = self._chunked(run, file, run.indexed.get(file.path))
+            group += [chunked] if chunked is not None else []
+            full = len(group) >= _GROUP_FILES or sum(len(each.chunks) for each in group) >= _GROUP_CHUNKS
+            complete = done in (len(outdated), len(files)) or (full and done > len(outdated))
+            if complete:
+                self._commit(run, group)
+                group = []
+            if progress is not None and (complete or done <= len(outdated)):
                 progress(done, len(files))
 
-    def _rechunk(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> int:
-        """Rechunk files that were chunked with other settings, in one commit."""
-        chunked: list[_ChunkedFile | None] = []
-        for file in files:
-            if self._is_chunked_otherwise(run, file):
-                chunked.append(self._chunked(run, file, run.indexed.get(file.path)))
-                if progress is not None:
-                    progress(len(chunked), len(files))
-        self._commit(run, [file for file in chunked if file is not None])
-        return len(chunked)
-
-    def _is_chunked_otherwise(self, run: _SyncRun, file: ListedFile) -> bool:
-        row = run.indexed.get(file.path)
+    def _is_chunked_otherwise(self, row: NoteRow | None, file: ListedFile) -> bool:
         return row is not None and row.cut != self._chunking(file.path)
-
-    def _groups(self, run: _SyncRun, files: Sequence[ListedFile]) -> Iterator[list[_ChunkedFile | None]]:
-        """Yield groups of files, read and chunked; None for one that is unchanged or cannot be read."""
-        group: list[_ChunkedFile | None] = []
-        chunk_count = 0
-        for file in files:
-            chunked = self._chunked(run, file, run.indexed.get(file.path))
-            group.append(chunked)
-            chunk_count += len(chunked.chunks) if chunked is not None else 0
-            if chunk_count >= _GROUP_CHUNKS or len(group) >= _GROUP_FILES:
-                yield group
-                group, chunk_count = [], 0
-        if group:
-            yield group
 
     def _chunked(self, run: _SyncRun, file: ListedFile, indexed: NoteRow | None) -> _ChunkedFile | None:
         """Return a file with its chunks; None when its bytes are indexed already or cannot be read."""
@@ -301,7 +270,7 @@ class Syncer:
             messages=0,
             settled=content.settled,
             cut=self._chunking(file.path),
-            tier=note_tier(file.path, self._today(run), self._settings),
+            tier=note_tier(file.path, run.today, self._settings),
         )
         if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
             run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
@@ -367,29 +336,56 @@ class Syncer:
     # Removed and unchanged files
 
     def _remove(self, run: _SyncRun, rows: Sequence[NoteRow]) -> None:
-        for group in _batches(rows):
-            run.removed += self._write(run, partial(_drop_files, rows=group))
+        def drop(writer: NoteWriter, row: NoteRow, current: NoteRow) -> bool:
+            if current.note != row.note:
+                return False
+            writer.drop(current)
+            return True
+
+        run.removed += self._update(run, rows, drop)
 
     def _update_stamps(self, run: _SyncRun) -> None:
         """Store the new time stamps of files whose bytes are unchanged."""
-        rows = [row for row in run.restamped if run.indexed.get(row.path) != row]
-        for group in _batches(rows):
-            self._write(run, partial(_restamp_files, rows=group))
+
+        def restamp(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
+            if (current.hash, current.cut) == (row.hash, row.cut):
+                writer.transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
+
+        self._update(run, [row for row in run.restamped if run.indexed.get(row.path) != row], restamp)
 
     def _update_tiers(self, run: _SyncRun) -> None:
         """Move the chunks of files whose tier has changed with the date or the settings."""
-        today = self._today(run)
-        due = [
-            row._replace(tier=tier)
-            for path, row in run.indexed.items()
-            if path in run.listing.files and (tier := note_tier(path, today, self._settings)) is not row.tier
-        ]
-        for group in _batches(due):
-            self._write(run, partial(_place_files, rows=group))
+
+        def place(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
+            tier = note_tier(row.path, run.today, self._settings)
+            if current.tier is not tier:
+                writer.place(current._replace(tier=tier))
+
+        known = [row for path, row in run.indexed.items() if path in run.listing.files]
+        due = [row for row in known if note_tier(row.path, run.today, self._settings) is not row.tier]
+        self._update(run, due, place)
+
+    def _update(
+        self, run: _SyncRun, rows: Sequence[NoteRow], change: Callable[[NoteWriter, NoteRow, NoteRow], bool | None]
+    ) -> list[str]:
+        """Change files that are still indexed, in groups; `change` gets the row as it was read, and as it is now.
+
+        Return the paths of the files for which `change` has returned True.
+        """
+
+        def write(writer: NoteWriter, group: Sequence[NoteRow]) -> list[str]:
+            changed = []
+            for row in group:
+                current = writer.transaction.note(writer.space, row.path)
+                if current is not None and change(writer, row, current):
+                    changed.append(row.path)
+            return changed
+
+        groups = (rows[start : start + _GROUP_FILES] for start in range(0, len(rows), _GROUP_FILES))
+        return [path for group in groups for path in self._write(run, partial(write, group=group))]
 
     def _write(self, run: _SyncRun, change: Callable[[NoteWriter], Result], made_by: int | None = None) -> Result:
         """Write files in one transaction, and add the changes of their chunks to the run."""
-        today = self._today(run)
 
         def write(transaction: Transaction) -> tuple[Result, IndexChanges]:
             writer = NoteWriter(
@@ -397,7 +393,7 @@ class Syncer:
                 space=run.space,
                 scope=self._root.scope,
                 settings=self._settings,
-                today=today,
+                today=run.today,
                 cause=run.cause,
                 changes=IndexChanges(),
             )
@@ -406,9 +402,6 @@ class Syncer:
         result, changes = self._store.transact(write, made_by=made_by)
         run.changes.add(changes)
         return result
-
-    def _today(self, run: _SyncRun) -> date:
-        return local_day(run.cause.at, self._settings)
 
 
 def _put_files(writer: NoteWriter, files: Sequence[_ChunkedFile], vectors: dict[str, Any]) -> dict[str, NoteRow | None]:
@@ -423,49 +416,19 @@ def _put_files(writer: NoteWriter, files: Sequence[_ChunkedFile], vectors: dict[
     return conflicts
 
 
-def _drop_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> list[str]:
-    """Remove the notes that are still there, and return their paths."""
-    removed = []
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and current.note == row.note:
-            writer.drop(current)
-            removed.append(row.path)
-    return removed
-
-
-def _restamp_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and (current.hash, current.cut) == (row.hash, row.cut):
-            writer.transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
-
-
-def _place_files(writer: NoteWriter, rows: Sequence[NoteRow]) -> None:
-    for row in rows:
-        current = writer.transaction.note(writer.space, row.path)
-        if current is not None and current.tier is not row.tier:
-            writer.place(current._replace(tier=row.tier))
+def _rename(writer: NoteWriter, before: NoteRow, after: NoteRow) -> bool:
+    """Rename a file, unless another process has changed one of the two."""
+    note = writer.transaction.note
+    if note(writer.space, before.path) != before or note(writer.space, after.path) is not None:
+        return False
+    writer.rename(after, before.path)
+    return True
 
 
 def _estimated_tokens(text: str) -> int:
     """Return the tokens of a text; an estimate, not an upper bound, if they cannot be counted exactly."""
     exact = counter()
     return exact(text) if exact.exact else (len(text) + 3) // 4
-
-
-def _batches(rows: Sequence[NoteRow]) -> Iterator[Sequence[NoteRow]]:
-    return (rows[start : start + _GROUP_FILES] for start in range(0, len(rows), _GROUP_FILES))
-
-
-def _read_from(file: str, offset: int) -> bytes:
-    """Return the bytes of a file from an offset."""
-    try:
-        with Path(file).open("rb") as handle:
-            handle.seek(offset)
-            return handle.read()
-    except OSError:
-        return b""
 
 
 def _result(run: _SyncRun) -> Sync:
