@@ -88,7 +88,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
 def said(home: Path) -> list[str]:
     """Return what the host's own transcripts say, as the notes index it."""
     files = [*(home / ".claude" / "projects").rglob("*.jsonl"), *(home / ".codex" / "sessions").rglob("*.jsonl")]
-    return [line for file in files for line in transcript(file.read_bytes()).lines if line]
+    return [line for file in files for line in transcript(file.read_bytes()) if line]
 
 
 def main() -> int:

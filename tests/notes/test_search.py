@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput
 from memotherm.notes import Notes
-from memotherm.notes.search import Scored, age_factor, diverse, shows_citations, snippet
+from memotherm.notes.search import age_factor, diverse, shows_citations, snippet
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.notes.ids import spec
 from tests.notes.index import cited
@@ -327,7 +327,7 @@ def test_diversity_makes_room_for_something_else(notes: Notes, workspace: Path) 
 
     assert "memory/other.md" not in plain[:2]
     assert "memory/other.md" in mixed[:3]
-    scored = [Scored(0, 0.9, "a b c"), Scored(1, 0.89, "a b c"), Scored(2, 0.6, "x y z")]
+    scored = [(0.9, "a b c"), (0.89, "a b c"), (0.6, "x y z")]
     assert diverse(scored, 2, 0.7) == [0, 2]
     assert diverse(scored, 3, 1.0) == [0, 1, 2]
 

@@ -75,11 +75,11 @@ def test_three_hosts_are_understood(entries: list[dict[str, Any]]) -> None:
     """User and assistant, white space collapsed, each in the line of its entry."""
     data = "".join(json.dumps(entry) + "\n" for entry in entries).encode()
     found = transcript(data)
-    said = [line for line in found.lines if line]
+    said = [line for line in found if line]
 
     assert said[:2] == ["User: Where do pumas live?", "Assistant: Pumas live in the Andes."]
-    assert "yaks" not in found.text
-    assert len(found.lines) == len(entries)
+    assert "yaks" not in "\n".join(found)
+    assert len(found) == len(entries)
 
 
 @spec("O48")
@@ -87,8 +87,8 @@ def test_what_was_recalled_is_never_captured_again() -> None:
     """The injected block is left out, the rest of the message stays."""
     found = transcript("".join(json.dumps(entry) + "\n" for entry in CLAUDE).encode())
 
-    assert found.lines[-1] == "User: And condors?"
-    assert "narwhal" not in found.text
+    assert found[-1] == "User: And condors?"
+    assert "narwhal" not in "\n".join(found)
 
 
 @spec("O28")
@@ -200,6 +200,6 @@ def test_plain_messages_are_a_transcript() -> None:
     ]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
 
-    assert transcript(data).lines == [
+    assert transcript(data) == [
         "", "User: Where do pumas live?", "Assistant: In the Andes.", "User: And condors?", "", "",
     ]  # fmt: skip

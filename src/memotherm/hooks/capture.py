@@ -273,7 +273,7 @@ def _last_reply(path: Path) -> str:
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TRANSCRIPT_TAIL_BYTES))
-            lines = transcript(file.read()).lines
+            lines = transcript(file.read())
     except OSError:
         return ""
     return next((line.removeprefix("Assistant: ") for line in reversed(lines) if line.startswith("Assistant: ")), "")

@@ -62,7 +62,15 @@ def append(file: Path, text: str) -> tuple[int, int, bool]:
             lines = block.count(b"\n")
             if before == block or before.endswith(b"\n" + block):
                 return count - lines + 1, count, False
-            _write(handle, (b"\n" if before and not before.endswith(b"\n") else b"") + block, len(before))
+            added = (b"\n" if before and not before.endswith(b"\n") else b"") + block
+            try:
+                while added:
+                    added = added[os.write(handle, added) :]
+                os.fsync(handle)
+            except BaseException:
+                with suppress(OSError):
+                    os.ftruncate(handle, len(before))
+                raise
     return count + 1, count + lines, True
 
 
@@ -77,17 +85,22 @@ def rewrite(file: Path, before: bytes, after: bytes) -> None:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         temporary, name = tempfile.mkstemp(dir=file.parent, prefix=".memotherm-", suffix=".tmp")
         try:
-            try:
+            with os.fdopen(temporary, "wb") as stream:
                 os.fchmod(temporary, mode)
-                _write_all(temporary, after)
+                stream.write(after)
+                stream.flush()
                 os.fsync(temporary)
-            finally:
-                os.close(temporary)
             Path(name).replace(file)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-        _sync_folder(file.parent)
+        # Make the rename durable, where folders can be synced.
+        with suppress(OSError):
+            folder = os.open(file.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
 def writable(root: Path) -> bool:
@@ -110,94 +123,54 @@ def _errors(file: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[int]:
-    """Open and lock a file; if it was replaced while waiting for the lock, open the new one."""
+    """Open and lock a file; if it was replaced while waiting for the lock, open the new one.
+
+    The lock is released when the handle is closed or the process ends.
+    """
     while True:
         handle = os.open(file, _FLAGS, 0o644)
         try:
-            _lock(handle, file)
-            if _is_current(handle, file):
+            deadline = time.monotonic() + _LOCK_WAIT
+            while not _try_lock(handle):
+                if time.monotonic() > deadline:
+                    raise NoteUnavailable(f"{file} has been locked by another writer for {_LOCK_WAIT:g} seconds")
+                time.sleep(0.005)
+            opened = os.fstat(handle)
+            if not stat.S_ISREG(opened.st_mode):
+                raise NoteUnavailable(f"{file} is not a plain file")
+            try:
+                current = file.lstat()
+            except FileNotFoundError:
+                continue
+            if os.path.samestat(opened, current):
                 yield handle
                 return
         finally:
             os.close(handle)
 
 
-def _is_current(handle: int, file: Path) -> bool:
-    opened = os.fstat(handle)
-    if not stat.S_ISREG(opened.st_mode):
-        raise NoteUnavailable(f"{file} is not a plain file")
-    try:
-        current = file.lstat()
-    except FileNotFoundError:
-        return False
-    return (opened.st_dev, opened.st_ino) == (current.st_dev, current.st_ino)
-
-
-def _lock(handle: int, file: Path) -> None:
-    """Wait for the lock, which is released when the handle is closed or the process ends."""
-    deadline = time.monotonic() + _LOCK_WAIT
-    while not _try_lock(handle):
-        if time.monotonic() > deadline:
-            raise NoteUnavailable(f"{file} has been locked by another writer for {_LOCK_WAIT:g} seconds")
-        time.sleep(0.005)
-
-
 def _try_lock(handle: int) -> bool:
     try:
-        import fcntl
-    except ImportError:  # Windows
-        return _try_lock_windows(handle)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        if os.name == "nt":
+            import msvcrt
 
+            os.lseek(handle, 0, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
 
-def _try_lock_windows(handle: int) -> bool:
-    import msvcrt
-
-    try:
-        os.lseek(handle, 0, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    except OSError:
-        return False
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        if os.name == "nt" or isinstance(exc, BlockingIOError):
+            return False
+        raise
     return True
 
 
 def _content(handle: int) -> bytes:
-    os.lseek(handle, 0, os.SEEK_SET)
-    pieces = []
-    while piece := os.read(handle, 1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _write(handle: int, data: bytes, size: int) -> None:
-    """Write and sync all data, or truncate the file to `size`."""
-    try:
-        _write_all(handle, data)
-        os.fsync(handle)
-    except BaseException:
-        with suppress(OSError):
-            os.ftruncate(handle, size)
-        raise
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable where folders can be synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with os.fdopen(handle, "rb", closefd=False) as stream:
+        stream.seek(0)
+        return stream.read()
 
 
 def new_lines(lines: Sequence[str], curated: Sequence[str]) -> list[str]:
@@ -248,7 +221,7 @@ def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -
     linked = next((other for other in linked_items(lines) if other.memory_id == memory.id), None)
     if linked is not None:
         raise InvalidInput(f"{path}#L{linked.start + 1} already says this and is linked to {memory.id}")
-    rewrite(file, data, _with_line(data, item.start, with_link(lines[item.start], memory.id)))
+    _rewrite_lines(file, data, item.start, item.start + 1, [with_link(lines[item.start], memory.id)])
     return memory.id
 
 
@@ -259,12 +232,17 @@ def write_item(file: Path, memory: Memory) -> None:
     item = next((item for item in linked_items(lines) if item.memory_id == memory.id), None)
     if item is None:
         raise NotFound(f"{file.name} has no list item of {memory.id}")
-    pieces = data.split(b"\n")
-    ending = b"\r" if pieces[item.start].endswith(b"\r") else b""
     hidden = memory.retention is not Retention.ACTIVE
     text = [] if hidden else format_item(memory.content, memory.id, item_marker(lines[item.start])).split("\n")
-    encoded = [line.encode() + ending for line in text]
-    rewrite(file, data, b"\n".join([*pieces[: item.start], *encoded, *pieces[item.end :]]))
+    _rewrite_lines(file, data, item.start, item.end, text)
+
+
+def _rewrite_lines(file: Path, data: bytes, start: int, end: int, lines: Sequence[str]) -> None:
+    """Replace lines of a file; the new ones have the line break of the first old one."""
+    pieces = data.split(b"\n")
+    ending = b"\r" if pieces[start].endswith(b"\r") else b""
+    pieces[start:end] = [line.encode() + ending for line in lines]
+    rewrite(file, data, b"\n".join(pieces))
 
 
 def conflicts(store: Store, space: int, root: Path) -> list[Conflict]:
@@ -296,13 +274,6 @@ def _linked_items(file: Path) -> dict[str, ListItem]:
     content = read_file(file)
     lines = split_lines(decode(content.data)) if content is not None else []
     return {item.memory_id: item for item in linked_items(lines)}
-
-
-def _with_line(data: bytes, number: int, line: str) -> bytes:
-    """Return the bytes with one line replaced; its line break stays."""
-    pieces = data.split(b"\n")
-    pieces[number] = line.encode() + (b"\r" if pieces[number].endswith(b"\r") else b"")
-    return b"\n".join(pieces)
 
 
 def _existing_data(file: Path) -> bytes:

@@ -29,23 +29,11 @@ from memotherm.notes.placement import CURATED, TRANSCRIPTS, is_transcript
 from memotherm.notes.values import Skipped
 from memotherm.text.content import without_blocks
 
-__all__ = [
-    "FOLDER",
-    "FileContent",
-    "FileListing",
-    "Layout",
-    "ListedFile",
-    "Transcript",
-    "list_file",
-    "list_notes",
-    "read_file",
-    "transcript",
-    "transcript_name",
-]
+__all__ = ["FileContent", "FileListing", "Layout", "ListedFile", "list_files", "read_file", "transcript", "transcripts"]
 
 #: The folder of daily and other notes.
-FOLDER = "memory"
-_FOLDERS = {FOLDER, "memories", "notes"}
+_FOLDER = "memory"
+_FOLDERS = {_FOLDER, "memories", "notes"}
 _SUFFIX = ".md"
 _FRAGMENT = re.compile(r"#L(\d+)(?:-L?(\d+))?$")
 
@@ -67,7 +55,7 @@ class Layout:
         """The folders, relative to the root, in which every Markdown file is a note."""
         if self.whole or "." in self.extra:
             return (".",)
-        return tuple(dict.fromkeys((FOLDER, *(path for path in self.extra if not path.casefold().endswith(_SUFFIX)))))
+        return tuple(dict.fromkeys((_FOLDER, *(path for path in self.extra if not path.casefold().endswith(_SUFFIX)))))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -94,7 +82,7 @@ class Layout:
             raise InvalidInput(f"{text} lies outside {self.root}: only notes inside it can be read or written")
         relative = absolute.relative_to(self.root).as_posix()
         if not self.accepts(relative):
-            raise InvalidInput(f"{text} is not a note: notes are {CURATED}, {FOLDER}/**/*.md and the extra paths")
+            raise InvalidInput(f"{text} is not a note: notes are {CURATED}, {_FOLDER}/**/*.md and the extra paths")
         self.require_plain(relative)
         return relative
 
@@ -106,7 +94,7 @@ class Layout:
 
     def day(self, day: date) -> str:
         """Return the path of a day's note."""
-        return f"{day.isoformat()}.md" if self.whole else f"{FOLDER}/{day.isoformat()}.md"
+        return f"{day.isoformat()}.md" if self.whole else f"{_FOLDER}/{day.isoformat()}.md"
 
     def _extra(self, path: str) -> str:
         absolute = Path(os.path.normpath(self.root / path))
@@ -126,10 +114,14 @@ class Layout:
         return path[: match.start()], first, max(1, int(match[2] or first) - first + 1)
 
 
-def transcript_name(base: Path, file: Path) -> str:
-    """Return the path of a transcript among the notes."""
-    relative = file.name if base == file else file.relative_to(base).as_posix()
-    return f"{TRANSCRIPTS}{relative}"
+def transcripts(folders: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield the path among the notes and the file of each transcript; a folder may also be a single file."""
+    for folder in folders:
+        if folder.is_dir():
+            files = sorted(folder.rglob("*.jsonl"))
+            yield from ((f"{TRANSCRIPTS}{file.relative_to(folder).as_posix()}", file) for file in files)
+        else:
+            yield f"{TRANSCRIPTS}{folder.name}", folder
 
 
 #: A file modified within this time before reading may change again without a new time stamp.
@@ -149,8 +141,7 @@ class ListedFile(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
+class FileContent(NamedTuple):
     """The bytes of a file, read at one moment."""
 
     data: bytes
@@ -164,38 +155,39 @@ class FileContent:
 class FileListing:
     """The files of notes, by path, and what is not indexed."""
 
-    files: dict[str, ListedFile]
-    skipped: list[Skipped]
+    files: dict[str, ListedFile] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
     #: Folders that exist and cannot be read, each with a final slash; '' is the root.
     unreadable: list[str] = field(default_factory=list)
 
+    def skip(self, path: str, why: str) -> None:
+        """Record a path that is not indexed."""
+        self.skipped.append(Skipped(path=path, why=why))
 
-def list_notes(layout: Layout) -> FileListing:
-    """List the notes of a root, in order of their paths."""
+
+def list_files(layout: Layout, transcript_folders: Iterable[Path] = ()) -> FileListing:
+    """List the notes of a root, in order of their paths, and the transcripts."""
     if not layout.root.is_dir():
         raise NoteUnavailable(f"the folder {layout.root} is gone: its index was left unchanged")
-    listing = FileListing({}, [])
-    for name in layout.files:
-        if layout.accepts(name):
-            _list_file(layout, name, listing)
-    for folder in layout.folders:
-        start = layout.root if folder == "." else layout.root / folder
-        if _is_plain_folder(folder, start, listing):
-            _walk(layout, start, listing)
-    return FileListing(
-        dict(sorted(listing.files.items())),
-        sorted(listing.skipped, key=lambda skipped: skipped.path),
-        listing.unreadable,
-    )
-
-
-def _is_plain_folder(name: str, folder: Path, listing: FileListing) -> bool:
-    if not folder.is_dir():
-        return False
-    if folder.resolve() != folder:
-        listing.skipped.append(Skipped(path=name, why="leads through a symbolic link"))
-        return False
-    return True
+    found = FileListing()
+    for name in filter(layout.accepts, layout.files):
+        folder, file_name = (layout.root / name).parent, PurePosixPath(name).name.casefold()
+        entries = _entries(layout, str(folder), found)
+        entry = next((entry for entry in entries if entry.name.casefold() == file_name), None)
+        if entry is not None and folder.resolve() == folder:
+            _add(_relative(layout, entry.path), entry, found)
+    for name in layout.folders:
+        folder = layout.root / name
+        if folder.is_dir() and folder.resolve() != folder:
+            found.skip(name, "leads through a symbolic link")
+        elif folder.is_dir():
+            _walk(layout, folder, found)
+    skipped = sorted(found.skipped, key=lambda skipped: skipped.path)
+    listing = FileListing(dict(sorted(found.files.items())), skipped, found.unreadable)
+    for path, file in transcripts(transcript_folders):
+        if file.is_file() and not file.is_symlink():
+            _add(path, file, listing)
+    return listing
 
 
 def _walk(layout: Layout, folder: Path, listing: FileListing) -> None:
@@ -206,10 +198,10 @@ def _walk(layout: Layout, folder: Path, listing: FileListing) -> None:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
-            elif entry.name.casefold().endswith(".md"):
+            elif entry.name.casefold().endswith(_SUFFIX):
                 _add(_relative(layout, entry.path), entry, listing)
             elif entry.is_symlink() and entry.is_dir():
-                listing.skipped.append(Skipped(path=_relative(layout, entry.path), why="a symbolic link"))
+                listing.skip(_relative(layout, entry.path), "a symbolic link")
 
 
 def _relative(layout: Layout, path: str) -> str:
@@ -227,44 +219,26 @@ def _entries(layout: Layout, folder: str, listing: FileListing) -> Iterator[os.D
     except OSError as exc:
         path = Path(folder).relative_to(layout.root).as_posix()
         listing.unreadable.append("" if path == "." else f"{path}/")
-        listing.skipped.append(Skipped(path=path, why=f"cannot be read: {exc.strerror or exc}"))
+        listing.skip(path, f"cannot be read: {exc.strerror or exc}")
 
 
-def _list_file(layout: Layout, name: str, listing: FileListing) -> None:
-    folder = (layout.root / name).parent
-    file_name = (layout.root / name).name.casefold()
-    entries = _entries(layout, str(folder), listing)
-    entry = next((entry for entry in entries if entry.name.casefold() == file_name), None)
-    if entry is not None and folder.resolve() == folder:
-        _add(_relative(layout, entry.path), entry, listing)
-
-
-def _add(path: str, entry: os.DirEntry[str], listing: FileListing) -> None:
+def _add(path: str, file: os.DirEntry[str] | Path, listing: FileListing) -> None:
     try:
-        status = entry.stat(follow_symlinks=False)
+        status = file.stat(follow_symlinks=False)
         path.encode()
     except OSError:
         return
     except UnicodeEncodeError:
-        listing.skipped.append(Skipped(path=path.encode("utf-8", "replace").decode(), why="its name is not UTF-8"))
+        listing.skip(path.encode("utf-8", "replace").decode(), "its name is not UTF-8")
         return
     if stat.S_ISLNK(status.st_mode):
-        listing.skipped.append(Skipped(path=path, why="a symbolic link"))
+        listing.skip(path, "a symbolic link")
     elif not stat.S_ISREG(status.st_mode):
-        listing.skipped.append(Skipped(path=path, why="not a plain file"))
+        listing.skip(path, "not a plain file")
     elif status.st_size > MAX_BYTES:
-        listing.skipped.append(Skipped(path=path, why=f"larger than {MAX_BYTES:,} bytes"))
+        listing.skip(path, f"larger than {MAX_BYTES:,} bytes")
     else:
-        listing.files[path] = ListedFile(path, entry.path, _stamp(status), status.st_size)
-
-
-def list_file(path: str, file: Path) -> ListedFile | None:
-    """Return one file as the file system lists it; None when it is not a regular file."""
-    try:
-        status = file.lstat()
-    except OSError:
-        return None
-    return ListedFile(path, str(file), _stamp(status), status.st_size) if stat.S_ISREG(status.st_mode) else None
+        listing.files.setdefault(path, ListedFile(path, os.fspath(file), _stamp(status), status.st_size))
 
 
 def read_file(file: str | Path) -> FileContent | None:
@@ -282,7 +256,8 @@ def read_file(file: str | Path) -> FileContent | None:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
                 raise OSError(f"{file} is not a plain file")
-            data = _read_all(handle, before.st_size)
+            with os.fdopen(handle, "rb", closefd=False) as stream:
+                data = stream.read()
             after = os.fstat(handle)
         finally:
             os.close(handle)
@@ -291,13 +266,6 @@ def read_file(file: str | Path) -> FileContent | None:
         time.sleep(0.01 * attempt)
     settled = began - max(after.st_mtime_ns, after.st_ctime_ns) > _SETTLING_NS and len(data) == after.st_size
     return FileContent(data, hashlib.sha256(data).hexdigest(), _stamp(after), settled)
-
-
-def _read_all(handle: int, size: int) -> bytes:
-    pieces = []
-    while piece := os.read(handle, max(65_536, size + 1)):
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _stamp(status: os.stat_result) -> str:
@@ -311,24 +279,7 @@ _BY_HOST = ("<environment_context>", "<user_instructions>", "<system-reminder>",
 _LONGEST_LINE = 4_000_000
 
 
-class Transcript:
-    """The messages of a transcript, one per line."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-
-    @property
-    def text(self) -> str:
-        """All lines as one text."""
-        return "\n".join(self.lines)
-
-    @property
-    def messages(self) -> int:
-        """The number of messages."""
-        return sum(1 for line in self.lines if line)
-
-
-def transcript(data: bytes, redact: Callable[[str], str] = str) -> Transcript:
+def transcript(data: bytes, redact: Callable[[str], str] = str) -> list[str]:
     """Parse a transcript to one line of text per line of JSON, so that line numbers are those of the file.
 
     Claude Code, Codex and OpenClaw write JSON lines; plain `{"role": ..., "content": ...}` lines are read as well.
@@ -342,7 +293,7 @@ def transcript(data: bytes, redact: Callable[[str], str] = str) -> Transcript:
     lines = data.split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
-    return Transcript([_line_text(line, redact) for line in lines])
+    return [_line_text(line, redact) for line in lines]
 
 
 def _line_text(line: bytes, redact: Callable[[str], str]) -> str:

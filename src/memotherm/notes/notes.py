@@ -16,7 +16,7 @@ from memotherm.notes import edits
 from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
 from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day
-from memotherm.notes.search import NoteOrder, Scored, diverse, excerpt, read_lines, shows_citations, snippet
+from memotherm.notes.search import NoteOrder, diverse, excerpt, read_lines, shows_citations, snippet
 from memotherm.notes.sync import NoteRoot, Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
@@ -176,12 +176,8 @@ class Notes:
         ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
         candidates = ranking.ranked[:count]
         if diversity:
-            scored = [
-                Scored(number, order.scores[candidate.no], ranking.records[candidate.no].memory.content)
-                for number, candidate in enumerate(candidates)
-            ]
-            chosen = diverse(scored, max_results, _RELEVANCE_SHARE)
-            candidates = [candidates[number] for number in chosen]
+            scored = [(order.scores[each.no], ranking.records[each.no].memory.content) for each in candidates]
+            candidates = [candidates[index] for index in diverse(scored, max_results, _RELEVANCE_SHARE)]
         nos = [candidate.no for candidate in candidates]
         RecallLog(self._tools.store, settings).write(ranking, nos, candidates, track=track)
         hits = tuple(

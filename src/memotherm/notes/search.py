@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from memotherm.errors import NoteUnavailable
-from memotherm.notes.files import read_file, transcript, transcript_name
+from memotherm.notes.files import read_file, transcript, transcripts
 from memotherm.notes.placement import is_transcript, note_date
 from memotherm.notes.values import NoteText
 from memotherm.recall.values import Ranked, State
@@ -21,20 +20,12 @@ from memotherm.text.markdown import decode, split_lines
 from memotherm.text.redaction import redactor
 from memotherm.text.words import query_words, words
 
-__all__ = [
-    "SNIPPET_CHARS",
-    "NoteOrder",
-    "Scored",
-    "age_factor",
-    "diverse",
-    "excerpt",
-    "read_lines",
-    "shows_citations",
-    "snippet",
-]
+__all__ = ["NoteOrder", "age_factor", "diverse", "excerpt", "read_lines", "shows_citations", "snippet"]
 
 #: The longest snippet, in characters.
-SNIPPET_CHARS = 700
+_SNIPPET_CHARS = 700
+#: The longest excerpt, in characters.
+_MAX_CHARS = 20_000
 _GROUPS = {"group", "channel", "room", "public"}
 
 
@@ -85,30 +76,21 @@ class NoteOrder:
         return candidate.relevance * age + (candidate.score - candidate.relevance)
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A candidate: its index in a list, its score and its text."""
-
-    index: int
-    score: float
-    text: str
-
-
-def diverse(candidates: Sequence[Scored], wanted: int, balance: float) -> list[int]:
-    """Return the indices of `wanted` candidates, chosen by maximal marginal relevance."""
-    word_sets = {candidate.index: frozenset(words(candidate.text)) for candidate in candidates}
-    left = list(candidates)
+def diverse(candidates: Sequence[tuple[float, str]], wanted: int, balance: float) -> list[int]:
+    """Return the indices of `wanted` candidates (score, text), chosen by maximal marginal relevance."""
+    word_sets = [frozenset(words(text)) for _, text in candidates]
     chosen: list[int] = []
+
+    def marginal(index: int) -> float:
+        nearest = max((_jaccard(word_sets[index], word_sets[other]) for other in chosen), default=0.0)
+        return balance * candidates[index][0] - (1 - balance) * nearest
+
+    left = list(range(len(candidates)))
     while left and len(chosen) < wanted:
-        best = max(left, key=lambda candidate: (_marginal(candidate, word_sets, chosen, balance), -candidate.index))
+        best = max(left, key=lambda index: (marginal(index), -index))
         left.remove(best)
-        chosen.append(best.index)
+        chosen.append(best)
     return chosen
-
-
-def _marginal(candidate: Scored, word_sets: dict[int, frozenset[str]], chosen: Sequence[int], balance: float) -> float:
-    nearest = max((_jaccard(word_sets[candidate.index], word_sets[other]) for other in chosen), default=0.0)
-    return balance * candidate.score - (1 - balance) * nearest
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -116,7 +98,7 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / union if union else 0.0
 
 
-def snippet(text: str, query: str, most: int = SNIPPET_CHARS) -> str:
+def snippet(text: str, query: str, most: int = _SNIPPET_CHARS) -> str:
     """Return the lines around the best match of a query, in at most `most` characters."""
     if len(text) <= most:
         return text
@@ -157,13 +139,11 @@ def _part_of(line: str, wanted: frozenset[str], most: int) -> str:
     return f"{'…' if start else ''}{body}{'…' if start + most - 2 < len(line) else ''}"
 
 
-#: Maximum characters of an excerpt.
-_MAX_CHARS = 20_000
-
-
-def read_lines(root: Path, path: str, transcripts: Sequence[Path], settings: Settings) -> list[str]:
+def read_lines(root: Path, path: str, transcript_folders: Sequence[Path], settings: Settings) -> list[str]:
     """Return the lines of a note, or of a redacted transcript; none if the file does not exist."""
-    file = _transcript_file(path, transcripts) if is_transcript(path) else root / path
+    file: Path | None = root / path
+    if is_transcript(path):
+        file = next((file for name, file in transcripts(transcript_folders) if name == path), None)
     try:
         content = read_file(file) if file is not None else None
     except OSError as exc:
@@ -171,16 +151,8 @@ def read_lines(root: Path, path: str, transcripts: Sequence[Path], settings: Set
     if content is None:
         return []
     if is_transcript(path):
-        return transcript(content.data, redactor(settings).text).lines
+        return transcript(content.data, redactor(settings).text)
     return split_lines(decode(content.data))
-
-
-def _transcript_file(path: str, transcripts: Sequence[Path]) -> Path | None:
-    for folder in transcripts:
-        for file in folder.rglob("*.jsonl") if folder.is_dir() else [folder]:
-            if transcript_name(folder, file) == path:
-                return file
-    return None
 
 
 def excerpt(path: str, lines: Sequence[str], first: int, count: int | None) -> NoteText:

@@ -17,18 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
-from memotherm.notes.files import (
-    MAX_BYTES,
-    FileContent,
-    FileListing,
-    Layout,
-    ListedFile,
-    list_file,
-    list_notes,
-    read_file,
-    transcript,
-    transcript_name,
-)
+from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, list_files, read_file, transcript
 from memotherm.notes.index import IndexChanges, NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_tier
 from memotherm.notes.values import Skipped, Sync
@@ -108,29 +97,17 @@ class Syncer:
         """Return the number of the space of the chunks; None before the first sync."""
         return self._store.collection(self._root.scope, self._root.collection)
 
-    def files(self) -> FileListing:
-        """List the notes and the transcripts."""
-        listing = list_notes(self._root.layout)
-        for folder in self._root.transcripts:
-            for file in sorted(folder.rglob("*.jsonl")) if folder.is_dir() else [folder]:
-                listed = list_file(transcript_name(folder, file), file)
-                if listed is not None and listed.size > MAX_BYTES:
-                    listing.skipped.append(Skipped(path=listed.path, why=f"larger than {MAX_BYTES:,} bytes"))
-                elif listed is not None:
-                    listing.files.setdefault(listed.path, listed)
-        return listing
-
     def stale(self) -> list[str]:
         """Return the paths that a sync would read or remove, by their time stamps."""
         space = self.space()
         indexed = {} if space is None else {row.path: row for row in self._store.notes(space)}
-        listing = self.files()
+        listing = list_files(self._root.layout, self._root.transcripts)
         changed = [path for path, file in listing.files.items() if self._has_changed(indexed.get(path), file)]
         return sorted({*changed, *(path for path in indexed if self._is_removed(path, listing))})
 
     def sync(self, now: datetime, actor: str, progress: Progress | None = None) -> Sync:
         """Update the index from the files, and return what changed."""
-        listing = self.files()
+        listing = list_files(self._root.layout, self._root.transcripts)
         space = self.space()
         if space is None and not listing.files:
             return Sync(skipped=tuple(listing.skipped))
@@ -155,7 +132,7 @@ class Syncer:
         space = self.space()
         if space is None:
             return 0
-        run = self._run(space, FileListing({}, []), now, actor)
+        run = self._run(space, FileListing(), now, actor)
         self._remove(run, list(run.indexed.values()))
         self._store.transact(lambda transaction: transaction.drop_root(space))
         return len(run.removed)
@@ -200,7 +177,7 @@ class Syncer:
         try:
             with Path(file.file).open("rb") as handle:
                 handle.seek(row.size)
-                new = transcript(handle.read()).messages
+                new = sum(1 for message in transcript(handle.read()) if message)
         except OSError:
             new = 0
         if 0 < new < _TRANSCRIPT_MESSAGES:
@@ -277,9 +254,9 @@ class Syncer:
             return None
         if not is_transcript(file.path):
             return _ChunkedFile(indexed, row, chunks(decode(content.data), _estimated_tokens, self._root.chunk_size))
-        messages = transcript(content.data, redactor(self._settings).text)
-        split = chunks(messages.text, _estimated_tokens, self._root.chunk_size)
-        return _ChunkedFile(indexed, row._replace(messages=messages.messages), split)
+        lines = transcript(content.data, redactor(self._settings).text)
+        split = chunks("\n".join(lines), _estimated_tokens, self._root.chunk_size)
+        return _ChunkedFile(indexed, row._replace(messages=sum(1 for line in lines if line)), split)
 
     def _content(self, run: _SyncRun, file: ListedFile) -> FileContent | None:
         """Return the bytes of a file; None, with an entry in `skipped`, if it is gone or cannot be read."""
