@@ -212,7 +212,7 @@ class RuleEngine:
         return decide_all(
             rules,
             situation,
-            lambda selects, _: self._selected(selects, spaces, situation.now),
+            lambda selects: self._selected(selects, spaces, situation.now),
             own=lambda memory: scope is None or scope.may_change(memory.scope),
             beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
         )

@@ -64,7 +64,7 @@ class ShadowedEngine(RuleEngine):
             replace(situation, settings=candidate),
             _selector(real.values(), known, spaces, situation.now),
             own=lambda memory: scope is None or scope.may_change(memory.scope),
-            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT, None),
+            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT),
         )
         done = super()._run(during, rules, spaces, situation, cause, scope, beside, progress)
         moves = [decision.move for decision in wanted if decision.move.retention is None]
@@ -104,7 +104,7 @@ def _selector(
 ) -> Selector:
     """Return a selector over active memories with their shadow tiers, in order of number."""
     memories = [_overlaid(record, tiers) for record in sorted(records, key=_number) if record.space in spaces]
-    return lambda selects, _: (memory for memory in memories if selects.matches(memory, now))
+    return lambda selects: (memory for memory in memories if selects.matches(memory, now))
 
 
 def _number(record: Record) -> int:

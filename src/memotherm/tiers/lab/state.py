@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
-from memotherm.model.clock import to_micros
 from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
-from memotherm.tiers.lab.selection import Columns, next_decision_at
+from memotherm.tiers.lab.columns import Columns
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, Stay, decide_all
 from memotherm.tiers.rules.select import Select
@@ -175,10 +174,6 @@ class State:
         self._columns = Columns(count)
         self._indexes: dict[str, int] = {}
         self._rules = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain", "spill", "promote")}
-        #: Rule id -> the next moment at which it can decide about each memory, in microseconds.
-        self._next_decision = {
-            rule.id: np.zeros(count, np.int64) for run in ("compact", "maintain") for rule, _ in self._rules[run]
-        }
         #: The hot memories of each scope, and the tokens of them.
         self._hot: dict[Scope, set[int]] = defaultdict(set)
         self._hot_tokens: dict[Scope, int] = defaultdict(int)
@@ -218,7 +213,6 @@ class State:
         self.memories[index] = memory
         self._columns.put(index, memory, before)
         self._count(index, memory, 1)
-        self._wake(index)
 
     def _count(self, index: int, memory: Memory, sign: int) -> None:
         if memory.retention is not Retention.ACTIVE:
@@ -230,10 +224,6 @@ class State:
         if memory.tier is Tier.HOT:
             self._hot_tokens[memory.scope] += sign * memory.tokens
             (self._hot[memory.scope].add if sign > 0 else self._hot[memory.scope].discard)(index)
-
-    def _wake(self, index: int) -> None:
-        for moments in self._next_decision.values():
-            moments[index] = 0
 
     def add(self, index: int, memory: Memory) -> None:
         """Store a new memory, making room for it if it is hot in a session."""
@@ -259,20 +249,12 @@ class State:
             memory = self.memories[index]
             if memory is None or memory.retention is Retention.PURGED:
                 continue
-            self.memories[index] = replace(
-                memory,
-                access_count=memory.access_count + times,
-                accessed_at=at,
-                **(self._weighed(memory, weight, at) if weight else {}),
-            )
-            self._columns.use(index, at, weighed=weight > 0)
-            self._wake(index)
-
-    def _weighed(self, memory: Memory, weight: float, at: datetime) -> dict[str, Any]:
-        """Return the fields that a weighted use changes."""
-        within = memory.last_used_at is not None and memory.last_used_at > at - self._window
-        recent = weight + (memory.recent_uses if within else 0)
-        return {"last_used_at": at, "use_weight": memory.use_weight + weight, "recent_uses": recent}
+            used = replace(memory, access_count=memory.access_count + times, accessed_at=at)
+            if weight:
+                within = memory.last_used_at is not None and memory.last_used_at > at - self._window
+                recent = weight + (memory.recent_uses if within else 0)
+                used = replace(used, last_used_at=at, use_weight=memory.use_weight + weight, recent_uses=recent)
+            self.put(index, used)
 
     def average(self, relevance: Iterable[tuple[int, float]]) -> None:
         """Move the running relevance of memories half-way to that of a query."""
@@ -280,7 +262,6 @@ class State:
             memory = self.memories[index]
             if memory is not None:
                 self.memories[index] = replace(memory, relevance=(memory.relevance + value) / 2)
-                self._wake(index)
 
     def move(self, index: int, tier: Tier, rule: str, at: datetime, keep: Collection[str] = ()) -> bool:
         """Move a memory by a rule, making room but sparing `keep`; return whether it moved."""
@@ -303,11 +284,11 @@ class State:
         seen = columns.seen_from(step.scope)
         among = columns.inside(step.scope) if step.run == "maintain" else seen
         decisions = decide_all(
-            _Watched(rules, self),
+            rules,
             situation,
-            lambda selects, rule: self._selected(selects, step.at, among, rule),
+            lambda selects: self._selected(selects, step.at, among),
             own=(lambda _: True) if step.run == "maintain" else (lambda memory: step.scope.may_change(memory.scope)),
-            beside=lambda: self._selected(ACTIVE_HOT, step.at, seen & ~among, None),
+            beside=lambda: self._selected(ACTIVE_HOT, step.at, seen & ~among),
         )
         for decision in sorted(decisions, key=lambda decision: decision.move.to is Tier.HOT):
             memory = self.memories[self._indexes[decision.memory.id]]
@@ -339,23 +320,11 @@ class State:
     def _apply(self, move: Move, at: datetime, keep: Collection[str] = ()) -> bool:
         return self.move(self._indexes[move.id], move.to, move.rule, at, keep)
 
-    def _selected(
-        self, selects: Select, now: datetime, among: NDArray[np.bool_], rule: Rule | None
-    ) -> Iterator[Memory]:
-        """Yield the selected memories whose decision can have changed."""
-        if rule is not None:
-            among = among & (self._next_decision[rule.id] <= to_micros(now))
-        decided = Columns.decides(selects)
-        for index in self._columns.selected(selects, now, among).tolist():
+    def _selected(self, selects: Select, now: datetime, among: NDArray[np.bool_]) -> Iterator[Memory]:
+        for index in self._columns.candidates(selects, now, among):
             memory = self.memories[index]
-            if memory is not None and (decided or selects.matches(memory, now)):
+            if memory is not None and selects.matches(memory, now):
                 yield memory
-
-    def schedule(self, rule: Rule, memory: Memory, situation: Situation) -> None:
-        """Record when a rule can next decide about a memory."""
-        moment = next_decision_at(rule, memory, situation)
-        if moment is not None:
-            self._next_decision[rule.id][self._indexes[memory.id]] = to_micros(moment)
 
     # The limit of a session
 
@@ -401,21 +370,6 @@ class State:
                     del left[memory.id]
                 elif decision is not None and decision.to is not Tier.HOT:
                     yield left.pop(memory.id), decision
-
-
-class _Watched(RuleSet):
-    """Rules of one run that record when they can next decide about a memory."""
-
-    def __init__(self, rules: RuleSet, state: State) -> None:
-        self.failures = rules.failures
-        self._rules = rules._rules
-        self._state = state
-
-    def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | Stay | None:
-        decision = super().decide(rule, memory, situation)
-        if decision is None and memory.tier is not Tier.HOT:
-            self._state.schedule(rule, memory, situation)
-        return decision
 
 
 def _dated(before: Memory, after: Memory, at: datetime, *, updated: bool) -> Memory:

@@ -230,8 +230,8 @@ def _enabled(rule: Rule, settings: Settings) -> bool:
 #: Selects hot and active memories, expired or not.
 ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
 
-#: Returns the memories of a selection in order of number, for a rule to decide about.
-Selector = Callable[[Select, Rule | None], Iterable[Memory]]
+#: Returns the memories of a selection in order of number.
+Selector = Callable[[Select], Iterable[Memory]]
 
 
 class Decision(NamedTuple):
@@ -261,7 +261,7 @@ def decide_all(
         beside: Returns more hot memories, which stay and count towards the caps.
     """
     decided: dict[str, Decision | Stay] = {}
-    hot = [memory for memory in selected(ACTIVE_HOT, None) if own(memory)]
+    hot = [memory for memory in selected(ACTIVE_HOT) if own(memory)]
     for memory in hot:
         move = rules.first_move(memory, situation)
         if move is not None:
@@ -293,7 +293,7 @@ def _decide_others(
         others = _without_hot(selects)
         if others is None:
             continue
-        memories = selected(others, rule)
+        memories = selected(others)
         for memory in selects.sorted(list(memories)) if selects.order else memories:
             if memory.id in decided or not own(memory):
                 continue

@@ -25,6 +25,7 @@ from memotherm.model.clock import as_duration
 from memotherm.settings import Settings
 
 __all__ = [
+    "MOMENTS",
     "RUNS",
     "AllOf",
     "AnyOf",
@@ -276,7 +277,15 @@ def json_type(value: object) -> str:
 #: The occasions on which rules run.
 RUNS = ("compact", "maintain", "spill", "promote")
 
-_DURATIONS = ("unused_for", "unaccessed_for", "older_than", "unchanged_for", "in_tier_for", "in_retention_for")
+#: The durations of a `Select`, and the moment of a memory that each counts from.
+MOMENTS: Mapping[str, Callable[[Memory], datetime]] = {
+    "unused_for": lambda memory: memory.used_at,
+    "unaccessed_for": lambda memory: memory.accessed_at or memory.created_at,
+    "older_than": lambda memory: memory.created_at,
+    "unchanged_for": lambda memory: memory.updated_at,
+    "in_tier_for": lambda memory: memory.tier_since,
+    "in_retention_for": lambda memory: memory.retention_since,
+}
 
 #: A duration, text such as "30d", or the name of a setting that holds a number of days.
 Duration = timedelta | str
@@ -341,7 +350,7 @@ class Select:
         """Return the same selection with every duration as a timedelta."""
         durations: dict[str, Any] = {
             name: _duration(value, settings)
-            for name in (*_DURATIONS, "used_within")
+            for name in (*MOMENTS, "used_within")
             if (value := getattr(self, name)) is not None
         }
         return replace(self, **durations, either=tuple(part.resolved(settings) for part in self.either))
@@ -364,17 +373,9 @@ class Select:
         yield self.kinds is None or memory.kind in self.kinds
         yield self.tags is None or not set(self.tags).isdisjoint(memory.tags)
         yield self.priorities is None or memory.priority in self.priorities
-        since = (
-            memory.used_at,
-            memory.accessed_at or memory.created_at,
-            memory.created_at,
-            memory.updated_at,
-            memory.tier_since,
-            memory.retention_since,
-        )
-        for name, moment in zip(_DURATIONS, since, strict=True):
+        for name, moment_of in MOMENTS.items():
             duration = getattr(self, name)
-            yield duration is None or now - moment >= duration
+            yield duration is None or now - moment_of(memory) >= duration
         used = memory.last_used_at is not None and memory.last_used_at > memory.tier_since
         yield self.used_in_tier is None or used is self.used_in_tier
         if isinstance(self.used_within, timedelta):
