@@ -16,7 +16,7 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.tiers.rules import Situation
-from memotherm.tiers.rules.rule import RuleSet, RuleSource, Stay
+from memotherm.tiers.rules.rule import RuleSet, RuleSource
 
 __all__ = ["Limits"]
 
@@ -73,14 +73,8 @@ class Limits:
         situation = Situation(now=cause.at, settings=self._settings, reason=reason)
         rules = RuleSet(self._rules(), "spill", self._settings)
         hot = {record.memory.id: record for record in transaction.list_tier(space, Tier.HOT, cause.at)}
-        for rule, selects in rules:
-            selected = [record.memory for record in hot.values() if selects.matches(record.memory, cause.at)]
-            for memory in selects.sorted(selected):
-                move = rules.decide(rule, memory, situation)
-                if isinstance(move, Stay):
-                    del hot[memory.id]
-                elif move is not None and move.to is not Tier.HOT:
-                    yield hot.pop(memory.id), move
+        for memory, move in rules.spills([record.memory for record in hot.values()], situation):
+            yield hot[memory.id], move
         for line in rules.degraded():
             _log.warning("%s", line)
 

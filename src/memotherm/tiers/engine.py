@@ -214,7 +214,7 @@ class RuleEngine:
             situation,
             lambda selects: self._selected(selects, spaces, situation.now),
             own=lambda memory: scope is None or scope.may_change(memory.scope),
-            beside=lambda: self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
+            beside=self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
         )
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:

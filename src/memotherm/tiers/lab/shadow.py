@@ -64,7 +64,7 @@ class ShadowedEngine(RuleEngine):
             replace(situation, settings=candidate),
             _selector(real.values(), known, spaces, situation.now),
             own=lambda memory: scope is None or scope.may_change(memory.scope),
-            beside=lambda: _selector(real.values(), known, beside, situation.now)(ACTIVE_HOT),
+            beside=_selector(real.values(), known, beside, situation.now)(ACTIVE_HOT),
         )
         done = super()._run(during, rules, spaces, situation, cause, scope, beside, progress)
         moves = [decision.move for decision in wanted if decision.move.retention is None]

@@ -16,7 +16,7 @@ from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.columns import Columns
 from memotherm.tiers.rules.properties import USE_WEIGHTS
-from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, Stay, decide_all
+from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, decide_all
 from memotherm.tiers.rules.select import Select
 
 __all__ = [
@@ -288,7 +288,7 @@ class State:
             situation,
             lambda selects: self._selected(selects, step.at, among),
             own=(lambda _: True) if step.run == "maintain" else (lambda memory: step.scope.may_change(memory.scope)),
-            beside=lambda: self._selected(ACTIVE_HOT, step.at, seen & ~among),
+            beside=self._selected(ACTIVE_HOT, step.at, seen & ~among),
         )
         for decision in sorted(decisions, key=lambda decision: decision.move.to is Tier.HOT):
             memory = self.memories[self._indexes[decision.memory.id]]
@@ -346,8 +346,10 @@ class State:
             return True
         if not self._settings.auto_spill or after.tokens > self._settings.hot_token_limit:
             return False
+        others = sorted((memory for other, memory in hot if other != index), key=lambda memory: memory.id, reverse=True)
+        situation = Situation(now=at, settings=self._settings, reason="made room in hot")
         chosen: list[Move] = []
-        for memory, move in self._spills([memory for other, memory in hot if other != index], at):
+        for memory, move in self._rules["spill"].spills(others, situation):
             if memory.id in keep:
                 continue
             chosen.append(move)
@@ -357,19 +359,6 @@ class State:
                     self._apply(spilled, at)
                 return True
         return False
-
-    def _spills(self, hot: list[Memory], at: datetime) -> Iterator[tuple[Memory, Move]]:
-        """Yield the moves of the spill rules, in the order of the rules."""
-        situation = Situation(now=at, settings=self._settings, reason="made room in hot")
-        rules = self._rules["spill"]
-        left = {memory.id: memory for memory in sorted(hot, key=lambda memory: memory.id, reverse=True)}
-        for rule, selects in rules:
-            for memory in selects.sorted([memory for memory in left.values() if selects.matches(memory, at)]):
-                decision = rules.decide(rule, memory, situation)
-                if isinstance(decision, Stay):
-                    del left[memory.id]
-                elif decision is not None and decision.to is not Tier.HOT:
-                    yield left.pop(memory.id), decision
 
 
 def _dated(before: Memory, after: Memory, at: datetime, *, updated: bool) -> Memory:

@@ -36,8 +36,6 @@ __all__ = [
 class HotUse:
     """Hot memories after the moves decided so far."""
 
-    memories: int = 0
-    tokens: int = 0
     #: The number of memories and their tokens by scope.
     by_scope: Mapping[Scope, tuple[int, int]] = field(default_factory=dict)
 
@@ -48,29 +46,26 @@ class HotUse:
         for memory in memories:
             count, tokens = by_scope.get(memory.scope, (0, 0))
             by_scope[memory.scope] = (count + 1, tokens + memory.tokens)
-        return cls(
-            memories=sum(count for count, _ in by_scope.values()),
-            tokens=sum(tokens for _, tokens in by_scope.values()),
-            by_scope=by_scope,
-        )
+        return cls(by_scope=by_scope)
+
+    @property
+    def memories(self) -> int:
+        """The number of memories."""
+        return sum(count for count, _ in self.by_scope.values())
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the memories."""
+        return sum(tokens for _, tokens in self.by_scope.values())
 
     def plus(self, memory: Memory) -> HotUse:
         """Return the use with one more memory."""
-        memories, tokens = self.by_scope.get(memory.scope, (0, 0))
-        return HotUse(
-            memories=self.memories + 1,
-            tokens=self.tokens + memory.tokens,
-            by_scope={**self.by_scope, memory.scope: (memories + 1, tokens + memory.tokens)},
-        )
+        count, tokens = self.by_scope.get(memory.scope, (0, 0))
+        return HotUse(by_scope={**self.by_scope, memory.scope: (count + 1, tokens + memory.tokens)})
 
     def seen_from(self, scope: Scope) -> HotUse:
         """Return the part of the use that a scope sees."""
-        seen = {other: counts for other, counts in self.by_scope.items() if scope.sees(other)}
-        return HotUse(
-            memories=sum(memories for memories, _ in seen.values()),
-            tokens=sum(tokens for _, tokens in seen.values()),
-            by_scope=seen,
-        )
+        return HotUse(by_scope={other: counts for other, counts in self.by_scope.items() if scope.sees(other)})
 
     def has_room_for(self, memory: Memory, settings: Settings) -> bool:
         """Return whether a memory fits into the caps of hot and the limit of its session."""
@@ -153,14 +148,16 @@ class RuleSet:
     """Rules of one run in their order, with the failures of that run."""
 
     def __init__(self, rules: Iterable[Rule], during: str, settings: Settings) -> None:
+        self.during = during
         #: Rule id -> the exception it raised.
         self.failures: dict[str, str] = {}
         self._rules: list[tuple[Rule, Select]] = []
         for rule in rules:
             if rule.selects.during != during:
                 continue
+            enabled = getattr(rule, "enabled", None)
             try:
-                if _enabled(rule, settings):
+                if enabled is None or enabled(settings):
                     self._rules.append((rule, rule.selects.resolved(settings)))
             except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
                 self._fail(rule, exc)
@@ -199,30 +196,32 @@ class RuleSet:
                 return isinstance(again, Move) and (again.to, again.retention) == (move.to, move.retention)
         return False
 
-    def first_decision(self, memory: Memory, situation: Situation) -> Move | Stay | None:
-        """Return the first decision of the rules that select the memory."""
+    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
+        """Return the move that the rules decide together, or None if the memory stays."""
         for rule, selects in self:
             if selects.matches(memory, situation.now):
                 decision = self.decide(rule, memory, situation)
                 if decision is not None:
-                    return decision
+                    return decision if isinstance(decision, Move) else None
         return None
 
-    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
-        """Return the move that the rules decide together, or None if the memory stays."""
-        decision = self.first_decision(memory, situation)
-        return decision if isinstance(decision, Move) else None
+    def spills(self, hot: Iterable[Memory], situation: Situation) -> Iterator[tuple[Memory, Move]]:
+        """Yield the hot memories that spill rules move out, in the order of the rules."""
+        left = {memory.id: memory for memory in hot}
+        for rule, selects in self:
+            selected = [memory for memory in left.values() if selects.matches(memory, situation.now)]
+            for memory in selects.sorted(selected):
+                decision = self.decide(rule, memory, situation)
+                if isinstance(decision, Stay):
+                    del left[memory.id]
+                elif decision is not None and decision.to is not Tier.HOT:
+                    yield left.pop(memory.id), decision
 
     def degraded(self) -> tuple[str, ...]:
         """Return one line for each rule that raised."""
         return tuple(
             f"the rule {rule_id} failed and moved nothing: {error}" for rule_id, error in self.failures.items()
         )
-
-
-def _enabled(rule: Rule, settings: Settings) -> bool:
-    enabled = getattr(rule, "enabled", None)
-    return enabled is None or bool(enabled(settings))
 
 
 # Decisions of one run
@@ -247,7 +246,7 @@ def decide_all(
     selected: Selector,
     *,
     own: Callable[[Memory], bool] = lambda _: True,
-    beside: Callable[[], Iterable[Memory]] = tuple,
+    beside: Iterable[Memory] = (),
 ) -> list[Decision]:
     """Return the decisions of one run, in the order of the rules; each memory moves at most once.
 
@@ -258,27 +257,26 @@ def decide_all(
         situation: What they may know.
         selected: Returns what a rule looks at.
         own: Whether a memory may be changed.
-        beside: Returns more hot memories, which stay and count towards the caps.
+        beside: More hot memories, which stay and count towards the caps.
     """
-    decided: dict[str, Decision | Stay] = {}
+    #: Memory id -> its decision; None if a rule keeps it where it is.
+    decided: dict[str, Decision | None] = {}
     hot = [memory for memory in selected(ACTIVE_HOT) if own(memory)]
     for memory in hot:
         move = rules.first_move(memory, situation)
         if move is not None:
             decided[memory.id] = Decision(memory, move)
-    moves = [decision for decision in decided.values() if isinstance(decision, Decision)]
-    leaving = {decision.memory.id for decision in moves if decision.move.rule not in rules.failures}
+    leaving = {found.memory.id for found in decided.values() if found and found.move.rule not in rules.failures}
     staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
-    staying += beside()
-    _decide_others(rules, replace(situation, hot=HotUse.of(staying)), selected, own, decided)
+    _decide_others(rules, replace(situation, hot=HotUse.of([*staying, *beside])), selected, own, decided)
     by_rule: dict[str, list[Decision]] = {rule.id: [] for rule, _ in rules}
-    for decision in decided.values():
-        if isinstance(decision, Decision) and decision.move.rule in by_rule:
-            by_rule[decision.move.rule].append(decision)
+    for found in decided.values():
+        if found is not None and found.move.rule in by_rule:
+            by_rule[found.move.rule].append(found)
     for rule, selects in rules:
         if not selects.order:
-            by_rule[rule.id].sort(key=lambda decision: decision.memory.id)
-    return [decision for decisions in by_rule.values() for decision in decisions]
+            by_rule[rule.id].sort(key=lambda found: found.memory.id)
+    return [found for decisions in by_rule.values() for found in decisions]
 
 
 def _decide_others(
@@ -286,31 +284,21 @@ def _decide_others(
     situation: Situation,
     selected: Selector,
     own: Callable[[Memory], bool],
-    decided: dict[str, Decision | Stay],
+    decided: dict[str, Decision | None],
 ) -> None:
     """Decide the memories that are not active and hot, with one selection for each rule."""
     for rule, selects in rules:
-        others = _without_hot(selects)
-        if others is None:
-            continue
-        memories = selected(others)
+        tiers = selects.tiers
+        if Retention.ACTIVE in selects.retentions:
+            tiers = tuple(tier for tier in tiers if tier is not Tier.HOT)
+        memories = selected(replace(selects, tiers=tiers)) if tiers else ()
         for memory in selects.sorted(list(memories)) if selects.order else memories:
             if memory.id in decided or not own(memory):
                 continue
-            move = rules.decide(rule, memory, situation)
-            if move is None:
-                continue
-            if isinstance(move, Stay):
-                decided[memory.id] = move
-                continue
-            decided[memory.id] = Decision(memory, move)
-            if move.to is Tier.HOT and move.retention is None:
-                situation = replace(situation, hot=situation.hot.plus(memory))
-
-
-def _without_hot(selects: Select) -> Select | None:
-    """Return the part of a selection that is not active and hot; None when nothing is left."""
-    if Retention.ACTIVE not in selects.retentions:
-        return selects
-    tiers = tuple(tier for tier in selects.tiers if tier is not Tier.HOT)
-    return replace(selects, tiers=tiers) if tiers else None
+            decision = rules.decide(rule, memory, situation)
+            if isinstance(decision, Stay):
+                decided[memory.id] = None
+            elif decision is not None:
+                decided[memory.id] = Decision(memory, decision)
+                if decision.to is Tier.HOT and decision.retention is None:
+                    situation = replace(situation, hot=situation.hot.plus(memory))
