@@ -32,7 +32,6 @@ from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import ClockChecks, RuleEngine
-from memotherm.tiers.lab.shadow import ShadowedEngine
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
@@ -97,8 +96,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        parts = (store, changes, vectorizer, rules, settings, ClockChecks(whole, clock))
-        engine = RuleEngine(*parts) if active.shadow is None else ShadowedEngine(*parts, active.shadow)
+        engine = RuleEngine(store, changes, vectorizer, active, ClockChecks(whole, clock))
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,9 +16,11 @@ from memotherm.remember.changes import Changes
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record
+from memotherm.tiers.active_policy import ActiveRules
+from memotherm.tiers.lab.shadow import ShadowRun
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.retention import DeletedMemories
-from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, RuleSource, decide_all
+from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, decide_all
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 __all__ = ["CLOCK_JUMPED", "ClockCheck", "ClockChecks", "RuleEngine", "combined"]
@@ -94,6 +96,8 @@ _PAGE = 5000
 _BATCH = 500
 #: Idle sessions ended per run, at most.
 _MOST_ENDED = 100
+#: Selects active memories, expired or not.
+_ACTIVE = Select(expired=None)
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
 
 
@@ -119,15 +123,15 @@ class RuleEngine:
         store: Store,
         changes: Changes,
         vectorizer: Vectorizer,
-        rules: RuleSource,
-        settings: Settings,
+        active: ActiveRules,
         clock_checks: ClockChecks,
     ) -> None:
         self._store = store
         self._changes = changes
         self._vectorizer = vectorizer
-        self._rules = rules
-        self._settings = settings
+        self._rules = active.rules
+        self._settings = active.settings
+        self._shadow = active.shadow
         self._clock_checks = clock_checks
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
@@ -138,7 +142,7 @@ class RuleEngine:
         if dry_run:
             moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
         else:
-            moves = self._run("compact", rules, spaces, situation, cause, scope)
+            moves = self._run(rules, spaces, situation, cause, scope)
             self._log_run("compact", scope, spaces, situation)
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
@@ -159,7 +163,7 @@ class RuleEngine:
         )
         rules = RuleSet(self._rules(), "maintain", self._settings)
         beside = tuple(set(around) - set(spaces))
-        moves = self._run("maintain", rules, spaces, situation, cause, beside=beside, progress=progress)
+        moves = self._run(rules, spaces, situation, cause, beside=beside, progress=progress)
         self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
@@ -188,7 +192,6 @@ class RuleEngine:
 
     def _run(
         self,
-        during: str,  # noqa: ARG002 - for an engine that also runs other rules
         rules: RuleSet,
         spaces: tuple[int, ...],
         situation: Situation,
@@ -198,8 +201,15 @@ class RuleEngine:
         progress: Progress | None = None,
     ) -> list[Move]:
         """Decide and apply the moves of one run, limited to memories that `scope` may change; None allows all."""
+        shadow = None
+        if self._shadow is not None:
+            records = self._records(_ACTIVE, (*spaces, *beside), situation.now)
+            shadow = ShadowRun(self._store, self._shadow, rules.during, situation, records, spaces, _own(scope))
         decisions = self._decided(rules, spaces, situation, scope, beside)
-        return self._applied(decisions, rules, situation, cause, progress)
+        moves = self._applied(decisions, rules, situation, cause, progress)
+        if shadow is not None:
+            shadow.record(moves, cause.at)
+        return moves
 
     def _decided(
         self,
@@ -209,13 +219,19 @@ class RuleEngine:
         scope: Scope | None = None,
         beside: tuple[int, ...] = (),
     ) -> list[Decision]:
+        def selected(selects: Select, among: tuple[int, ...] = spaces) -> Iterator[Memory]:
+            return (record.memory for record in self._records(selects, among, situation.now))
+
         return decide_all(
-            rules,
-            situation,
-            lambda selects: self._selected(selects, spaces, situation.now),
-            own=lambda memory: scope is None or scope.may_change(memory.scope),
-            beside=self._selected(ACTIVE_HOT, beside, situation.now) if beside else (),
+            rules, situation, selected, own=_own(scope), beside=selected(ACTIVE_HOT, beside) if beside else ()
         )
+
+    def _records(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Record]:
+        """Yield the memories of a selection in order of number, a page at a time."""
+        after = 0
+        while page := self._store.select(spaces, selects, now, after, _PAGE):
+            yield from page
+            after = page[-1].no
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
         """End idle sessions as `session.end` does; return their number and the moves of compaction."""
@@ -282,17 +298,6 @@ class RuleEngine:
             ]
 
         return self._store.transact(promote), failures
-
-    # Selecting
-
-    def _selected(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Memory]:
-        """Yield the memories of a selection, a page at a time."""
-        after = 0
-        while page := self._store.select(spaces, selects, now, after, _PAGE):
-            yield from (record.memory for record in page)
-            after = page[-1].no
-
-    # Applying
 
     def _applied(
         self,
@@ -362,3 +367,8 @@ class RuleEngine:
         except EmbedderError as exc:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)
+
+
+def _own(scope: Scope | None) -> Callable[[Memory], bool]:
+    """Return the function that says whether a memory may be changed."""
+    return lambda memory: scope is None or scope.may_change(memory.scope)
