@@ -14,7 +14,7 @@ from typing import Any
 from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.value import constructor
-from memotherm.storage.values import Record, Use
+from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
 
 __all__ = [
     "COLUMNS",
@@ -25,8 +25,11 @@ __all__ = [
     "changes_between",
     "changes_of",
     "changes_row",
+    "chunk_locations_of",
+    "chunk_of",
     "created_row",
     "event_of",
+    "note_of",
     "record_of",
     "redacted",
     "row_of",
@@ -260,6 +263,24 @@ def scope_of(row: Sequence[str]) -> Scope:
 def created_row(memory: Memory) -> str:
     """Return the changes of the first event of a memory, as an event has them: its initial value on every axis."""
     return _encode(f"{memory.tier} {memory.priority} {memory.retention}")
+
+
+def note_of(row: Sequence[Any]) -> NoteRow:
+    """Return the file of a row of `notes`."""
+    note, space, path, hash_, stamp, size, messages, settled, cut, tier = row
+    return NoteRow(note, space, path, hash_, stamp, size, messages, bool(settled), cut, TIERS[tier])
+
+
+def chunk_of(row: Sequence[Any], scope: Scope) -> ChunkRow:
+    """Return the chunk of a row: the memory, and the columns of `chunks`."""
+    width = len(COLUMNS)
+    first, last, heading, digest, linked = row[width : width + 5]
+    return ChunkRow(record_of(row[:width], scope), first, last, heading, digest, bool(linked))
+
+
+def chunk_locations_of(rows: Iterable[Sequence[Any]]) -> dict[int, ChunkLocation]:
+    """Return the files and lines of memories, by number."""
+    return {row[0]: ChunkLocation(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
 
 
 def changes_between(before: Memory, after: Memory) -> dict[str, tuple[Any, Any]]:

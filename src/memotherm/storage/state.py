@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.results import TierCount
-from memotherm.storage import notes
 from memotherm.storage.base import StoreBase
-from memotherm.storage.rows import scope_of
+from memotherm.storage.rows import chunk_locations_of, chunk_of, note_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import AdoptionRow, ChunkLocation, ChunkRow, NoteRow, RootRow, ShadowTier
 
@@ -60,33 +60,31 @@ class StateStore(StoreBase):
 
     def collection(self, scope: Scope, collection: str) -> int | None:
         """Return the number of a collection of a scope, if it exists."""
-        with self._reading(once=True) as statements:
-            return notes.collection_number(statements, scope, collection)
+        rows = self._rows("space_find", **scope_row(scope), collection=collection)
+        return int(rows[0][0]) if rows else None
 
     def roots(self, spaces: Sequence[int]) -> list[RootRow]:
         """Return the folders whose notes are in some spaces."""
-        with self._reading(once=True) as statements:
-            return notes.roots_of(statements, spaces)
+        rows = self._rows("roots_of", spaces=list(spaces))
+        return [RootRow(row[0], row[1], tuple(json.loads(row[2])), scope_of(row[4:]), row[3]) for row in rows]
 
     def notes(self, space: int) -> list[NoteRow]:
         """Return the files of a space."""
-        with self._reading(once=True) as statements:
-            return notes.notes_of(statements, space)
+        return [note_of(row) for row in self._rows("notes_of", space=space)]
 
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
         with self._reading() as statements:
-            return notes.links_of(statements, space, lambda number: self._scope(statements, number, self._scopes))
+            rows = statements.rows("links_of", space=space)
+            return [(row[-1], chunk_of(row, self._scope(statements, row[2], self._scopes))) for row in rows]
 
     def misplaced_notes(self, space: int) -> list[str]:
         """Return the paths of a space's files with a chunk whose memory is in another space."""
-        with self._reading(once=True) as statements:
-            return notes.misplaced_notes(statements, space)
+        return [path for (path, *_) in self._rows("notes_misplaced", space=space)]
 
     def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
         """Return the files and lines of memories."""
-        with self._reading(once=True) as statements:
-            return notes.chunk_locations(statements, nos)
+        return chunk_locations_of(self._rows("chunk_locations", nos=list(nos)))
 
     # Values under a namespace and a key
 

@@ -6,6 +6,7 @@ A subclass for a database adds how numbers are assigned and how the indexes are 
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,13 +19,15 @@ from numpy.typing import NDArray
 
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
-from memotherm.storage import notes
 from memotherm.storage.recall_log import add_later_use, count_uses, without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
+    chunk_locations_of,
+    chunk_of,
     created_row,
     event_of,
+    note_of,
     record_of,
     redacted,
     row_of,
@@ -279,7 +282,8 @@ class Transaction(ABC):
 
     def put_root(self, root: RootRow) -> None:
         """Store a folder of notes."""
-        notes.put_root(self._sql, root)
+        extra = json.dumps(root.extra, ensure_ascii=False)
+        self._sql.run("root_put", space=root.space, path=root.path, extra=extra)
 
     def drop_root(self, space: int) -> None:
         """Delete a folder that has no notes."""
@@ -287,35 +291,57 @@ class Transaction(ABC):
 
     def note(self, space: int, path: str) -> NoteRow | None:
         """Return the row of a file."""
-        return notes.note_of(self._sql, space, path)
+        row = self._sql.row("note_get", space=space, path=path)
+        return None if row is None else note_of(row)
 
     def put_note(self, note: NoteRow) -> int:
         """Store the row of a file and return its number; a known number may get another path."""
-        return notes.put_note(self._sql, note)
+        values = {**note._asdict(), "settled": int(note.settled), "tier": note.tier.rank}
+        known = self._sql.value("note_set", **values) if note.note else None
+        return int(known if known is not None else self._sql.value("note_add", **values))
 
     def drop_note(self, note: int) -> None:
         """Delete the row of a file and of its chunks; the caller deletes their memories."""
-        notes.drop_note(self._sql, note)
+        self._sql.run("chunks_drop", note=note)
+        self._sql.run("note_drop", note=note)
 
     def chunks(self, note: int) -> list[ChunkRow]:
         """Return the chunks of a file in order, including memories that are not active."""
-        return notes.chunks_of(self._sql, note, self._scope_of)
+        return [chunk_of(row, self._scope_of(row[2])) for row in self._sql.rows("chunks_of", note=note)]
 
     def set_chunks(self, note: int, chunks: Sequence[ChunkRow]) -> None:
         """Replace the chunks of a file."""
-        notes.set_chunks(self._sql, note, chunks)
+        self._sql.run("chunks_drop", note=note)
+        rows = [
+            {"note": note, "position": position, "no": chunk.record.no, "first": chunk.first, "last": chunk.last,
+             "heading": chunk.heading, "digest": chunk.digest, "linked": int(chunk.linked)}
+            for position, chunk in enumerate(chunks)
+        ]  # fmt: skip
+        self._sql.run_many("chunk_add", rows)
 
     def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
         """Return the files and lines of memories."""
-        return notes.chunk_locations(self._sql, nos)
+        return chunk_locations_of(self._sql.rows("chunk_locations", nos=list(nos)))
 
     def is_linked_elsewhere(self, no: int, note: int) -> bool:
         """Return whether a memory is a list item of another file."""
-        return notes.is_linked_elsewhere(self._sql, no, note)
+        return bool(self._sql.value("link_elsewhere", no=no, note=note))
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
-        """Return whether to prompt for a flush in this cycle, and record that it was done."""
-        return notes.claim_flush(self._sql, space, cycle, due=due)
+        """Return whether to prompt for a flush in this cycle, and record that it was done.
+
+        A number names the cycle; without one, a cycle ends when a flush is no longer due.
+        """
+        prompted, armed = self._sql.row("flush_get", space=space) or (-1, 1)
+        if cycle is None:
+            claimed = due and bool(armed)
+            after = (prompted, 0 if due else 1)
+        else:
+            claimed = due and prompted != cycle
+            after = (cycle if claimed else prompted, armed)
+        if after != (prompted, armed):
+            self._sql.run("flush_put", space=space, cycle=after[0], armed=after[1])
+        return claimed
 
     # Sessions
 
