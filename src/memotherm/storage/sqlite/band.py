@@ -7,10 +7,9 @@ files of the store; `bands.py` fills it and keeps it true.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,6 @@ from memotherm.storage.sqlite.statements import PART_BITS
 __all__ = [
     "CODED_MULTIPLE",
     "LEAST_RESCORED",
-    "Allowed",
-    "Band",
     "CodedBand",
     "ExactBand",
     "best",
@@ -34,7 +31,6 @@ Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Real = TypeVar("Real", bound=np.floating[Any])
 
-_PART_MASK = (1 << PART_BITS) - 1
 _CODE_BITS = 4
 _CALIBRATION_SAMPLE = 2000
 #: Codes are made for vectors whose length this number divides.
@@ -63,14 +59,10 @@ def coding_available() -> bool:
 class Slots:
     """The key of each code of an index, in the order of the codes."""
 
-    __slots__ = ("_order", "_sorted", "_whole", "keys")
-
     def __init__(self, keys: Numbers) -> None:
         self.keys = keys
         self._order = np.argsort(keys)
         self._sorted = keys[self._order]
-        #: Whether there are codes, and one for each memory.
-        self._whole = len(keys) > 0 and not (keys & _PART_MASK).any()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -83,56 +75,9 @@ class Slots:
         behind = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
         return np.asarray(self._order[np.repeat(first, parts) + behind], np.int64)
 
-    def keys_of(self, nos: Numbers) -> Numbers:
-        """Return the keys of some memories."""
-        if not self._whole:
-            return self.keys[self.of(nos)]
-        keys = nos << PART_BITS
-        places = np.searchsorted(self._sorted[:-1], keys)
-        return np.asarray(keys[self._sorted[places] == keys])
-
-
-class Allowed:
-    """The memories that pass a filter, in order of number."""
-
-    __slots__ = ("nos",)
-
-    def __init__(self, nos: Numbers) -> None:
-        self.nos = nos
-
-    def among(self, slots: Slots) -> tuple[NDArray[np.bool_], int]:
-        """Return which codes belong to the memories, and how many."""
-        places = slots.of(self.nos)
-        mask = np.zeros(len(slots), np.bool_)
-        mask[places] = True
-        return mask, len(places)
-
-
-class Band(Protocol):
-    """A set of (key, vector) that can be searched. Keys are memory << 20 | part."""
-
-    #: Whether the similarities it returns are exact.
-    exact: bool
-
-    def __len__(self) -> int: ...
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes in memory."""
-        ...
-
-    def add(self, keys: Numbers, vectors: Vectors) -> None:
-        """Add vectors under new keys."""
-
-    def discard(self, no: int) -> None:
-        """Remove every vector of a memory, if there are any."""
-
-    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
-        """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
-
 
 class ExactBand:
-    """A matrix with spare rows; removal moves the last row into the gap."""
+    """Exact vectors under keys (memory << 20 | part), in a matrix; removal moves the last row into the gap."""
 
     exact = True
 
@@ -140,8 +85,6 @@ class ExactBand:
         self._matrix: Vectors = np.empty((0, dimensions), np.float32)
         self._keys: Numbers = np.empty(0, np.int64)
         self._row: dict[int, int] = {}
-        #: How many of the keys belong to the second or a later part of a memory.
-        self._parts = 0
 
     def __len__(self) -> int:
         return len(self._row)
@@ -169,7 +112,6 @@ class ExactBand:
         self._matrix[start:end] = vectors
         self._keys[start:end] = keys
         self._row.update(zip(keys.tolist(), range(start, end), strict=True))
-        self._parts += int(np.count_nonzero(keys & _PART_MASK))
 
     def _grow(self, rows: int) -> None:
         matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
@@ -187,14 +129,13 @@ class ExactBand:
                 self._matrix[row] = self._matrix[last]
                 self._keys[row] = self._keys[last]
                 self._row[int(self._keys[row])] = row
-            self._parts -= key & _PART_MASK > 0
             key += 1
 
-    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
         keys, vectors = self.keys, self.vectors
         if allowed is not None:
-            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed.nos))
+            rows = np.flatnonzero(np.isin(keys >> PART_BITS, allowed))
             keys, vectors = keys[rows], vectors[rows]
         # Not `vectors @ query`: BLAS would share a large product among threads, which wait for each other.
         near = _strongest(np.einsum("ij,j->i", vectors, query), limit, _NOISE)
@@ -202,22 +143,14 @@ class ExactBand:
 
     def similarities(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the similarity of those memories that are here; the nearest part counts."""
-        here = [no for no in nos if no << PART_BITS in self._row]
-        keys = [no << PART_BITS for no in here]
-        if self._parts:
-            keys = list(chain.from_iterable(map(self._keys_from, keys)))
-        if not keys:
-            return {}
-        similarities = products(self._matrix[list(map(self._row.__getitem__, keys))], query)
-        return (
-            strongest_parts(keys, similarities) if self._parts else dict(zip(here, similarities.tolist(), strict=True))
-        )
-
-    def _keys_from(self, key: int) -> Iterator[int]:
-        """Yield the keys of a memory, from that of its first part."""
-        while key in self._row:
-            yield key
-            key += 1
+        keys, rows = [], []
+        for no in nos:
+            key = no << PART_BITS
+            while (row := self._row.get(key)) is not None:
+                keys.append(key)
+                rows.append(row)
+                key += 1
+        return strongest_parts(keys, products(self._matrix[rows], query)) if rows else {}
 
 
 class CodedBand:
@@ -235,15 +168,20 @@ class CodedBand:
         self._slots = Slots(keys)
         self._fresh = ExactBand(dimensions)
         self._dead: set[int] = set()
-        #: How many of the codes belong to dead memories.
-        self._dead_codes = 0
         #: How often the codes changed since they were made or loaded.
         self.repacked = 0
 
     @classmethod
     def of(cls, keys: Numbers, vectors: Vectors) -> CodedBand:
         """Return a band of the given vectors."""
-        return cls(_coded(vectors), keys.copy(), vectors.shape[1])
+        import turbovec
+
+        index = turbovec.TurboQuantIndex(vectors.shape[1], _CODE_BITS)
+        stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
+        with suppress(ValueError):  # a sample without variation cannot be calibrated; codes work without it
+            index.calibrate(np.ascontiguousarray(vectors[::stride]))
+        index.add(np.ascontiguousarray(vectors))
+        return cls(index, keys.copy(), vectors.shape[1])
 
     @classmethod
     def load(cls, path: str, keys: Numbers) -> CodedBand:
@@ -285,10 +223,8 @@ class CodedBand:
     def discard(self, no: int) -> None:
         """Remove every vector of a memory, if there are any."""
         self._fresh.discard(no)
-        codes = len(self._slots.of(np.array([no], np.int64)))
-        if codes and no not in self._dead:
+        if len(self._slots.of(np.array([no], np.int64))):
             self._dead.add(no)
-            self._dead_codes += codes
         if len(self._dead) > _MOST_DEAD:
             self._repack()
 
@@ -307,12 +243,11 @@ class CodedBand:
         self._slots = Slots(np.concatenate([keys[:left], self._fresh.keys]))
         self._fresh = ExactBand(self._fresh.vectors.shape[1])
         self._dead.clear()
-        self._dead_codes = 0
         self.repacked += 1
 
     def keys_of(self, nos: Numbers) -> Numbers:
         """Return the keys of those memories that are here."""
-        keys = self._slots.keys_of(nos)
+        keys = self._slots.keys[self._slots.of(nos)]
         if self._dead:
             keys = keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))]
         if not len(self._fresh):
@@ -320,52 +255,39 @@ class CodedBand:
         fresh = self._fresh.keys
         return np.concatenate([keys, fresh[np.isin(fresh >> PART_BITS, nos)]])
 
-    def search(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
+    def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""
-        keys, similarities = self._search_codes(query, limit + self._dead_codes, allowed)
+        dead = np.fromiter(self._dead, np.int64)
+        mask, count = None, len(self._slots)
+        if allowed is not None:
+            mask = np.zeros(len(self._slots), np.bool_)
+            mask[self._slots.of(allowed)] = True
+            count = int(mask.sum())
+        keys, similarities = np.empty(0, np.int64), np.empty(0, np.float32)
+        if wanted := min(limit + len(self._slots.of(dead)), count):
+            strengths, slots = self._index.search(query[np.newaxis, :], wanted, mask=mask)
+            keys, similarities = self._slots.keys[slots[0]], strengths[0].astype(np.float32)
         if self._dead:
-            alive = ~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))
+            alive = ~np.isin(keys >> PART_BITS, dead)
             keys, similarities = keys[alive], similarities[alive]
-        if not len(self._fresh):
-            return best(keys, similarities, limit)
-        fresh_keys, fresh_similarities = self._fresh.search(query, limit, allowed)
-        return best(np.concatenate([keys, fresh_keys]), np.concatenate([similarities, fresh_similarities]), limit)
-
-    def _search_codes(self, query: Vectors, limit: int, allowed: Allowed | None) -> tuple[Numbers, Vectors]:
-        mask, count = (None, len(self._slots)) if allowed is None else allowed.among(self._slots)
-        limit = min(limit, count)
-        if not limit:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        similarities, slots = self._index.search(query[np.newaxis, :], limit, mask=mask)
-        return self._slots.keys[slots[0]], similarities[0].astype(np.float32)
-
-
-def _coded(vectors: Vectors) -> Any:  # noqa: ANN401 - turbovec has no types
-    """Return an index of the codes of some vectors."""
-    import turbovec
-
-    index = turbovec.TurboQuantIndex(vectors.shape[1], _CODE_BITS)
-    stride = max(1, len(vectors) // _CALIBRATION_SAMPLE)
-    with suppress(ValueError):  # a sample without variation cannot be calibrated; codes work without it
-        index.calibrate(np.ascontiguousarray(vectors[::stride]))
-    index.add(np.ascontiguousarray(vectors))
-    return index
+        if len(self._fresh):
+            fresh_keys, fresh_similarities = self._fresh.search(query, limit, allowed)
+            keys = np.concatenate([keys, fresh_keys])
+            similarities = np.concatenate([similarities, fresh_similarities])
+        return best(keys, similarities, limit)
 
 
 def products(vectors: Vectors, query: Vectors) -> Vectors:
     """Return the product of each row with the query: equal rows have equal products, wherever they are."""
-    return np.asarray(_products_by_row(vectors.astype(np.float64), query.astype(np.float64)), np.float32)
+    # One row at a time, so that a product does not depend on the row's position.
+    rows = np.matmul(vectors.astype(np.float64)[:, np.newaxis, :], query.astype(np.float64)[:, np.newaxis])
+    return np.asarray(rows[:, 0, 0], np.float32)
 
 
 def strongest_parts(keys: Sequence[int], similarities: Vectors) -> dict[int, float]:
     """Return the similarity of each memory, which is that of its nearest part."""
     order = similarities.argsort().tolist()  # the strongest comes last
     return {keys[place] >> PART_BITS: float(similarities[place]) for place in order}
-
-
-def _products_by_row(vectors: NDArray[Real], query: NDArray[Real]) -> NDArray[Real]:
-    """Return vectors @ query, one row at a time, so that a product does not depend on the row's position."""
-    return np.asarray(np.matmul(vectors[:, np.newaxis, :], query[:, np.newaxis])[:, 0, 0])
 
 
 def _strongest(similarities: NDArray[Real], limit: int, noise: float = 0.0) -> Numbers:

@@ -29,8 +29,6 @@ from memotherm.storage.filters import compiled_filter, filtered_numbers
 from memotherm.storage.sqlite.band import (
     CODED_MULTIPLE,
     LEAST_RESCORED,
-    Allowed,
-    Band,
     CodedBand,
     ExactBand,
     best,
@@ -217,8 +215,7 @@ class _LoadedBand(Projection):
         conditions, values = compiled_filter(statements, where)
         place = {"space": self._key.space, "tier": self._key.tier.rank}
         matching = statements.rows_of("matching", {"conditions": conditions}, **place, **values)
-        allowed = Allowed(np.sort(np.fromiter((no for (no,) in matching), np.int64)))
-        return self._vectors.search(query, wanted, allowed)
+        return self._vectors.search(query, wanted, np.sort(np.fromiter((no for (no,) in matching), np.int64)))
 
     def _rescored(self, connection: sqlite3.Connection, keys: Numbers, query: Vectors) -> tuple[Numbers, Vectors]:
         """Return the keys that have vectors, with exact similarities."""
@@ -240,7 +237,7 @@ class _LoadedBand(Projection):
         """Replace the vectors of changed memories by those that a snapshot sees."""
         self._update(self._vectors, statements.connection, changed)
 
-    def _update(self, band: Band, connection: sqlite3.Connection, changed: Sequence[int]) -> None:
+    def _update(self, band: ExactBand | CodedBand, connection: sqlite3.Connection, changed: Sequence[int]) -> None:
         for no in changed:
             band.discard(no)
         place = {"space": self._key.space, "tier": self._key.tier.rank}

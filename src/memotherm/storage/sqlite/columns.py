@@ -180,14 +180,6 @@ class _Table:
                 lengths[row] = len(ids[-1])
         return WordIds(np.concatenate(ids), lengths)
 
-    def known(self, nos: Sequence[int]) -> list[int] | None:
-        """Return the slots of some memories; None unless all are here, with uses that need not be read again."""
-        try:
-            slots = list(map(self.slots.__getitem__, nos))
-        except KeyError:
-            return None
-        return None if self.any_outdated and self._marks[slots, _OUTDATED].any() else slots
-
     def here(self, nos: Iterable[int]) -> list[int]:
         """Return the slots of those memories that are here, in their order."""
         return list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
@@ -336,11 +328,11 @@ class CandidateColumns(Projection):
         """Return the rows of the active ones of some memories."""
         with self.lock:
             current = self._follow(statements)
-            slots = self._table.known(nos) if current else None
-            if slots is not None:
+            missing, outdated = self._unknown(nos) if current else (list(nos), [])
+            if not missing and not outdated:
+                slots = self._table.here(nos)
                 self._table.mark_taken(slots)
                 return self._table.taken(slots, self._read_texts)
-            missing, outdated = self._unknown(nos) if current else (list(nos), [])
         read = statements.rows("candidates", nos=missing) if missing else []
         uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self.lock:

@@ -6,7 +6,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from memotherm.storage.sqlite.statements import SqliteStatements
 
@@ -16,13 +15,6 @@ __all__ = ["Projection"]
 _MOST_STEPS = 64
 
 
-class _Step(NamedTuple):
-    """The memories that events after `seq` have changed."""
-
-    seq: int
-    nos: Sequence[int]
-
-
 class Projection(ABC):
     """The state of one event, used by one thread at a time: whoever uses it holds its lock."""
 
@@ -30,7 +22,8 @@ class Projection(ABC):
         self.lock = threading.RLock()
         #: The newest event whose change it contains; -1 before it is read.
         self.seq = -1
-        self._steps: deque[_Step] = deque(maxlen=_MOST_STEPS)
+        #: (the event before, the memories that were changed) of the last steps.
+        self._steps: deque[tuple[int, Sequence[int]]] = deque(maxlen=_MOST_STEPS)
 
     def follow(self, statements: SqliteStatements) -> None:
         """Take the state that a snapshot sees."""
@@ -40,7 +33,7 @@ class Projection(ABC):
         changed: Sequence[int] | None = None
         if seq > self.seq >= 0 and seq - self.seq <= self.most_changes:
             changed = statements.changed_since(self.seq)
-            self._steps.append(_Step(self.seq, changed))
+            self._steps.append((self.seq, changed))
         elif seq < self.seq:
             changed = self._changed_after(seq)
         if changed is None:
@@ -53,9 +46,9 @@ class Projection(ABC):
     def _changed_after(self, seq: int) -> list[int] | None:
         """Return the memories whose changes after an event it contains; None if that is not known."""
         changed: list[int] = []
-        for step in reversed(self._steps):
-            changed += step.nos
-            if step.seq <= seq:
+        for before, nos in reversed(self._steps):
+            changed += nos
+            if before <= seq:
                 return changed
         return None
 
