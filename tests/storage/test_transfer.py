@@ -145,27 +145,20 @@ def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Pa
 def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
     """Nothing is copied twice, the half copy cannot be used meanwhile, and the result is the same."""
     monkeypatch.setattr(transfer, "_BATCH", 10)
-    copied, left = transfer._copy, stop
+    batches, left = transfer._batches, stop
 
-    def interrupted(reader: transfer.TableReader, target: transfer.TransferTarget, *rest: object) -> Iterator[int]:
-        def write_tables() -> object:
-            nonlocal left
+    def interrupted(*arguments: object) -> Iterator[object]:
+        nonlocal left
+        for batch in batches(*arguments):
             left -= 1
             if left < 0:
                 raise KeyboardInterrupt
-            return before()
+            yield batch
 
-        before = target.write_tables
-        monkeypatch.setattr(target, "write_tables", write_tables)
-        try:
-            yield from copied(reader, target, *rest)  # type: ignore[arg-type]
-        finally:
-            monkeypatch.setattr(target, "write_tables", before)
-
-    monkeypatch.setattr(transfer, "_copy", interrupted)
+    monkeypatch.setattr(transfer, "_batches", interrupted)
     with pytest.raises(KeyboardInterrupt):
         memotherm.migrate(source, url)
-    monkeypatch.setattr(transfer, "_copy", copied)
+    monkeypatch.setattr(transfer, "_batches", batches)
     with pytest.raises(StoreUnavailable, match="half filled"):
         memotherm.open(url)
 

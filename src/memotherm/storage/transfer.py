@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -27,12 +28,10 @@ __all__ = [
     "TABLES",
     "TOMBSTONES",
     "VECTORS",
-    "MetaTable",
     "Migration",
     "Progress",
+    "StoreTables",
     "Table",
-    "TableReader",
-    "TableWriter",
     "TransferSource",
     "TransferTarget",
     "summarize",
@@ -121,40 +120,8 @@ class Migration:
         return f"{total}: copied from {self.source} to {self.target} and verified"
 
 
-class TableReader(Protocol):
-    """The tables of a store in one snapshot."""
-
-    def meta(self, key: str) -> str | None:
-        """Return a value of the store's metadata, or None."""
-
-    def count(self, table: Table) -> int:
-        """Return how many rows a table has."""
-
-    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
-
-
-class TableWriter(Protocol):
-    """The tables of a store that is being filled, in one transaction."""
-
-    def meta(self, key: str) -> str | None:
-        """Return a value of the store's metadata, or None."""
-
-    def set_meta(self, key: str, value: str | None) -> None:
-        """Set a value of the store's metadata, or delete it."""
-
-    def is_empty(self) -> bool:
-        """Return whether nothing was ever stored here."""
-
-    def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows as `TableReader.rows` yields them."""
-
-    def complete(self) -> None:
-        """Build what is derived from the rows: text index, counters, next numbers."""
-
-
-class MetaTable:
-    """The metadata of a store, inside one transaction."""
+class StoreTables(ABC):
+    """The tables of a store, in one snapshot or in one write transaction."""
 
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
@@ -175,6 +142,23 @@ class MetaTable:
         """Return whether nothing was ever stored here."""
         return not self._statements.value("spaces_any")
 
+    def count(self, name: str) -> int:
+        """Return how many rows a table has."""
+        ((count,),) = self._statements.rows_of("table_count", {"table": name})
+        return int(count)
+
+    @abstractmethod
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
+
+    @abstractmethod
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows as `rows` yields them."""
+
+    @abstractmethod
+    def complete(self) -> None:
+        """Build what is derived from the rows: text index, counters, next numbers."""
+
 
 @runtime_checkable
 class TransferSource(Protocol):
@@ -182,7 +166,7 @@ class TransferSource(Protocol):
 
     name: str
 
-    def read_tables(self) -> AbstractContextManager[TableReader]:
+    def read_tables(self) -> AbstractContextManager[StoreTables]:
         """Open the tables for reading, in one snapshot."""
 
 
@@ -190,7 +174,7 @@ class TransferSource(Protocol):
 class TransferTarget(TransferSource, Protocol):
     """A store that can be filled."""
 
-    def write_tables(self) -> AbstractContextManager[TableWriter]:
+    def write_tables(self) -> AbstractContextManager[StoreTables]:
         """Open the tables for writing, in one transaction."""
 
 
@@ -198,14 +182,17 @@ def transfer(source: TransferSource, target: TransferTarget, progress: Progress 
     """Copy a store into an empty one, or resume an interrupted copy, and verify the result."""
     with source.read_tables() as reader:
         state = _begin(reader, source, target)
-        total, copied = sum(reader.count(table) for table in TABLES), 0
+        total, copied = sum(reader.count(table.name) for table in TABLES), 0
         for table in TABLES:
-            done = 0
-            for count in _copy(reader, target, table, state):
-                done += count
+            done = copied
+            for batch in _batches(reader, table, state):
+                with target.write_tables() as writer:
+                    writer.put(table, batch)
+                    writer.set_meta(PROGRESS_KEY, json.dumps(state))
+                done += len(batch)
                 if progress is not None:
-                    progress(copied + done, total)
-            copied += reader.count(table)
+                    progress(done, total)
+            copied += reader.count(table.name)
         with target.write_tables() as writer:
             for key in META:
                 if (value := reader.meta(key)) is not None:
@@ -217,7 +204,7 @@ def transfer(source: TransferSource, target: TransferTarget, progress: Progress 
     return Migration(source=source.name, target=target.name, rows=rows, digest=digest)
 
 
-def _begin(reader: TableReader, source: TransferSource, target: TransferTarget) -> dict[str, Any]:
+def _begin(reader: StoreTables, source: TransferSource, target: TransferTarget) -> dict[str, Any]:
     """Return the last copied key of each table; refuse a target that holds anything else."""
     identity = reader.meta("store")
     with target.write_tables() as writer:
@@ -231,19 +218,16 @@ def _begin(reader: TableReader, source: TransferSource, target: TransferTarget) 
     return dict(state)
 
 
-def _copy(reader: TableReader, target: TransferTarget, table: Table, state: dict[str, Any]) -> Iterator[int]:
-    """Copy the rows that a table of the target does not have yet; yield how many after each transaction."""
+def _batches(reader: StoreTables, table: Table, state: dict[str, Any]) -> Iterator[list[Row]]:
+    """Yield the rows that the target does not have yet, and note the key of the last one."""
     rows = reader.rows(table, state["tables"].get(table.name))
     positions = [table.columns.index(column) + 1 for column in table.key]  # the tenant comes first
     while batch := list(islice(rows, _BATCH)):
         state["tables"][table.name] = [batch[-1][position] for position in positions]
-        with target.write_tables() as writer:
-            writer.put(table, batch)
-            writer.set_meta(PROGRESS_KEY, json.dumps(state))
-        yield len(batch)
+        yield batch
 
 
-def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int], str]:
+def _verify(reader: StoreTables, target: TransferTarget) -> tuple[dict[str, int], str]:
     """Return the number of rows of each table and the digest of all of them, if both stores agree."""
     counts: dict[str, int] = {}
     digest = hashlib.sha256()
@@ -260,7 +244,7 @@ def _verify(reader: TableReader, target: TransferTarget) -> tuple[dict[str, int]
     return counts, digest.hexdigest()
 
 
-def summarize(reader: TableReader, table: Table) -> tuple[int, str]:
+def summarize(reader: StoreTables, table: Table) -> tuple[int, str]:
     """Return the number of rows of a table and their digest."""
     digest, count = hashlib.sha256(), 0
     for row in reader.rows(table):

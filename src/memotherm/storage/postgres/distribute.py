@@ -296,7 +296,7 @@ def _summary(connection: Connection, name: str) -> tuple[int, str]:
     for table in TABLES:
         if table.name == name:
             return summarize(tables, table)
-    return tables.count_of(name), ""
+    return tables.count(name), ""
 
 
 def _nodes(connection: Connection, name: str) -> tuple[str, ...]:

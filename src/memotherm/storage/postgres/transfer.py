@@ -11,26 +11,17 @@ from memotherm.storage.postgres.routing import COPIED, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.statements import Row
-from memotherm.storage.transfer import VECTORS, MetaTable, Table
+from memotherm.storage.transfer import VECTORS, StoreTables, Table
 
 __all__ = ["PostgresTables"]
 
 
-class PostgresTables(MetaTable):
+class PostgresTables(StoreTables):
     """The tables inside one transaction; the statements must be those for all tenants."""
 
     def __init__(self, statements: PostgresStatements) -> None:
         super().__init__(statements)
         self._sql = statements
-
-    def count(self, table: Table) -> int:
-        """Return how many rows a table has."""
-        return self.count_of(table.name)
-
-    def count_of(self, name: str) -> int:
-        """Return how many rows a table has, also one that no copy of a store needs."""
-        ((count,),) = self._sql.rows_of("table_count", {"table": name})
-        return int(count)
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
@@ -47,7 +38,7 @@ class PostgresTables(MetaTable):
         return map(_with_bytes, rows) if table is VECTORS else rows
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows as `TableReader.rows` yields them."""
+        """Insert rows as `rows` yields them."""
         columns = ("tenant", *table.columns) if table.owner else table.columns
         marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
         inserted = rows if table.owner else [row[1:] for row in rows]

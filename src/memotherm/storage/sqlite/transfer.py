@@ -8,7 +8,7 @@ from typing import Any
 from memotherm.storage.sqlite.statements import MEMORY_MASK, PART_BITS, SQL, SqliteStatements, vector_range
 from memotherm.storage.sqlite.transaction import rebuild
 from memotherm.storage.statements import Row, marked
-from memotherm.storage.transfer import VECTORS, MetaTable, Table
+from memotherm.storage.transfer import VECTORS, StoreTables, Table
 
 __all__ = ["SqliteTables"]
 
@@ -21,17 +21,13 @@ _OWNERS = {
 }
 
 
-class SqliteTables(MetaTable):
+class SqliteTables(StoreTables):
     """The tables on one connection, inside one transaction."""
 
     def __init__(self, statements: SqliteStatements) -> None:
         super().__init__(statements)
         self._sql = statements
         self._connection = statements.connection
-
-    def count(self, table: Table) -> int:
-        """Return how many rows a table has."""
-        return int(self._connection.execute(marked(SQL["table_count"], {"table": table.name})).fetchone()[0])
 
     def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
         """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
@@ -50,7 +46,7 @@ class SqliteTables(MetaTable):
         return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows as `TableReader.rows` yields them."""
+        """Insert rows as `rows` yields them."""
         if table is VECTORS:
             vectors = [
                 {"key": vector_range(embedder, no).low + part, "vector": vector}
