@@ -24,7 +24,6 @@ from memotherm.storage.base import Claim
 from memotherm.storage.memories import MemoryStore
 from memotherm.storage.state import StateStore
 from memotherm.storage.transaction import Transaction
-from memotherm.storage.usage import UsageStore
 from memotherm.storage.values import Filter, Identity, Scores, Search, TextMatches
 from memotherm.text.content import pluralize
 
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 
-class Store(MemoryStore, UsageStore, StateStore):
+class Store(MemoryStore, StateStore):
     """A database of memories. Safe to use from several threads and processes."""
 
     # Views
