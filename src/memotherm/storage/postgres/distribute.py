@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
@@ -22,25 +22,15 @@ from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import TABLES, summarize
 
-__all__ = [
-    "MOST",
-    "MOST_SHARDS",
-    "TableParts",
-    "described",
-    "distribute",
-    "partition",
-    "policy",
-    "require_coordinator",
-    "secured",
-]
+__all__ = ["distribute", "partition", "require_coordinator"]
 
 #: More parts than this make planning dearer than they make searching cheaper.
-MOST = 256
+_MOST_PARTS = 256
 
 Statement = sql.SQL | sql.Composed
 
 
-class TableParts(NamedTuple):
+class _TableParts(NamedTuple):
     """What a table is made of, beside its columns."""
 
     name: str
@@ -52,23 +42,25 @@ class TableParts(NamedTuple):
 
 def partition(connection: Connection, parts: int) -> list[str]:
     """Cut the tables into that many parts by tenant, inside the connection's transaction; return their names."""
-    if not 2 <= parts <= MOST:
-        raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {MOST}")
+    if not 2 <= parts <= _MOST_PARTS:
+        raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {_MOST_PARTS}")
     statements = PostgresStatements(connection, None)
     rows = statements.rows("catalogue_tables", schema=SCHEMA)
     if any(already for _, already in rows):
         raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
-    tables = [described(statements, name) for name, _ in rows]
-    for statement in _statements(tables, parts):
-        connection.execute(statement)
+    tables = [_described(statements, name) for name, _ in rows]
+    # In an order in which nothing points to what is not there.
+    changes = [statement for table in tables for statement in _unlinked(table.name, table.links)]
+    changes += [statement for table in tables for statement in _partitioned(table, parts)]
+    changes += [statement for table in tables for statement in _added(SCHEMA, table.name, table.links)]
+    _execute(connection, changes)
     return [table.name for table in tables]
 
 
-def described(statements: PostgresStatements, name: str) -> TableParts:
-    """Return what a table is made of."""
+def _described(statements: PostgresStatements, name: str) -> _TableParts:
     qualified = f"{SCHEMA}.{name}"
     constraints = statements.rows("catalogue_constraints", table=qualified)
-    return TableParts(
+    return _TableParts(
         name,
         keys=[(key, text) for key, kind, text in constraints if kind != "f"],
         links=[(key, text) for key, kind, text in constraints if kind == "f"],
@@ -77,75 +69,62 @@ def described(statements: PostgresStatements, name: str) -> TableParts:
     )
 
 
-def _statements(tables: list[TableParts], parts: int) -> Iterator[Statement]:
-    """Yield what has to be done, in an order in which nothing points to what is not there."""
-    for table in tables:
-        for key, _ in table.links:
-            yield sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_named(table.name), sql.Identifier(key))
-    for table in tables:
-        yield from _made_anew(table, parts)
-    for table in tables:
-        for key, text in table.links:
-            yield _added(table.name, key, text)
-
-
-def _made_anew(table: TableParts, parts: int) -> Iterator[Statement]:
-    name, new = _named(table.name), _named(f"{table.name}_new")
+def _partitioned(table: _TableParts, parts: int) -> Iterator[Statement]:
+    name, new = _table(table.name), _table(f"{table.name}_new")
     yield sql.SQL(
         "CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE INCLUDING COMMENTS) "
         "PARTITION BY HASH (tenant)"
     ).format(new, name)
     for part in range(parts):
-        partition = _named(f"{table.name}_{part}")
+        partition = _table(f"{table.name}_{part}")
         yield sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES WITH (MODULUS {}, REMAINDER {})").format(
             partition, new, sql.Literal(parts), sql.Literal(part)
         )
         # Policies exist on the partitioned table only, so a partition itself cannot be read.
-        yield from secured(partition)
+        yield from _secured(partition)
     yield sql.SQL("INSERT INTO {} SELECT * FROM {}").format(new, name)
     yield sql.SQL("DROP TABLE {}").format(name)
     yield sql.SQL("ALTER TABLE {} RENAME TO {}").format(new, sql.Identifier(table.name))
-    for key, text in table.keys:
-        yield _added(table.name, key, text)
+    yield from _added(SCHEMA, table.name, table.keys)
     for text in table.indexes:
         yield sql.SQL(text)  # as the server returned it
-    yield from secured(name)
-    for row in table.policies:
-        yield policy(name, row)
+    yield from _secured(name, table.policies)
 
 
-def policy(table: sql.Identifier, row: Row) -> Statement:
-    """Return the statement that gives a table a policy, as the catalogue describes it."""
-    named, command, seen, written = row
-    return sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
-        sql.Identifier(named),
-        table,
-        sql.SQL(command),
-        sql.SQL(f"USING ({seen})" if seen else ""),
-        sql.SQL(f"WITH CHECK ({written})" if written else ""),
-    )
-
-
-def secured(table: sql.Identifier) -> Iterator[Statement]:
-    """Yield the statements that turn row-level security on, for the owner of the table too."""
+def _secured(table: sql.Identifier, policies: Sequence[Row] = ()) -> Iterator[Statement]:
+    """Yield the statements that turn row-level security on, for the owner of the table too, and add policies."""
     yield sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table)
     yield sql.SQL("ALTER TABLE {} FORCE ROW LEVEL SECURITY").format(table)
+    for named, command, seen, written in policies:
+        yield sql.SQL("CREATE POLICY {} ON {} FOR {} {} {}").format(
+            sql.Identifier(named),
+            table,
+            sql.SQL(command),
+            sql.SQL(f"USING ({seen})" if seen else ""),
+            sql.SQL(f"WITH CHECK ({written})" if written else ""),
+        )
 
 
-def _added(table: str, key: str, text: str) -> Statement:
-    return sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
-        _named(table),
-        sql.Identifier(key),
-        sql.SQL(text),
-    )
+def _added(schema: str, table: str, constraints: Sequence[tuple[str, str]]) -> Iterator[Statement]:
+    """Yield the statements that add constraints to a table; they refer to other tables of its schema."""
+    for key, text in constraints:
+        within = _REFERS.sub(rf"REFERENCES {schema}.\1", text)
+        yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
+            sql.Identifier(schema, table), sql.Identifier(key), sql.SQL(within)
+        )
 
 
-def _named(name: str) -> sql.Identifier:
+def _unlinked(table: str, links: Sequence[tuple[str, str]]) -> Iterator[Statement]:
+    for key, _ in links:
+        yield sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table), sql.Identifier(key))
+
+
+def _table(name: str) -> sql.Identifier:
     return sql.Identifier(SCHEMA, name)
 
 
 #: More shards than this make opening a connection to a node dearer than they help.
-MOST_SHARDS = 1024
+_MOST_SHARDS = 1024
 #: The tables that all tenants share; every node has a copy.
 _REFERENCE = ("meta", "embedders", "adoptions", "leases", "key_values")
 #: Those of them that have row-level security.
@@ -154,6 +133,9 @@ _SECURED = ("adoptions", "leases", "key_values")
 _PROGRESS_KEY = "distribution"
 #: The table that a key refers to, as the server names it.
 _REFERS = re.compile(rf"REFERENCES (?:{SCHEMA}\.)?(\w+)")
+_REFERENCED = sql.SQL("SELECT create_reference_table({})")
+_FIRST_SHARDED = sql.SQL("SELECT create_distributed_table({}, 'tenant', shard_count => {}, colocate_with => 'none')")
+_SHARDED = sql.SQL("SELECT create_distributed_table({}, 'tenant', colocate_with => {})")
 #: How long a statement waits for other users; the server notices soon that a command was killed.
 _WAITING = "SET lock_timeout TO '60s'; SET client_connection_check_interval TO '1s'"
 #: The workers apply row-level security as well, to these transactions too.
@@ -197,10 +179,15 @@ def distribute(connection: Connection, shards: int, name: str) -> Distribution:
     for table in (*_REFERENCE, *DISTRIBUTED):
         if table not in progress.verified:
             _distribute_table(connection, table, progress, name)
-    for table in progress.links:
+    for table, links in progress.links.items():
         if table not in progress.linked:
-            _link(connection, table, progress)
-    _copy(connection, progress)
+            with _step(connection):
+                _execute(connection, _added(SCHEMA, table, links))
+                progress.linked.append(table)
+                _save(connection, progress)
+    with _step(connection):
+        _copy(connection, progress)
+        statements.run("meta_drop", key=_PROGRESS_KEY)
     statements.rows("others_end")
     summaries = [progress.verified[table.name] for table in TABLES]
     return Distribution(
@@ -229,16 +216,13 @@ def _begun(connection: Connection, shards: int, name: str) -> _Progress:
                 f"{name} is half distributed over {progress.shards} shards: go on with the same number of shards"
             )
         return progress
-    if not 1 <= shards <= MOST_SHARDS:
-        raise InvalidInput(f"cannot distribute over {shards} shards: choose between 1 and {MOST_SHARDS}")
+    if not 1 <= shards <= _MOST_SHARDS:
+        raise InvalidInput(f"cannot distribute over {shards} shards: choose between 1 and {_MOST_SHARDS}")
     with _step(connection):
-        progress = _Progress(shards, {table.name: table.links for table in _described(connection) if table.links})
+        progress = _Progress(shards, _links(connection))
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA)))
         for table, links in progress.links.items():
-            for key, _ in links:
-                connection.execute(
-                    sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table), sql.Identifier(key))
-                )
+            _execute(connection, _unlinked(table, links))
         _save(connection, progress)
     return progress
 
@@ -255,12 +239,14 @@ def _distribute_table(connection: Connection, table: str, progress: _Progress, n
         if protected:
             # Rows are copied into the shards by COPY, which row-level security does not allow.
             connection.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(_table(table)))
-        connection.execute(
-            _reference(f"{SCHEMA}.{table}") if table in _REFERENCE else _distributed(table, progress.shards)
-        )
+        if table in _REFERENCE:
+            connection.execute(_REFERENCED.format(f"{SCHEMA}.{table}"))
+        elif table == DISTRIBUTED[0]:
+            connection.execute(_FIRST_SHARDED.format(f"{SCHEMA}.{table}", progress.shards))
+        else:
+            connection.execute(_SHARDED.format(f"{SCHEMA}.{table}", f"{SCHEMA}.{DISTRIBUTED[0]}"))
         if protected:
-            for statement in secured(_table(table)):
-                connection.execute(statement)
+            _execute(connection, _secured(_table(table)))
         after = _summary(connection, table)
         if before != after:
             raise StoreDamaged(f"the distributed table {table} of {name} differs from the original one: it was kept")
@@ -268,26 +254,23 @@ def _distribute_table(connection: Connection, table: str, progress: _Progress, n
         _save(connection, progress)
 
 
-def _link(connection: Connection, table: str, progress: _Progress) -> None:
-    """Give a table its keys again, and note that."""
-    with _step(connection):
-        for statement in _linked(SCHEMA, table, progress.links[table]):
-            connection.execute(statement)
-        progress.linked.append(table)
-        _save(connection, progress)
-
-
 def _copy(connection: Connection, progress: _Progress) -> None:
-    """Make the copies of rows without a tenant, and end the distribution."""
+    """Make the copies of rows without a tenant."""
     statements = PostgresStatements(connection, None)
-    with _step(connection):
-        for table in COPIED:
-            for statement in _copied(described(statements, table)):
-                connection.execute(statement)
-        for table in COPIED:
-            for statement in _linked(SHARED_SCHEMA, table, progress.links.get(table, [])):
-                connection.execute(statement)
-        statements.run("meta_drop", key=_PROGRESS_KEY)
+    for name in COPIED:
+        table, copy = _table(name), sql.Identifier(SHARED_SCHEMA, name)
+        connection.execute(sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING DEFAULTS)").format(copy, table))
+        connection.execute(sql.SQL("ALTER TABLE {} ALTER tenant SET DEFAULT ''").format(copy))
+        connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {} WHERE tenant = ''").format(copy, table))
+        connection.execute(_REFERENCED.format(f"{SHARED_SCHEMA}.{name}"))
+        _execute(connection, _secured(copy, _described(statements, name).policies))
+    for name in COPIED:
+        _execute(connection, _added(SHARED_SCHEMA, name, progress.links.get(name, [])))
+
+
+def _execute(connection: Connection, statements: Iterable[Statement]) -> None:
+    for statement in statements:
+        connection.execute(statement)
 
 
 def _summary(connection: Connection, name: str) -> tuple[int, str]:
@@ -313,54 +296,13 @@ def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
     return tuple(node for (node,) in found)
 
 
-def _described(connection: Connection) -> list[TableParts]:
+def _links(connection: Connection) -> dict[str, list[tuple[str, str]]]:
+    """Return the keys of each table that refer to other tables; refuse tables that cannot be distributed."""
     statements = PostgresStatements(connection, None)
     partitioned: dict[str, bool] = dict(statements.rows("catalogue_tables", schema=SCHEMA))
     if any(partitioned.values()):
         raise InvalidInput("the tables are partitioned: migrate into a new database, and distribute that")
     if {*partitioned} != {*DISTRIBUTED}:
         raise InvalidInput(f"the schema {SCHEMA} has other tables with a tenant than ours: use a database of its own")
-    return [described(statements, table) for table in DISTRIBUTED]
-
-
-def _copied(table: TableParts) -> Iterator[Statement]:
-    """Yield what makes the copies of a table's rows without a tenant."""
-    copy, name = sql.Identifier(SHARED_SCHEMA, table.name), _table(table.name)
-    yield sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING DEFAULTS)").format(copy, name)
-    yield sql.SQL("ALTER TABLE {} ALTER tenant SET DEFAULT ''").format(copy)
-    yield sql.SQL("INSERT INTO {} SELECT * FROM {} WHERE tenant = ''").format(copy, name)
-    yield _reference(f"{SHARED_SCHEMA}.{table.name}")
-    yield from secured(copy)
-    for row in table.policies:
-        yield policy(copy, row)
-
-
-def _reference(name: str) -> Statement:
-    return sql.SQL("SELECT create_reference_table({})").format(sql.Literal(name))
-
-
-def _distributed(name: str, shards: int) -> Statement:
-    first = name == DISTRIBUTED[0]
-    how = (
-        sql.SQL("shard_count => {}, colocate_with => 'none'").format(sql.Literal(shards))
-        if first
-        else sql.SQL("colocate_with => {}").format(sql.Literal(f"{SCHEMA}.{DISTRIBUTED[0]}"))
-    )
-    return sql.SQL("SELECT create_distributed_table({}, 'tenant', {})").format(sql.Literal(f"{SCHEMA}.{name}"), how)
-
-
-def _linked(schema: str, table: str, links: list[tuple[str, str]]) -> Iterator[Statement]:
-    """Yield the keys of a table that refer to other tables of a schema."""
-    for key, text in links:
-        yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
-            sql.Identifier(schema, table), sql.Identifier(key), sql.SQL(_within(schema, text))
-        )
-
-
-def _within(schema: str, link: str) -> str:
-    """Return the text of a key with the schema of the table that it refers to."""
-    return _REFERS.sub(rf"REFERENCES {schema}.\1", link)
-
-
-def _table(name: str) -> sql.Identifier:
-    return sql.Identifier(SCHEMA, name)
+    links = {table: _described(statements, table).links for table in DISTRIBUTED}
+    return {table: keys for table, keys in links.items() if keys}
