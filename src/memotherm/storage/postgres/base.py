@@ -36,16 +36,6 @@ _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-#: The snapshot of a thread: its tenant, its replica if any, and its statements.
-_CurrentSnapshot = tuple[str | None, Replica | None, PostgresStatements]
-
-
-class _Sharing:
-    """Whether a distributed store has memories without a tenant (None = not known yet); once it has, it always will."""
-
-    exists: bool | None = None
-
-
 class PostgresBase(Store):
     """The part of a store that reaches the server."""
 
@@ -54,7 +44,6 @@ class PostgresBase(Store):
         self._exact_limit = EXACT_LIMIT
         self._connections = Connections(url, settings)
         self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
-        self._sharing = _Sharing()
         #: The replica to read from, if any.
         self._source: Replica | None = None
         #: The snapshot that the current thread is in: tenant, replica, statements.
@@ -93,9 +82,6 @@ class PostgresBase(Store):
         view = self.for_tenant(self.tenant)
         view._source = self._replica
         return view
-
-    def _all_tenants(self) -> Self:
-        return self.for_tenant(None)
 
     @contextmanager
     def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
@@ -291,5 +277,5 @@ class PostgresBase(Store):
             connection,
             self.tenant,
             distributed=self._connections.distributed,
-            shared=lambda: self._sharing.exists is not False,
+            shared=lambda: self._connections.has_shared is not False,
         )

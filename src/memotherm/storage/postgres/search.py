@@ -23,44 +23,26 @@ from memotherm.storage.values import Filter, Identity, Record, Search
 
 __all__ = [
     "CANDIDATE_FIELDS",
+    "MOST_INDEXED",
     "RecallRows",
-    "TextSearch",
-    "VectorSearch",
     "bands",
     "by_vector",
     "by_words",
     "expect",
     "index_live",
-    "largest",
-    "nearest",
     "of_memories",
-    "sampled",
     "strengths",
-    "unindexed",
 ]
 
 Vectors = NDArray[np.float32]
 
-#: How many dimensions an index takes: of whole numbers, of half ones.
+#: How many dimensions an index takes: of whole numbers, and at most, of half ones.
 _MOST_WHOLE = 2000
-_MOST_HALF = 4000
+MOST_INDEXED = 4000
 #: How wide the index is searched: more finds more, and costs.
 _WIDTH = (200, 1000)
 #: A long memory has several vectors, so more vectors than memories are asked for.
 _VECTORS_PER_MEMORY = 2
-#: Of a store with more memories than this times the sample, only some pages are read.
-_WHOLE_SAMPLE = 10
-
-
-def largest(statements: PostgresStatements) -> int:
-    """Return how many live memories the tenant has that has most, of those that the statements are for."""
-    return int(statements.value("live_most"))
-
-
-def unindexed(statements: PostgresStatements) -> list[Identity]:
-    """Return the embedders that could have an index of their live vectors and have none."""
-    rows = statements.rows("embedders_unindexed", most=_MOST_HALF)
-    return [Identity(number=number, name=name, dimensions=dimensions) for number, name, dimensions in rows]
 
 
 def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
@@ -68,7 +50,7 @@ def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
 
     An unfinished index of a killed server is built again; of several servers, one builds it.
     """
-    marks = _marks(identity)
+    marks = _index_marks(identity)
     if marks is None:
         return
     if not connection.execute(statement("vector_index_claim"), {"number": identity.number}).fetchone()[0]:  # type: ignore[index]
@@ -78,58 +60,26 @@ def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
     connection.execute(statement("vector_index", {**marks, "beside": "" if partitioned else "CONCURRENTLY"}))
 
 
-class VectorSearch(NamedTuple):
-    """A statement that searches by a vector, and its parameters."""
+class Asked(NamedTuple):
+    """A statement of a search, and its parameters."""
 
     name: str
     marks: Mapping[str, object]
     values: Mapping[str, Any]
-    #: How wide the index is searched; None without the index.
+    #: How wide the index of vectors is searched; None without it.
     width: int | None = None
 
     def expect(self, statements: PostgresStatements) -> None:
         """Send the statement, whose rows are wanted later."""
-        self._set_width(statements)
+        if self.width is not None:
+            statements.run_of("vector_care", {"width": self.width})
         statements.expect(self.name, self.marks, **self.values)
 
     def rows(self, statements: PostgresStatements) -> list[Row]:
-        """Return (memory, strength) of the nearest, nearest first; a memory counts with its nearest part."""
-        self._set_width(statements)
-        return statements.rows_of(self.name, self.marks, **self.values)
-
-    def _set_width(self, statements: PostgresStatements) -> None:
+        """Return (memory, strength) of the best, best first; a memory counts with its nearest part."""
         if self.width is not None:
             statements.run_of("vector_care", {"width": self.width})
-
-
-def nearest(
-    identity: Identity,
-    vector: Vectors,
-    limit: int,
-    where: Mapping[str, Any],
-    conditions: Mapping[str, object],
-    *,
-    exact: bool,
-) -> VectorSearch:
-    """Return how the memories with the nearest vectors are found.
-
-    Args:
-        identity: The embedder of the vectors.
-        vector: The vector of the query.
-        limit: The most memories.
-        where: The parameters of the places and of the filter.
-        conditions: The marks of the filter; the search by the index takes no filter.
-        exact: Whether to compare all vectors instead of using the index.
-    """
-    marks = _marks(identity)
-    asked = np.asarray(vector, np.float32)
-    if exact or marks is None:
-        values = {"vector": asked, "number": identity.number, "limit": limit, **where}
-        return VectorSearch("vector_exact", conditions, values)
-    wanted = _VECTORS_PER_MEMORY * limit
-    least, most = _WIDTH
-    values = {"vector": asked, "wanted": wanted, "limit": limit, **where}
-    return VectorSearch("vector_near", marks, values, max(least, min(most, wanted)))
+        return statements.rows_of(self.name, self.marks, **self.values)
 
 
 def strengths(
@@ -149,37 +99,18 @@ def of_memories(statements: PostgresStatements, identity: Identity, nos: Sequenc
     }
 
 
-def sampled(statements: PostgresStatements, identity: Identity, limit: int) -> Vectors | None:
-    """Return some of an embedder's vectors: of a large store, those on the same few pages every time."""
-    total = max(1, int(statements.value("count_all")))
-    share = 1.0 if total <= _WHOLE_SAMPLE * limit else _WHOLE_SAMPLE * limit / total
-    return _matrix(statements.rows("vectors_sample", number=identity.number, limit=limit, percent=100 * share))
-
-
-def _marks(identity: Identity) -> dict[str, object] | None:
+def _index_marks(identity: Identity) -> dict[str, object] | None:
     """Return what names an embedder's index in a statement; None where it cannot have one."""
-    if not 0 < identity.dimensions <= _MOST_HALF:
+    if not 0 < identity.dimensions <= MOST_INDEXED:
         return None
     kind = "vector" if identity.dimensions <= _MOST_WHOLE else "halfvec"
     return {"number": identity.number, "dimensions": identity.dimensions, "type": kind}
-
-
-def _matrix(rows: Sequence[Row]) -> Vectors | None:
-    return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None
 
 
 #: How many fields of a row of `candidate_memories` are those of a candidate; a whole memory follows.
 CANDIDATE_FIELDS = 11
 
 _LIVE = (Tier.HOT, Tier.WARM)
-
-
-class TextSearch(NamedTuple):
-    """A statement that searches by words, and its parameters."""
-
-    name: str
-    marks: Mapping[str, object]
-    values: Mapping[str, Any]
 
 
 class RecallRows:
@@ -246,7 +177,7 @@ def by_words(
     limit: int,
     where: Filter,
     others: Mapping[int, int] | None = None,
-) -> TextSearch:
+) -> Asked:
     """Return how the memories of a band that have some of the words are found.
 
     Args:
@@ -271,7 +202,7 @@ def by_words(
         "limit": limit,
         **filtered,
     }
-    return TextSearch(f"text_search_{band}", marks, values)
+    return Asked(f"text_search_{band}", marks, values)
 
 
 def by_vector(
@@ -284,11 +215,17 @@ def by_vector(
     where: Filter,
     *,
     exact: bool,
-) -> VectorSearch:
-    """Return how the memories with the nearest vectors are found."""
-    marks, filtered = _filtered(statements, where)
-    places = {"spaces": list(spaces), "tiers": [tier.rank for tier in tiers]}
-    return nearest(identity, vector, limit, {**places, **filtered}, marks, exact=exact)
+) -> Asked:
+    """Return how the memories with the nearest vectors are found; `exact` compares all vectors, without the index."""
+    filter_marks, filtered = _filtered(statements, where)
+    index = _index_marks(identity)
+    values = {"vector": np.asarray(vector, np.float32), "limit": limit, "spaces": list(spaces)}
+    values |= {"tiers": [tier.rank for tier in tiers], **filtered}
+    if exact or index is None:
+        return Asked("vector_exact", filter_marks, {**values, "number": identity.number})
+    wanted = _VECTORS_PER_MEMORY * limit
+    least, most = _WIDTH
+    return Asked("vector_near", index, {**values, "wanted": wanted}, max(least, min(most, wanted)))
 
 
 def expect(statements: PostgresStatements, search: Search, *, exact: bool | None) -> None:
@@ -308,15 +245,13 @@ def expect(statements: PostgresStatements, search: Search, *, exact: bool | None
         searched = list(bands(search.tiers)) if search.words else []
         if len(searched) == 1:
             ((band, ranks),) = searched
-            name, marks, values = by_words(
-                statements, band, ranks, spaces, search.tiers, search.words, search.limit, where
+            by_words(statements, band, ranks, spaces, search.tiers, search.words, search.limit, where).expect(
+                statements
             )
-            statements.expect(name, marks, **values)
         if search.vector is not None and search.by is not None and exact is not None:
-            asked = by_vector(
+            by_vector(
                 statements, search.by, search.vector, spaces, search.tiers, search.limit, where, exact=exact
-            )
-            asked.expect(statements)
+            ).expect(statements)
     statements.wait()
 
 

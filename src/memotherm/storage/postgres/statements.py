@@ -78,11 +78,6 @@ _BAND = "\x00"
 _PAGE = 5000
 
 
-def _with_parameters(statement: str) -> str:
-    """Return a statement with its parameters in the driver's syntax."""
-    return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
-
-
 def _loaded(*extensions: str, of_tenant: bool) -> dict[str, str]:
     """Return the statements; those of a tenant filter by tenant everywhere."""
 
@@ -113,7 +108,8 @@ def _loaded(*extensions: str, of_tenant: bool) -> dict[str, str]:
 
 
 def _prepared(statements: Mapping[str, str]) -> dict[str, str]:
-    return {name: _with_parameters(text) for name, text in statements.items()}
+    """Return statements with their parameters in the driver's syntax."""
+    return {name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")) for name, text in statements.items()}
 
 
 _OF_TENANT = _prepared(_loaded(of_tenant=True))
@@ -178,7 +174,7 @@ class PostgresStatements(Statements):
         #: What the recall of this transaction has read.
         self.recall: RecallRows | None = None
         #: The statements that were sent before their rows are wanted.
-        self._expected: dict[str, dict[object, psycopg.Cursor[Any] | _Arrived]] = {}
+        self._expected: dict[str, dict[object, psycopg.Cursor[Any] | list[Row]]] = {}
         self._space_tenants: dict[object, str] = {0: "", None: ""}
         #: The rows that wait to be inserted; None if each is inserted at once.
         self._inserts: Inserts | None = None
@@ -223,7 +219,7 @@ class PostgresStatements(Statements):
         """Wait for the rows of all statements that were sent."""
         for sent in self._expected.values():
             for key, cursor in sent.items():
-                sent[key] = _Arrived(cursor.fetchall())
+                sent[key] = cursor if isinstance(cursor, list) else cursor.fetchall()
 
     def send(self, name: str, /, **values: object) -> psycopg.Cursor[Any]:
         """Send a statement; its rows can be read from the cursor when they have arrived."""
@@ -291,6 +287,8 @@ class PostgresStatements(Statements):
     def _fetched(self, statement: str, values: Mapping[str, object]) -> list[Row]:
         sent = self._expected.get(statement)
         expected = sent.pop(_key(values), None) if sent else None
+        if isinstance(expected, list):
+            return expected
         return (expected or self._executed(statement, values)).fetchall()
 
     def _executed(self, statement: str, values: Mapping[str, object]) -> psycopg.Cursor[Any]:
@@ -320,17 +318,6 @@ class PostgresStatements(Statements):
         if self._space_tenants[space] != self._current:
             self._current = self._space_tenants[space]
             self._ready().execute(setting("memotherm.tenant", self._current))
-
-
-class _Arrived:
-    """The rows of a statement that was sent before."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self._rows = rows
-
-    def fetchall(self) -> list[Row]:
-        """Return the rows."""
-        return self._rows
 
 
 def _key(values: Mapping[str, object]) -> object:

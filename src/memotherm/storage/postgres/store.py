@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,18 +14,29 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Event, Scope
+from memotherm.model import Event, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
+from memotherm.storage.base import MOST_SCOPES
+from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.base import PostgresBase
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.distribute import distribute, partition
-from memotherm.storage.postgres.index import PostgresIndex
 from memotherm.storage.postgres.migrate import LOCK
-from memotherm.storage.postgres.search import index_live, largest, of_memories, sampled, unindexed
+from memotherm.storage.postgres.search import (
+    CANDIDATE_FIELDS,
+    MOST_INDEXED,
+    bands,
+    by_vector,
+    by_words,
+    index_live,
+    of_memories,
+    strengths,
+)
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
-from memotherm.storage.postgres.transaction import PostgresTransaction
+from memotherm.storage.postgres.transaction import PostgresTransaction, queries
 from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.recall_log import add_later_use, count_uses
 from memotherm.storage.rows import event_of
@@ -33,17 +45,38 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Distribution, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Identity, LaterUse, RecallEntry, Use
+from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, TextMatches, Use
 from memotherm.storage.writer import UnwrittenEntry
 
-__all__ = ["PostgresStore", "PostgresTenants", "PostgresUsage"]
+__all__ = ["PostgresStore"]
 
 #: How many tenants are tried before a process finds nothing to do; others claim tenants at the same time.
 _DUE = 100
+#: Of a store with more memories than this times the sample, only some pages are read.
+_WHOLE_SAMPLE = 10
 
 
-class PostgresTenants(PostgresBase):
-    """The part of a store that knows its tenants."""
+Vectors = NDArray[np.float32]
+
+
+class PostgresStore(PostgresBase):
+    """Rows, words and vectors in one database; any number of servers may use it at once.
+
+    Writers of one tenant exclude each other; those of different tenants do not. A writer for all tenants
+    (`for_tenant(None)`) excludes every other writer.
+    """
+
+    def recall_problems(self) -> list[str]:
+        """Return a sentence about the age of the replica, or why it is not used, beside those of every store."""
+        problems = super().recall_problems()
+        if self._source is not None:
+            with self._reading() as statements:
+                ((copying, seconds),) = statements.rows("replica_lag")
+            if lag := self._source.lag(seconds, copying=copying):
+                problems.append(lag)
+        return problems
+
+    # Tenants
 
     def _visible_spaces(self, scope: Scope) -> list[Row]:
         """Return the visible spaces; on a cluster, find out whether there are memories without a tenant, too.
@@ -51,10 +84,10 @@ class PostgresTenants(PostgresBase):
         While there are none, a tenant's statements do not read the copies of them, and are planned in half of the time.
         """
         rows = super()._visible_spaces(scope)
-        if not self._connections.distributed or not self.tenant or self._sharing.exists:
+        if not self._connections.distributed or not self.tenant or self._connections.has_shared:
             return rows
-        self._sharing.exists = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
-        return super()._visible_spaces(scope) if self._sharing.exists else rows
+        self._connections.has_shared = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
+        return super()._visible_spaces(scope) if self._connections.has_shared else rows
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope, as far as they are this tenant's."""
@@ -62,7 +95,7 @@ class PostgresTenants(PostgresBase):
 
     def parts(self, scope: Scope) -> list[Self]:
         """Return the stores that together hold what lies inside a scope: one for each tenant."""
-        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self._all_tenants()._rows("tenants")]
+        tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self.for_tenant(None)._rows("tenants")]
         return [self.for_tenant(tenant) for tenant in tenants]
 
     def claims(
@@ -79,12 +112,12 @@ class PostgresTenants(PostgresBase):
                 yield Claim(self.for_tenant(tenant), "job_renew", row, now, term)
                 outcome = "job_done"
             finally:
-                with self._all_tenants()._marking() as statements:
+                with self.for_tenant(None)._marking() as statements:
                     statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
 
     def _register(self, name: str) -> None:
         """Create the row of a job for every tenant that has none."""
-        with self._all_tenants()._marking() as statements:
+        with self.for_tenant(None)._marking() as statements:
             registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
             new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
             statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
@@ -99,7 +132,7 @@ class PostgresTenants(PostgresBase):
             "late": to_micros(now + 2 * term),
             "before": to_micros(before),
         }
-        with self._all_tenants()._marking() as statements:
+        with self.for_tenant(None)._marking() as statements:
             found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
             for (tenant,) in found:
                 row = {**due, "tenant": tenant, "holder": holder, "until": to_micros(now + term)}
@@ -107,9 +140,7 @@ class PostgresTenants(PostgresBase):
                     return str(tenant)
         return None
 
-
-class PostgresUsage(PostgresBase):
-    """The part of a store that counts uses."""
+    # Uses
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall and log it; on a cluster, memories without a tenant are counted by themselves.
@@ -157,26 +188,117 @@ class PostgresUsage(PostgresBase):
                     counted = Use(use.no, use.weight, times=0), to_micros(use.at)
                     count_uses(statements, [counted], self._shared.window_micros)
 
+    # Searches
 
-Vectors = NDArray[np.float32]
+    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
+        """Return the visible pinned memories, oldest first."""
+        recall = self._recall
+        if recall is None:
+            return super().pinned(spaces, now)
+        asked = (tuple(spaces), now)
+        if asked not in recall.pinned_records:
+            recall.pinned_records[asked] = super().pinned(spaces, now)
+        return recall.pinned_records[asked]
 
+    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
+        """Return those of some memories that scope, tiers, retention and filter let through."""
+        recall = self._recall
+        if recall is None or recall.search.where.now != where.now:
+            return super().candidates(spaces, tiers, nos, where)
+        with self._reading() as statements:
+            ranks = {tier.rank for tier in tiers}
+            rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in spaces]
+            passing = passing_rows(statements, rows, where)
+            candidates = Candidates.of(candidate_row(row[:CANDIDATE_FIELDS]) for row in passing)
+            candidates.add_uses(statements.unwritten)
+            return candidates
 
-class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
-    """Rows, words and vectors in one database; any number of servers may use it at once.
+    def records(self, nos: Sequence[int]) -> Mapping[int, Record]:
+        """Return memories by number, as they are now."""
+        rows = {} if (recall := self._recall) is None else recall.memories(nos)
+        if len(rows) < len({*nos}):
+            return super().records(nos)
+        with self._reading(once=True) as statements:
+            records = self._converted(statements, list(rows.values()))
+            return dict(zip(rows, records, strict=True))
 
-    Writers of one tenant exclude each other; those of different tenants do not. A writer for all tenants
-    (`for_tenant(None)`) excludes every other writer.
-    """
+    def search_text(
+        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
+    ) -> TextMatches:
+        """Return the best keyword matches, strongest first, newest first among equals."""
+        if not words or not spaces:
+            return TextMatches({}, 0, dict.fromkeys(words, 0))
+        searched = list(bands(tiers))
+        rows: list[Row] = []
+        with self._reading() as statements:
+            total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+            counted: dict[str, Counter[int]] = {}
+            if len(searched) > 1:
+                # What a word weighs depends on all bands.
+                asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+                for band, ranks in searched:
+                    counted[band] = Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+            frequencies = Counter[int]()
+            for band, ranks in searched:
+                others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
+                search = by_words(statements, band, ranks, spaces, tiers, words, limit, where, others)
+                found = search.rows(statements)
+                rows += [row for row in found if row[0] > 0]
+                frequencies.update({-no: int(count) for no, count in found if no < 0})
+        ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
+        return TextMatches(
+            dict(ranked[:limit]), total, {word: frequencies[position] for position, word in enumerate(words, 1)}
+        )
 
-    def recall_problems(self) -> list[str]:
-        """Return a sentence about the age of the replica, or why it is not used, beside those of every store."""
-        problems = super().recall_problems()
-        if self._source is not None:
-            with self._reading() as statements:
-                ((copying, seconds),) = statements.rows("replica_lag")
-            if lag := self._source.lag(seconds, copying=copying):
-                problems.append(lag)
-        return problems
+    def search_vector(
+        self,
+        spaces: Sequence[int],
+        tiers: Sequence[Tier],
+        vector: Vectors,
+        limit: int,
+        where: Filter,
+        by: Identity | None = None,
+    ) -> Scores:
+        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
+        if not spaces or not tiers:
+            return {}
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            if identity is None:
+                return {}
+            exact = where.selective or Tier.COLD in tiers or self._is_small(statements, spaces, tiers)
+            asked = by_vector(statements, identity, vector, spaces, tiers, limit, where, exact=exact)
+            found: Scores = dict(asked.rows(statements))
+            if (recall := statements.recall) is not None and recall.search.vector is vector:
+                recall.strengths |= found
+        return found
+
+    def similarities(
+        self,
+        spaces: Sequence[int],  # noqa: ARG002
+        tiers: Sequence[Tier],  # noqa: ARG002
+        nos: Sequence[int],
+        vector: Vectors,
+        by: Identity | None = None,
+    ) -> dict[int, float]:
+        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        recall = self._recall
+        known = recall.similarities(nos) if recall is not None and recall.search.vector is vector else None
+        if known is not None:
+            return known
+        with self._reading() as statements:
+            identity = by or identity_of(statements)
+            return {} if identity is None else strengths(statements, identity, vector, nos)
+
+    def _is_small(self, statements: PostgresStatements, spaces: Sequence[int], tiers: Sequence[Tier]) -> bool:
+        """Return whether the spaces have so few memories that all their vectors are compared."""
+        count = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+        if len(self._small) >= MOST_SCOPES:
+            self._small.clear()
+        small = self._small[tuple(spaces), tuple(tiers)] = count <= self._exact_limit
+        return small
+
+    # The ledger, embedders and vectors
 
     def _made_by(self, number: int) -> dict[str, object]:
         return {"number": number}
@@ -211,20 +333,13 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
 
     def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
         """Register an embedder and return its number; the first one with `serve` serves searches at once."""
-
-        def register(statements: Statements) -> int:
-            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
-            if serve and identity_of(statements) is None:
-                statements.run("meta_set", key="embedder", value=str(number))
-            return number
-
-        number = self._all_tenants()._write(register)
+        identity = PostgresBase.register_embedder(self.for_tenant(None), name, dimensions, serve=serve)
         # An index is built beside the transactions that run, so not inside one of our own.
         if self._local.unit is None:
             self.build_indexes()
         else:
             self._local.unit.after_commit.append(self.build_indexes)
-        return Identity(number=number, name=name, dimensions=dimensions)
+        return identity
 
     def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
         """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
@@ -252,7 +367,15 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
         with self._reading() as statements:
             identity = by or identity_of(statements)
-            return None if identity is None else sampled(statements, identity, limit)
+            if identity is None:
+                return None
+            # Of a large store, the vectors on the same few pages every time.
+            total = max(1, int(statements.value("count_all")))
+            percent = 100 * min(1.0, _WHOLE_SAMPLE * limit / total)
+            rows = statements.rows("vectors_sample", number=identity.number, limit=limit, percent=percent)
+        return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None
+
+    # Maintenance
 
     def size(self) -> int:
         """Return the bytes that the tables and their indexes take."""
@@ -262,31 +385,33 @@ class PostgresStore(PostgresIndex, PostgresTenants, PostgresUsage):
         """Return the nodes of the cluster that do not answer, each as host:port; empty for one server."""
         if not self._connections.distributed:
             return ()
-        return tuple(node for (node,) in self._all_tenants()._rows("nodes_missing"))
+        return tuple(node for (node,) in self.for_tenant(None)._rows("nodes_missing"))
 
     def build_indexes(self) -> None:
         """Index the live vectors of every embedder once a tenant has too many for an exact search."""
         with self._reading() as statements:
-            missing = unindexed(statements) if largest(statements) >= self._exact_limit else []
-        for identity in missing:
+            if int(statements.value("live_most")) < self._exact_limit:
+                return
+            missing = statements.rows("embedders_unindexed", most=MOST_INDEXED)
+        for number, name, dimensions in missing:
             with self._connections.alone() as connection:
-                index_live(connection, identity)
+                index_live(connection, Identity(number=number, name=name, dimensions=dimensions))
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
-        with self._all_tenants()._reading() as statements:
+        with self.for_tenant(None)._reading() as statements:
             return check(statements, identity_of(statements))
 
     @contextmanager
     def read_tables(self) -> Iterator[PostgresTables]:
         """Open the tables for reading, in one snapshot."""
-        with self._all_tenants()._reading() as statements:
+        with self.for_tenant(None)._reading() as statements:
             yield PostgresTables(statements)
 
     @contextmanager
     def write_tables(self) -> Iterator[PostgresTables]:
         """Open the tables for writing, in one transaction."""
-        with self._all_tenants()._writing() as statements:
+        with self.for_tenant(None)._writing() as statements:
             yield PostgresTables(statements)
 
     def partition(self, parts: int) -> list[str]:
