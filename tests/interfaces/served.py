@@ -22,7 +22,7 @@ import uvicorn
 
 from memotherm import Memotherm
 from memotherm.rest.app import application
-from memotherm.rest.protocol import HeaderLimit
+from memotherm.rest.serve import HeaderLimit
 from tests.helpers import ROOT, SOURCE
 
 

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from memotherm import Memotherm, Scope, Tier
 from memotherm.errors import ReadOnly
-from memotherm.rest import middleware, protocol
+from memotherm.rest import middleware, serve
 from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
 from tests.helpers import opened
@@ -181,7 +181,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path: Path, monkeypat
 
 def test_headers_that_never_end_close_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a new connection and after a response; what is sent in time is answered, however long it takes to answer."""
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 3)
+    monkeypatch.setattr(serve, "HEADER_SECONDS", 3)
     health = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     with opened(tmp_path / "memory.db") as mem, serving(mem) as url:
         address = ("127.0.0.1", int(url.rpartition(":")[2]))

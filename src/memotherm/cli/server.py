@@ -8,6 +8,8 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from importlib import import_module
+from typing import Any
 
 import click
 
@@ -36,11 +38,8 @@ _FIRST_MAINTENANCE_MINUTES = 1
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="The number of processes that answer."
 )
-@click.option("--worker", "place", hidden=True, help="The place of this process among those of a server.")
 @store_option
-def serve(
-    host: str | None, port: int | None, log_level: str, workers: int, place: str | None, store: StoreOptions
-) -> int | None:
+def serve(host: str | None, port: int | None, log_level: str, workers: int, store: StoreOptions) -> int | None:
     """Run the REST API, with the dashboard at / and MCP at /mcp; an address that others can reach needs API keys.
 
     \b
@@ -48,34 +47,27 @@ def serve(
     memotherm serve --workers 4
     """
     from memotherm.hooks.recall import advertised
-    from memotherm.rest.serve import require_safe
-    from memotherm.rest.serve import serve as run_server
-    from memotherm.rest.workers import Worker, serve_with_workers
 
+    rest = _rest()
     with memotherm.open(store.url, scope=store.scope) as mem:
         settings = mem.settings
         address = host or settings.server_host, settings.server_port if port is None else port
         # Hooks use only a server without a scope of its own.
         advertisement = advertised(data_home(), *address, store.url or default_store(settings))
-        if place is not None:
-            run_server(mem, *address, log_level, worker=Worker.from_option(place))
-            return None
         with nullcontext() if store.scope.items() else advertisement:
-            if workers == 1:
-                run_server(mem, *address, log_level)
-                return None
-            # The workers open the store themselves.
-            require_safe(mem, address[0])
-            mem.close()
-            return serve_with_workers(workers, _worker_options(store, *address, log_level), *address)
+            if workers > 1:
+                code: int = rest.serve_with_workers(workers, mem, store.url, *address, log_level)
+                return code
+            rest.serve(mem, *address, log_level)
+            return None
 
 
-def _worker_options(store: StoreOptions, host: str, port: int, log_level: str) -> list[str]:
-    """Return the options of a process that serves the same store."""
-    named = {"host": host, "port": str(port), "log-level": log_level, **dict(store.scope.items())}
-    if store.url is not None:
-        named["store"] = store.url
-    return [f"--{name}={value}" for name, value in named.items()]
+def _rest() -> Any:  # noqa: ANN401 - a module
+    """Return the module of the server, which needs packages of its own."""
+    try:
+        return import_module("memotherm.rest.serve")
+    except ImportError as exc:
+        raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
 
 
 @click.command("mcp")
@@ -128,8 +120,6 @@ def dashboard(port: int, no_open: bool, store: StoreOptions, as_json: bool) -> N
     \b
     memotherm dashboard --no-open
     """
-    from memotherm.rest.serve import serve as run_server
-
     token = secrets.token_urlsafe(32)
 
     def on_ready(found_port: int) -> None:
@@ -141,7 +131,7 @@ def dashboard(port: int, no_open: bool, store: StoreOptions, as_json: bool) -> N
             webbrowser.open(address)
 
     with memotherm.open(store.url, scope=store.scope) as mem:
-        run_server(mem, _LOCALHOST, port, "warning", token=token, on_ready=on_ready)
+        _rest().serve(mem, _LOCALHOST, port, "warning", token=token, on_ready=on_ready)
 
 
 @click.group("keys", cls=SuggestingGroup)

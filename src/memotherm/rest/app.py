@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -31,9 +30,6 @@ from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, encode_problem, status_of
 from memotherm.rest.routes import SCHEMAS, router
 
-if TYPE_CHECKING:
-    from memotherm.rest.shared_limits import SharedEntries
-
 __all__ = ["application"]
 
 _log = logging.getLogger("memotherm.rest")
@@ -53,6 +49,8 @@ _CODES = {
 #: Responses of this size are compressed for clients that accept it; a higher level costs more time than it saves.
 _COMPRESSED_BYTES = 2000
 _COMPRESSION = 4
+#: The most wrong keys from one address in a minute.
+_FAILURES_PER_MINUTE = 20
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -61,25 +59,25 @@ def application(
     *,
     host: str = "127.0.0.1",
     require_keys: bool = False,
-    maintenance: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
     stopping: threading.Event | None = None,
     token: str | None = None,
-    shared: Path | None = None,
     database: bool = False,
+    workers: int = 1,
+    closes: bool = False,
 ) -> App:
     """Return the server as an ASGI application.
 
     Args:
-        mem: The memory; the caller closes it.
+        mem: The memory.
         host: The address that the server listens on, which determines the accepted Host headers.
         require_keys: Whether a key is required even if the store has none.
-        maintenance: Whether to run maintenance in the background, and to watch the notes.
         monotonic: The clock of the rate limits.
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
-        shared: A folder that the processes of one server share; None for a server of one process.
         database: Whether the store is on a database server; other servers may use it, and see the jobs of this one.
+        workers: The processes of the server; each allows its part of the requests, and sees the jobs of the others.
+        closes: Whether to close the memory when the server stops.
     """
     api = FastAPI(
         title="Memotherm",
@@ -96,11 +94,11 @@ def application(
             "operation_spans": False,
             "auto_configure": False,
         },
-        lifespan=_lifespan(mem, background=maintenance),
+        lifespan=_lifespan(mem, closes=closes),
     )
     api.state.mem = mem
-    api.state.metrics = RequestMetrics(shared)
-    api.state.jobs = Jobs(JobBoard(mem) if database or shared is not None else None)
+    api.state.metrics = RequestMetrics(several=workers > 1)
+    api.state.jobs = Jobs(JobBoard(mem) if database or workers > 1 else None)
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.router.routes.extend(dashboard.routes())
@@ -114,54 +112,36 @@ def application(
     def docs() -> Response:
         return Response(reference.page(api.openapi()), media_type="text/html", headers=reference.HEADERS)
 
-    required = require_keys or not is_loopback(host)
-    return _with_middleware(api, mem, host, required=required, remote=database, monotonic=monotonic, shared=shared)
-
-
-def _with_middleware(
-    api: FastAPI,
-    mem: Memotherm,
-    host: str,
-    *,
-    required: bool,
-    remote: bool,
-    monotonic: Callable[[], float],
-    shared: Path | None,
-) -> App:
-    """Wrap the application in its middleware, the outermost last."""
     settings = mem.settings
-    requests, failures = (None if shared is None else _entries(shared, name) for name in ("requests", "failures"))
-    app: App = Idempotency(api, mem.key_value("replies"))
-    app = BodyLimit(app, settings.server_body_bytes)
-    app = RateLimit(app, settings.server_rate_per_minute, monotonic, requests)
-    app = KeyCheck(app, mem, api.state.logins, required=required, remote=remote, monotonic=monotonic, entries=failures)
-    if settings.server_origins:
-        app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
+    required = require_keys or not is_loopback(host)
+    rate, failures = (-(-number // workers) for number in (settings.server_rate_per_minute, _FAILURES_PER_MINUTE))
     any_host = not is_loopback(host) and not settings.server_hosts
     hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
+    # The outermost middleware last.
+    app: App = Idempotency(api, mem.key_value("replies"))
+    app = BodyLimit(app, settings.server_body_bytes)
+    app = RateLimit(app, rate, monotonic)
+    app = KeyCheck(
+        app, mem, api.state.logins, required=required, remote=database, failures_per_minute=failures,
+        monotonic=monotonic,
+    )  # fmt: skip
+    if settings.server_origins:
+        app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
     app = HostCheck(app, hosts, frozenset(settings.server_origins))
     # Streams of events stay uncompressed: an event is sent when it is recorded.
     app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
     return RequestLog(app, api.state.metrics)
 
 
-def _entries(shared: Path, name: str) -> SharedEntries:
-    from memotherm.rest.shared_limits import SharedEntries  # which needs POSIX
-
-    return SharedEntries(shared / name)
-
-
-def _lifespan(mem: Memotherm, *, background: bool) -> Any:  # noqa: ANN401 - the type of FastAPI's parameter
+def _lifespan(mem: Memotherm, *, closes: bool) -> Any:  # noqa: ANN401 - the type of FastAPI's parameter
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            if closes:
+                stack.callback(mem.close)
             stack.callback(app.state.jobs.close)
             if app.state.mcp is not None:
                 await stack.enter_async_context(app.state.mcp.session_manager.run())
-            if background:
-                stack.enter_context(mem.maintenance())
-                if mem.settings.notes_root and mem.settings.watch_notes:
-                    stack.enter_context(mem.notes(mem.settings.notes_root).watch())
             yield
 
     return running

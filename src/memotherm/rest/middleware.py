@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -22,15 +21,11 @@ from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import encode_problem
 from memotherm.rest.scope_header import requested_scope
 
-if TYPE_CHECKING:
-    from memotherm.rest.shared_limits import SharedEntries
-
 __all__ = [
     "App",
     "BodyLimit",
     "HostCheck",
     "KeyCheck",
-    "Numbers",
     "RateLimit",
     "header",
     "is_loopback",
@@ -44,8 +39,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-#: The requests that a caller has left, and the time when that was so.
-Numbers = tuple[float, float]
 
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -56,8 +49,6 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
-#: The most wrong keys from one address in a minute.
-_FAILURES_PER_MINUTE = 20
 _MAX_LENGTH_DIGITS = 18
 #: How long a request body may take to arrive: a caller that sends it byte by byte must not hold a connection.
 BODY_SECONDS = 30.0
@@ -133,8 +124,8 @@ class KeyCheck:
         logins: The logins of browsers.
         required: Whether a key is required even if the store has none.
         remote: Whether keys are looked up over a network, so that the other requests must not wait for it.
+        failures_per_minute: How many wrong keys of one address are looked up.
         monotonic: The clock of the limit.
-        entries: What the processes of the server share about wrong keys.
     """
 
     def __init__(
@@ -145,8 +136,8 @@ class KeyCheck:
         *,
         required: bool,
         remote: bool,
-        monotonic: Callable[[], float] = time.monotonic,
-        entries: SharedEntries | None = None,
+        failures_per_minute: int,
+        monotonic: Callable[[], float],
     ) -> None:
         self._app = app
         self._mem = mem
@@ -154,7 +145,7 @@ class KeyCheck:
         self._logins = logins
         self._required = required
         self._remote = remote
-        self._failures = TokenBuckets(_FAILURES_PER_MINUTE, monotonic, entries)
+        self._failures = TokenBuckets(failures_per_minute, monotonic)
         #: Address and hashed key of accepted requests.
         self._accepted: set[tuple[str, bytes]] = set()
 
@@ -240,90 +231,50 @@ def _secret(authorization: str | None) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-class Entries:
-    """A table of callers: how many requests each has left, and the time when that was so."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, Numbers] = {}
-
-    def get(self, caller: str) -> Numbers | None:
-        """Return the numbers of a caller; None if there are none."""
-        return self._numbers.get(caller)
-
-    def change(self, caller: str, compute: Callable[[Numbers | None], Numbers]) -> None:
-        """Replace the numbers of a caller by what a function makes of them."""
-        if len(self._numbers) >= _MAX_ENTRIES:
-            self._numbers.clear()
-        self._numbers[caller] = compute(self._numbers.get(caller))
-
-
 class TokenBuckets:
-    """A number of requests per minute for each caller, refilled continuously.
+    """A number of requests per minute for each caller, refilled continuously."""
 
-    Args:
-        per_minute: The number of requests.
-        monotonic: The clock.
-        entries: A table that the processes of a server share; None for a server of one process.
-    """
-
-    def __init__(self, per_minute: int, monotonic: Callable[[], float], entries: SharedEntries | None = None) -> None:
+    def __init__(self, per_minute: int, monotonic: Callable[[], float]) -> None:
         self._per_minute = per_minute
         self._monotonic = monotonic
-        self._entries: Entries | SharedEntries = Entries() if entries is None else entries
+        #: The requests that each caller has left, and the time when that was so.
+        self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, caller: str) -> float:
         """Return the seconds until a caller may make a request; 0 if now."""
-        return self._seconds(self._left(self._entries.get(caller), self._monotonic()))
+        return max(0.0, (1 - self._refilled(caller, self._monotonic())) * 60 / self._per_minute)
 
     def take(self, caller: str) -> None:
         """Count a request of a caller."""
         now = self._monotonic()
-        self._entries.change(caller, lambda numbers: (self._left(numbers, now) - 1, now))
+        left = self._refilled(caller, now) - 1
+        if len(self._left) >= _MAX_ENTRIES:
+            self._left.clear()
+        self._left[caller] = left, now
 
-    def take_if_left(self, caller: str) -> float:
-        """Count a request of a caller that may make one, and return 0; else return the seconds until it may."""
-        now, left = self._monotonic(), 0.0
-
-        def change(numbers: Numbers | None) -> Numbers:
-            nonlocal left
-            left = self._left(numbers, now)
-            return (left - 1 if left >= 1 else left, now)
-
-        self._entries.change(caller, change)
-        return self._seconds(left)
-
-    def _left(self, numbers: Numbers | None, now: float) -> float:
-        """Return the requests that a caller with these numbers has left."""
-        most = float(self._per_minute)
-        return most if numbers is None else min(most, numbers[0] + (now - numbers[1]) * most / 60)
-
-    def _seconds(self, left: float) -> float:
-        return max(0.0, (1 - left) * 60 / self._per_minute)
+    def _refilled(self, caller: str, now: float) -> float:
+        left, then = self._left.get(caller, (self._per_minute, now))
+        return min(self._per_minute, left + (now - then) * self._per_minute / 60)
 
 
 class RateLimit:
     """Limit the requests per minute of each key, or of each address where no key is used."""
 
-    def __init__(
-        self,
-        app: App,
-        per_minute: int,
-        monotonic: Callable[[], float] = time.monotonic,
-        entries: SharedEntries | None = None,
-    ) -> None:
+    def __init__(self, app: App, per_minute: int, monotonic: Callable[[], float]) -> None:
         self._app = app
         self._per_minute = per_minute
-        self._requests = TokenBuckets(per_minute, monotonic, entries)
+        self._requests = TokenBuckets(per_minute, monotonic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
         if scope["type"] == "http" and self._per_minute and not _needs_no_key(scope["path"]):
             key: Key | None = scope.get("memotherm.key")
             caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
-            wait = self._requests.take_if_left(caller)
+            wait = self._requests.wait(caller)
             if wait > 0:
                 detail = f"more than {self._per_minute} requests in a minute: try again later"
                 return await refuse(send, 429, "too_many_requests", detail, retry_after(wait))
+            self._requests.take(caller)
         return await self._app(scope, receive, send)
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import isinf
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -100,12 +99,12 @@ class RequestMetrics:
     """Prometheus metrics of the requests of a server and of a store.
 
     Args:
-        shared: The folder in which the processes of the server keep their numbers; None for a server of one process.
+        several: Whether the server has several processes, which keep their numbers in `PROMETHEUS_MULTIPROC_DIR`.
     """
 
-    def __init__(self, shared: Path | None = None) -> None:
+    def __init__(self, *, several: bool) -> None:
         self._registry = CollectorRegistry()
-        self._shared = shared
+        self._several = several
         self._requests = Counter(
             "memotherm_http_requests", "Requests by route and status.", ["method", "route", "status"],
             registry=self._registry,
@@ -124,9 +123,9 @@ class RequestMetrics:
         store_registry = CollectorRegistry()
         store_registry.register(_StoreMetrics(mem))
         registry = self._registry
-        if self._shared is not None:
+        if self._several:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry, str(self._shared))  # type: ignore[no-untyped-call]
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + generate_latest(store_registry)
 
 

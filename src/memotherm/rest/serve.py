@@ -1,36 +1,96 @@
-"""Run the server as a process."""
+"""Run the server, in this process or in several that uvicorn starts and watches."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
+import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from types import FrameType
+from typing import Any
 
-from memotherm.errors import PluginUnavailable, SettingsError
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.supervisors import Multiprocess
+
+import memotherm
+from memotherm.errors import MemothermError, SettingsError
 from memotherm.memory import Memotherm
+from memotherm.model import Scope
+from memotherm.rest.app import application
 from memotherm.rest.keys import Keys
-from memotherm.rest.workers import Worker
+from memotherm.rest.middleware import App, is_loopback
+from memotherm.rest.observability import log_to_stderr
+from memotherm.settings import export
 
-__all__ = ["require_safe", "serve"]
+__all__ = ["HeaderLimit", "require_safe", "serve", "serve_with_workers"]
+
+_log = logging.getLogger("memotherm.rest")
 
 _GRACE_SECONDS = 20
+#: After this time without an answer, uvicorn replaces a process; its default of 5 can be a busy machine.
+_SILENT_SECONDS = 30
 #: The interpreter's switch interval. A write consists of twenty short statements, and after each the thread waits
 #: for the interpreter while it holds the write lock: with Python's default of 5 ms, a tenth of a second in all.
 _SWITCH_SECONDS = 0.0005
 #: How many more objects than before let the interpreter look for cyclic garbage. A context makes thousands, which
 #: Python's default of 700 would have it look through again and again.
 _NEW_OBJECTS = 10_000
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+#: How long the headers of a request may take to arrive: a caller that never ends them must not hold a connection.
+HEADER_SECONDS = 30.0
+#: uvicorn's protocol: that of h11, or of httptools if it is installed.
+_Protocol: Any = AutoHTTPProtocol
+
+
+class HeaderLimit(_Protocol):  # type: ignore[misc,unused-ignore]
+    """uvicorn's protocol with a time limit for the headers of a request, for which uvicorn has no setting.
+
+    The time begins with the connection, and after a response with the first byte of the next request.
+    """
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin the time."""
+        super().connection_made(transport)
+        self._begin_limit()
+
+    def data_received(self, data: bytes) -> None:
+        """End the time with the headers."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._begin_limit()
+        else:
+            self._end_limit()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the time."""
+        self._end_limit()
+        super().connection_lost(exc)
+
+    def _begin_limit(self) -> None:
+        if self._limit is None:
+            self._limit = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _end_limit(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
 
 
 def require_safe(mem: Memotherm, host: str) -> bool:
     """Return whether the store has API keys; raise an error if others can reach the address and it has none."""
     keys = bool(Keys(mem))
-    if not keys and host not in _LOOPBACK and not host.startswith("127."):
+    if not keys and not is_loopback(host):
         raise SettingsError(
             f"{host} can be reached from other machines and there are no API keys: "
             "create one with `memotherm keys create NAME --tenant TENANT`, or listen on 127.0.0.1"
@@ -46,7 +106,6 @@ def serve(
     *,
     token: str | None = None,
     on_ready: Callable[[int], None] | None = None,
-    worker: Worker | None = None,
 ) -> None:
     """Serve until the process is terminated; requests in progress are completed first.
 
@@ -57,41 +116,88 @@ def serve(
         log_level: The level of the log.
         token: A one-time token that a browser can log in with; every request then needs a login or a key.
         on_ready: Called with the port when the server accepts requests.
-        worker: What this process has as one of several of a server.
     """
     keys = require_safe(mem, host)
-    try:
-        import uvicorn
-
-        from memotherm.rest.app import application
-        from memotherm.rest.observability import log_to_stderr
-        from memotherm.rest.protocol import HeaderLimit
-    except ImportError as exc:
-        raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
     log_to_stderr(log_level)
-    stopping = threading.Event()
 
     class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            stopping.set()
-            super().handle_exit(sig, frame)
-
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if self.started and on_ready is not None:
+            if on_ready is not None:
                 on_ready(self.servers[0].sockets[0].getsockname()[1])
 
-    config = uvicorn.Config(
-        application(
-            mem,
-            host=host,
-            require_keys=keys or token is not None,
-            maintenance=worker is None or worker.first,
-            stopping=stopping,
-            token=token,
-            shared=None if worker is None else worker.shared,
-            database="://" in mem.status().store,  # a store in a file is named by its path
-        ),
+    # uvicorn raises the signal again after its shutdown, before the store is closed.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    app = partial(_application, mem, host=host, require_keys=keys or token is not None, token=token)
+    with _background(mem):
+        Server(_config(app, host, port)).run()
+
+
+def serve_with_workers(count: int, mem: Memotherm, url: str | None, host: str, port: int, log_level: str) -> int:
+    """Serve with several processes until this one is terminated; return the exit code.
+
+    Args:
+        count: The number of processes.
+        mem: The memory, for maintenance; the processes that serve open the store themselves.
+        url: The address of the store.
+        host: The address to listen on.
+        port: The port to listen on; 0: a free one.
+        log_level: The level of the log.
+    """
+    if os.name != "posix":
+        raise SettingsError("several workers need Linux or macOS: run one, or several servers on a PostgreSQL store")
+    keys = require_safe(mem, host)
+    log_to_stderr(log_level)
+    app = partial(_worker, url, mem.scope, log_level, host=host, require_keys=keys, workers=count)
+    with tempfile.TemporaryDirectory(prefix="memotherm-") as metrics, _background(mem):
+        export("PROMETHEUS_MULTIPROC_DIR", metrics)
+        config = _config(app, host, port, workers=count, timeout_worker_healthcheck=_SILENT_SECONDS)
+        supervisor = Multiprocess(config, [config.bind_socket()])
+        supervisor.run()
+    return int(any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes))
+
+
+def _worker(url: str | None, scope: Scope, log_level: str, **options: Any) -> App:  # noqa: ANN401
+    """Return the application of one of several processes, which opens the store and closes it at the end."""
+    log_to_stderr(log_level)
+    try:
+        mem = memotherm.open(url, scope=scope)
+    except MemothermError as exc:
+        _log.error("a process of the server cannot open the store: %s", exc)
+        # uvicorn ends the server after this exit code; after another one, it starts the process again.
+        sys.exit(STARTUP_FAILURE)
+    return _application(mem, closes=True, **options)
+
+
+def _application(mem: Memotherm, **options: Any) -> App:  # noqa: ANN401 - those of `application`
+    """Return the application, and prepare this process for it; uvicorn calls this when it handles signals."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.set_threshold(_NEW_OBJECTS)
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        _set_on_signal(stopping, number)
+    database = "://" in mem.status().store  # a store in a file is named by its path
+    app = application(mem, stopping=stopping, database=database, **options)
+    # What exists now stays: nothing of it needs to be looked through.
+    gc.freeze()
+    return app
+
+
+def _set_on_signal(stopping: threading.Event, number: int) -> None:
+    """Set an event when a signal comes: uvicorn waits for responses, and does not tell streams to end."""
+    handle: Any = signal.getsignal(number)
+
+    def stop(received: int, frame: FrameType | None) -> None:
+        stopping.set()
+        handle(received, frame)
+
+    signal.signal(number, stop)
+
+
+def _config(app: Callable[[], App], host: str, port: int, **options: Any) -> uvicorn.Config:  # noqa: ANN401
+    return uvicorn.Config(
+        app,
+        factory=True,
         host=host,
         port=port,
         http=HeaderLimit,
@@ -99,11 +205,13 @@ def serve(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        **options,
     )
-    # uvicorn raises the signal again after its shutdown, before the store is closed.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    gc.set_threshold(_NEW_OBJECTS)
-    # What exists now stays: nothing of it needs to be looked through.
-    gc.freeze()
-    Server(config).run(None if worker is None else [worker.listener])
+
+
+@contextmanager
+def _background(mem: Memotherm) -> Iterator[None]:
+    """Run maintenance and watch the notes meanwhile."""
+    root = mem.settings.notes_root if mem.settings.watch_notes else None
+    with mem.maintenance(), mem.notes(root).watch() if root else nullcontext():
+        yield

@@ -1,6 +1,6 @@
 """Settings: their declarations, and the sources of their values."""
 
-from memotherm.settings.paths import client_home, data_home, default_store, extended, isolated
+from memotherm.settings.paths import client_home, data_home, default_store, export, isolated
 from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings
 from memotherm.settings.sources import load, origins
 
@@ -12,7 +12,7 @@ __all__ = [
     "client_home",
     "data_home",
     "default_store",
-    "extended",
+    "export",
     "isolated",
     "load",
     "origins",

@@ -17,7 +17,7 @@ __all__ = [
     "create_folder",
     "data_home",
     "default_store",
-    "extended",
+    "export",
     "is_excluded",
     "isolated",
     "user_file",
@@ -58,9 +58,9 @@ def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = 
     return Path(named).expanduser() if named else Path.home() / folder
 
 
-def extended(more: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of this process with more variables."""
-    return {**os.environ, **more}
+def export(name: str, value: str) -> None:
+    """Set a variable of the environment for this process and those that it starts."""
+    os.environ[name] = value
 
 
 def isolated(home: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:

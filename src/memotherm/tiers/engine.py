@@ -13,7 +13,6 @@ from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, system_clock, to_micros
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
-from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record
 from memotherm.tiers.active_policy import ActiveRules
