@@ -18,7 +18,7 @@ KEYS = {"openai": "sk-for-openai-only", "gemini": "AIza-for-gemini-only"}
 
 def authorization(found: object) -> str | None:
     assert isinstance(found, OpenAIEmbedder)
-    return found._transport._service.headers.get("Authorization")
+    return found._transport._headers.get("Authorization")
 
 
 def test_an_instance_passes_through() -> None:

@@ -44,17 +44,12 @@ __all__ = [
 
 GROUP = "memotherm.embedders"
 
-_CLASSES = {
-    "GeminiEmbedder": "memotherm.embed.services",
-    "LocalEmbedder": "memotherm.embed.local",
-    "NoEmbedder": "memotherm.embed.protocol",
-    "OpenAIEmbedder": "memotherm.embed.services",
-}
+#: Name -> the module and the class.
 _BUILT_IN = {
-    "gemini": "GeminiEmbedder",
-    "local": "LocalEmbedder",
-    "none": "NoEmbedder",
-    "openai": "OpenAIEmbedder",
+    "gemini": ("services", "GeminiEmbedder"),
+    "local": ("local", "LocalEmbedder"),
+    "none": ("protocol", "NoEmbedder"),
+    "openai": ("services", "OpenAIEmbedder"),
 }
 #: Options of a URL or a name are text; these are converted.
 _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
@@ -100,15 +95,16 @@ def resolve(
         return _from_url(name, merged, keys)
     if name in _BUILT_IN:
         key = {"api_key": keys[name]} if keys.get(name) else {}
-        return _create(name, _class(_BUILT_IN[name]), {**key, **merged})
+        return _create(name, _class(name), {**key, **merged})
     return _from_plugin(name, merged, keys)
 
 
 def __getattr__(name: str) -> type:
     """Import the class of an embedder on first access."""
-    if name not in _CLASSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _class(name)
+    for short, (_, each) in _BUILT_IN.items():
+        if each == name:
+            return _class(short)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _automatic(keys: Mapping[str, str]) -> str:
@@ -121,7 +117,8 @@ def _automatic(keys: Mapping[str, str]) -> str:
 
 
 def _class(name: str) -> type:
-    return cast("type", getattr(import_module(_CLASSES[name]), name))
+    module, class_name = _BUILT_IN[name]
+    return cast("type", getattr(import_module(f"memotherm.embed.{module}"), class_name))
 
 
 def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:
@@ -133,7 +130,7 @@ def _from_url(url: str, options: Mapping[str, object], keys: Mapping[str, str]) 
     official = keys.get("openai") if urlsplit(url).hostname == "api.openai.com" else None
     key = keys.get(host_of(url)) or keys.get("url") or official
     key_option = {"api_key": key} if key else {}
-    return _create("openai", _class("OpenAIEmbedder"), {"base_url": url, **key_option, **options})
+    return _create("openai", _class("openai"), {"base_url": url, **key_option, **options})
 
 
 def _from_plugin(name: str, options: Mapping[str, object], keys: Mapping[str, str]) -> Embedder:

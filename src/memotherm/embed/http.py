@@ -21,7 +21,7 @@ from memotherm.model.clock import system_clock
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["BadBatch", "HttpResponse", "Service", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
+__all__ = ["BadBatch", "HttpResponse", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
 
 T = TypeVar("T")
 
@@ -102,20 +102,6 @@ FIRST_WAIT, MAX_WAIT, JITTER = 0.5, 8.0, 0.25
 LONGEST_DETAIL = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """The address and the headers of a service."""
-
-    #: The name of the service in errors, without secrets.
-    name: str
-    #: The address to post to, without user or query.
-    url: str
-    #: Headers that may contain a key, so they are not part of the repr.
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: What to set when the key is refused.
-    key_hint: str = "api_key"
-
-
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """A status, headers with names in lower case, and the body."""
@@ -130,13 +116,18 @@ class Transport:
 
     def __init__(
         self,
-        service: Service,
+        name: str,
+        url: str,
+        headers: Mapping[str, str],
         *,
         timeout: float = READ_SECONDS,
         retries: int = RETRIES,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._service = service
+        self._name = name
+        self._url = url
+        #: May contain a key.
+        self._headers = headers
         self._timeout = timeout
         self._retries = retries
         self._sleep = sleep
@@ -148,13 +139,22 @@ class Transport:
         for attempt in range(self._retries + 1):
             outcome = self._send(body)
             if isinstance(outcome, HttpResponse) and outcome.status == 200:
-                return self._parsed(outcome)
+                return self._parsed(outcome.body)
             wait = pause(outcome, attempt, now=system_clock().timestamp(), jitter=random.random())
             if wait is None or attempt == self._retries:
                 break
-            log.info("%s: %s; trying again in %.1f s", self._service.name, _summary(outcome), wait)
+            reason = f"status {outcome.status}" if isinstance(outcome, HttpResponse) else type(outcome).__name__
+            log.info("%s: %s; trying again in %.1f s", self._name, reason, wait)
             self._sleep(wait)
-        raise self._error(outcome, attempt + 1)
+        raise self._error(outcome, "tried once" if attempt == 0 else f"tried {attempt + 1} times")
+
+    def _parsed(self, body: bytes) -> Any:  # noqa: ANN401
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise EmbedderError(
+                f"{self._name} did not answer with JSON; is {self._url} an embedding service?"
+            ) from error
 
     def close(self) -> None:
         """Close idle connections."""
@@ -162,19 +162,17 @@ class Transport:
             self._pool.clear()
 
     def __repr__(self) -> str:
-        return f"Transport({self._service!r})"
+        return f"Transport({self._name!r})"
 
     def _send(self, body: bytes) -> HttpResponse | Exception:
         """Post once; return the response, or the exception of a failed connection."""
         pool = self._manager()
         from urllib3.exceptions import HTTPError
 
-        headers = {"Content-Type": "application/json", "User-Agent": "memotherm", **self._service.headers}
+        headers = {"Content-Type": "application/json", "User-Agent": "memotherm", **self._headers}
         try:
             # A redirect is not followed: it would carry the key to another host.
-            response = pool.request(
-                "POST", self._service.url, body=body, headers=headers, retries=False, redirect=False
-            )
+            response = pool.request("POST", self._url, body=body, headers=headers, retries=False, redirect=False)
         except HTTPError as error:
             return error
         lowered = {name.lower(): value for name, value in response.headers.items()}
@@ -190,23 +188,40 @@ class Transport:
             self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
         return self._pool
 
-    def _parsed(self, answer: HttpResponse) -> Any:  # noqa: ANN401  # JSON is anything
-        try:
-            return json.loads(answer.body)
-        except ValueError as error:
-            raise EmbedderError(
-                f"{self._service.name} did not answer with JSON; is {self._service.url} an embedding service?"
-            ) from error
-
-    def _error(self, outcome: HttpResponse | Exception, tries: int) -> EmbedderError:
+    def _error(self, outcome: HttpResponse | Exception, tried: str) -> EmbedderError:
         """Translate the last outcome into an error with a remedy."""
-        service = self._service
         if isinstance(outcome, Exception):
-            return _unreachable(service, outcome, tries)
-        detail = redact(_detail(outcome.body), secrets_of(service.headers))
+            check = (
+                "check the server's certificate"
+                if _is_certificate_error(outcome)
+                else ("is it running, and the URL right?")
+            )
+            failure = EmbedderUnavailable(
+                f"{self._name} cannot be reached at {self._url} ({type(outcome).__name__}, {tried}): {check}"
+            )
+            failure.__cause__ = outcome
+            return failure
+        status = outcome.status
+        kind: type[EmbedderError] = EmbedderRefused
+        if _out_of_quota(outcome):
+            kind, remedy = EmbedderUnavailable, "the quota is used up; add credit, or choose another embedder."
+        elif status == 429:
+            kind, remedy = EmbedderUnavailable, f"too many requests ({tried}); try later."
+        elif status in (408, 409) or status >= 500:
+            kind, remedy = EmbedderUnavailable, f"it is overloaded or broken ({tried}); try later."
+        elif status in (400, 413, 422):
+            kind, remedy = BadBatch, "it does not accept this text; check the model's limits and name."
+        elif status in (401, 403):
+            remedy = "the key is missing or not valid; set api_key."
+        elif status == 404:
+            remedy = f"no such model or path at {self._url}; check both (Ollama: pull the model)."
+        elif 300 <= status < 400:
+            remedy = "it redirects, which is not followed with a key; set the final base_url."
+        else:
+            remedy = "it refused the request; check base_url and model."
+        detail = redact(_detail(outcome.body), secrets_of(self._headers))
         message = f" Its message: {detail}" if detail else ""
-        kind, remedy = _remedy(outcome, service, tries)
-        return kind(f"{service.name} answered {outcome.status}: {remedy}{message}")
+        return kind(f"{self._name} answered {status}: {remedy}{message}")
 
 
 def pause(outcome: HttpResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
@@ -251,46 +266,6 @@ def _is_certificate_error(error: Exception) -> bool:
 
 def _out_of_quota(answer: HttpResponse) -> bool:
     return answer.status == 429 and b"insufficient_quota" in answer.body
-
-
-def _unreachable(service: Service, error: Exception, tries: int) -> EmbedderUnavailable:
-    remedy = "check the server's certificate" if _is_certificate_error(error) else "is it running, and the URL right?"
-    failure = EmbedderUnavailable(
-        f"{service.name} cannot be reached at {service.url} ({type(error).__name__}, {_tried(tries)}): {remedy}"
-    )
-    failure.__cause__ = error
-    return failure
-
-
-def _remedy(answer: HttpResponse, service: Service, tries: int) -> tuple[type[EmbedderError], str]:
-    """Choose the error class and the advice for a status."""
-    status = answer.status
-    if _out_of_quota(answer):
-        return EmbedderUnavailable, "the quota is used up; add credit, or choose another embedder."
-    if status == 429:
-        return EmbedderUnavailable, f"too many requests ({_tried(tries)}); try later."
-    if status in (408, 409) or status >= 500:
-        return EmbedderUnavailable, f"it is overloaded or broken ({_tried(tries)}); try later."
-    if status in (400, 413, 422):
-        return BadBatch, "it does not accept this text; check the model's limits and name."
-    if status in (401, 403):
-        return EmbedderRefused, f"the key is missing or not valid; set {service.key_hint}."
-    if status == 404:
-        return (
-            EmbedderRefused,
-            f"no such model or path at {service.url}; check both (Ollama: pull the model).",
-        )
-    if 300 <= status < 400:
-        return EmbedderRefused, "it redirects, which is not followed with a key; set the final base_url."
-    return EmbedderRefused, "it refused the request; check base_url and model."
-
-
-def _tried(tries: int) -> str:
-    return "tried once" if tries == 1 else f"tried {tries} times"
-
-
-def _summary(outcome: HttpResponse | Exception) -> str:
-    return type(outcome).__name__ if isinstance(outcome, Exception) else f"status {outcome.status}"
 
 
 def _detail(body: bytes) -> str:
