@@ -65,25 +65,28 @@ class ActivePolicy:
             adoptions = self._store.adoptions()
             number = adoptions[-1].number if adoptions else 0
             if self._active.adoption != number:
-                active = self._rules_from(number, _document(adoptions, "adopt", "rollback"))
-                self._active = replace(active, shadow=_shadow(_document(adoptions, "shadow", "end_shadow")))
+                self._active = self._read(number, adoptions)
                 self._store.set_use_window(self._active.settings.use_window_days)
                 self._store.set_shadow("" if self._active.shadow is None else self._active.shadow.digest)
             return self._active
 
-    def _rules_from(self, adoption: int, document: str) -> ActiveRules:
+    def _read(self, adoption: int, adoptions: Sequence[AdoptionRow]) -> ActiveRules:
+        rules, settings, problem = self.given or _installed_rules, self._settings, ""
+        policy = shadow = None
         try:
-            policy = _policy(document)
+            policy = _last_policy(adoptions, "adopt", "rollback")
         except PolicyError as exc:
             _log.warning("the adopted policy cannot be read, and the built-in rules are used: %s", exc)
-            rules, problem = self.given or _installed_rules, f"the adopted policy cannot be read: {exc}"
-            return ActiveRules(adoption=adoption, rules=rules, settings=self._settings, problem=problem)
-        if self.given is not None:
-            return ActiveRules(adoption=adoption, rules=self.given, settings=self._settings, policy=policy)
-        if policy is None:
-            return ActiveRules(adoption=adoption, rules=_installed_rules, settings=self._settings)
-        rules = rules_of(policy)
-        return ActiveRules(adoption=adoption, rules=rules, settings=policy.settings(self._settings), policy=policy)
+            problem = f"the adopted policy cannot be read: {exc}"
+        try:
+            shadow = _last_policy(adoptions, "shadow", "end_shadow")
+        except PolicyError as exc:
+            _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
+        if policy is not None and self.given is None:
+            rules, settings = rules_of(policy), policy.settings(settings)
+        return ActiveRules(
+            adoption=adoption, rules=rules, settings=settings, policy=policy, problem=problem, shadow=shadow
+        )
 
     def current(self) -> Policy:
         """Return the adopted policy, or the built-in one."""
@@ -99,25 +102,14 @@ class ActivePolicy:
         return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
 
 
-def _document(adoptions: Sequence[AdoptionRow], *actions: str) -> str:
-    """Return the document of the last adoption with one of the actions."""
-    return next((row.document for row in reversed(adoptions) if row.action in actions), "")
-
-
-def _policy(document: str) -> Policy | None:
+def _last_policy(adoptions: Sequence[AdoptionRow], *actions: str) -> Policy | None:
+    """Return the policy of the last adoption with one of the actions; None for the built-in one."""
+    document = next((row.document for row in reversed(adoptions) if row.action in actions), "")
     if not document:
         return None
     from memotherm.tiers.policy import unpacked
 
     return unpacked(document)
-
-
-def _shadow(document: str) -> Policy | None:
-    try:
-        return _policy(document)
-    except PolicyError as exc:
-        _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
-        return None
 
 
 def _installed_rules() -> Sequence[Rule]:

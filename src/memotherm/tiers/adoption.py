@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
@@ -15,24 +15,19 @@ from memotherm.remember.changes import Changes
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
-from memotherm.tiers.policy import Policy
 
 __all__ = [
     "Adoption",
     "Rollback",
     "ShadowReport",
     "Skipped",
-    "adopt",
     "adopted_policies",
     "adoption_events",
     "adoption_of",
-    "end_shadow",
-    "put_back",
+    "record_adoption",
     "restored_moves",
-    "shadow",
 ]
 
-_BUILTIN = "builtin"
 #: The reasons of the events by action.
 _WHY = {
     "adopt": "put the policy {name} in force",
@@ -118,89 +113,52 @@ def adoption_of(row: AdoptionRow) -> Adoption:
 
 
 def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> list[Event]:
-    """Return adoptions after or before an event as events of the ledger, in any order."""
+    """Return adoptions after or before an event as events of the ledger, which concern no memory; in any order."""
     if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
         return []
-    events = _events(store.adoptions())
-    return [event for event in events if past is None or (event.seq > past if oldest_first else event.seq < past)]
-
-
-def _events(adoptions: Iterable[AdoptionRow]) -> Iterator[Event]:
-    """Yield adoptions in order as events, which concern no memory."""
-    before: dict[str, str | None] = {"policy": _BUILTIN, "shadow": None}
-    for row in adoptions:
+    events: list[Event] = []
+    before: dict[str, str | None] = {"policy": "builtin", "shadow": None}
+    for row in store.adoptions():
         place = "shadow" if row.action in ("shadow", "end_shadow") else "policy"
         now = None if row.action == "end_shadow" else row.name
-        yield Event(
-            seq=row.number,
-            at=row.at,
-            memory_id="",
-            action=row.action,
-            actor=row.actor,
-            rule="explicit",
-            why=_WHY[row.action].format(name=row.name),
-            changes={place: (before[place], now)},
-            policy=row.hash,
-        )
+        if past is None or (row.number > past if oldest_first else row.number < past):
+            event = Event(
+                seq=row.number,
+                at=row.at,
+                memory_id="",
+                action=row.action,
+                actor=row.actor,
+                rule="explicit",
+                why=_WHY[row.action].format(name=row.name),
+                changes={place: (before[place], now)},
+                policy=row.hash,
+            )
+            events.append(event)
         before[place] = now
+    return events
 
 
-def adopt(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Make a policy active; it must have no errors."""
-    return _recorded(store, _row(policy, cause, "adopt"))
+def record_adoption(store: Store, row: AdoptionRow) -> Adoption:
+    """Record an adoption; a shadow that begins or ends drops its earlier shadow tiers."""
 
-
-def shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Start a shadow policy, and drop its earlier shadow tiers."""
-    return _recorded(store, _row(policy, cause, "shadow"), forget=policy.digest)
-
-
-def end_shadow(store: Store, policy: Policy, cause: Cause) -> Adoption:
-    """Stop a shadow policy."""
-    return _recorded(store, replace(_row(policy, cause, "end_shadow"), document=""), forget=policy.digest)
-
-
-def _row(policy: Policy, cause: Cause, action: str) -> AdoptionRow:
-    return AdoptionRow(
-        at=cause.at,
-        actor=cause.actor,
-        action=action,
-        name=policy.name,
-        hash=policy.digest,
-        document=policy.packed(),
-    )
-
-
-def adopted_policies(store: Store) -> list[AdoptionRow]:
-    """Return the adopted policies that were not rolled back, the active one last."""
-    line = _line(store.adoptions())
-    if not line:
-        raise NotFound("no adopted policy is in force: there is nothing to roll back")
-    return line
-
-
-def put_back(store: Store, line: Sequence[AdoptionRow], cause: Cause) -> Adoption:
-    """Make the previous policy active."""
-    before = line[-2] if len(line) > 1 else replace(line[-1], name=_BUILTIN, hash="", document="")
-    return _recorded(store, replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback"))
-
-
-def _recorded(store: Store, row: AdoptionRow, forget: str = "") -> Adoption:
     def change(transaction: Transaction) -> int:
-        if forget:
-            transaction.drop_shadow_tiers(forget)
+        if row.action in ("shadow", "end_shadow"):
+            transaction.drop_shadow_tiers(row.hash)
         return transaction.adopt(row)
 
     return adoption_of(replace(row, number=store.transact(change)))
 
 
-def _line(adoptions: Sequence[AdoptionRow]) -> list[AdoptionRow]:
+def adopted_policies(store: Store) -> list[AdoptionRow]:
+    """Return the adopted policies that were not rolled back, the active one last."""
     line: list[AdoptionRow] = []
-    for adoption in adoptions:
+    for adoption in store.adoptions():
         if adoption.action == "adopt":
             line.append(adoption)
         elif adoption.action == "rollback" and line:
             line.pop()
+    if not line:
+        raise NotFound("no adopted policy is in force: there is nothing to roll back")
     return line
 
 
@@ -211,17 +169,12 @@ def restored_moves(
     cause = replace(cause, action="undo", rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}")
     tenant = store.tenant
 
-    def take_back(transaction: Transaction) -> list[Move | Skipped]:
-        outcomes: list[Move | Skipped] = []
-        for memory_id in transaction.moved_by(policy.hash):
-            record = transaction.get(memory_id)
-            # A tenant's part of a store also shows what belongs to no tenant, which is a part of its own.
-            if record is None or tenant not in (None, record.memory.scope.tenant or ""):
-                continue
-            outcome = _taken_back(transaction, changes, record, policy.hash, cause)
-            if outcome is not None:
-                outcomes.append(outcome)
-        return outcomes
+    def take_back(transaction: Transaction) -> list[Move | Skipped | None]:
+        # Read one by one, because taking back one move can spill another memory.
+        records = map(transaction.get, transaction.moved_by(policy.hash))
+        # A tenant's part of a store also shows what belongs to no tenant, which is a part of its own.
+        own = (record for record in records if record and tenant in (None, record.memory.scope.tenant or ""))
+        return [_taken_back(transaction, changes, record, policy.hash, cause) for record in own]
 
     outcomes = store.transact(take_back)
     moves = [outcome for outcome in outcomes if isinstance(outcome, Move)]
@@ -234,15 +187,16 @@ def _taken_back(
     """Undo the moves of one memory; return the move, why it was skipped, or None if already undone."""
     memory = record.memory
     history = [event for event in transaction.events(record) if "tier" in event.changes]
-    run = _last_run(history, policy)
+    # The latest uninterrupted moves of the policy.
+    run = list(itertools.takewhile(lambda event: event.policy == policy, reversed(history)))
     if not run:
-        if history and history[-1].rule == cause.rule:
-            return None
         last = history[-1]
+        if last.rule == cause.rule:
+            return None
         return Skipped(id=memory.id, why=f"moved since by {last.actor} to {last.changes['tier'][1]} [{last.rule}]")
     if memory.retention is not Retention.ACTIVE or not memory.visible_at(cause.at):
         return Skipped(id=memory.id, why=f"it is {memory.retention} or has expired")
-    before = {name: was for name, (was, _) in run[0].changes.items() if name in ("tier", "tier_rule")}
+    before = {name: was for name, (was, _) in run[-1].changes.items() if name in ("tier", "tier_rule")}
     if Tier.of(before["tier"]) is memory.tier:
         return None
     after = apply_changes(memory, before)
@@ -250,15 +204,4 @@ def _taken_back(
         changes.apply(transaction, record, after, cause)
     except LimitReached as exc:
         return Skipped(id=memory.id, why=str(exc))
-    values: dict[str, Any] = {"id": memory.id, "from_tier": memory.tier, "to": after.tier}
-    return Move(**values, rule=cause.rule, why=cause.why)
-
-
-def _last_run(history: Sequence[Event], policy: str) -> list[Event]:
-    """Return the latest uninterrupted moves of a policy, oldest first."""
-    run: list[Event] = []
-    for event in reversed(history):
-        if event.policy != policy:
-            break
-        run.insert(0, event)
-    return run
+    return Move(id=memory.id, from_tier=memory.tier, to=after.tier, rule=cause.rule, why=cause.why)

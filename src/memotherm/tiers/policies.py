@@ -19,13 +19,10 @@ from memotherm.tiers.adoption import (
     Rollback,
     ShadowReport,
     Skipped,
-    adopt,
     adopted_policies,
     adoption_of,
-    end_shadow,
-    put_back,
+    record_adoption,
     restored_moves,
-    shadow,
 )
 from memotherm.tiers.policy import Difference, Finding, Policy, differences, load
 from memotherm.vectors.vectorizer import Progress
@@ -115,10 +112,7 @@ class Policies:
         It is kept in the store with everything that it extends, and its moves carry its hash. A policy with lint
         errors or failing tests is refused with all of them, and the one in force stays.
         """
-        self._require_whole()
-        loaded = _loaded(policy)
-        require_adoptable(loaded, self.lint(loaded))
-        return adopt(self._view.services.whole, loaded, self._view.cause("adopt"))
+        return self._record("adopt", self._adoptable(policy))
 
     def rollback(self) -> Rollback:
         """Undo all moves of the active policy, and make the previous policy active.
@@ -131,7 +125,9 @@ class Policies:
         # The moves come first, so that an interrupted rollback can be repeated; and once more for what another
         # process has moved meanwhile.
         moves, _ = self._moves_back(line[-1], cause)
-        adoption = put_back(whole, line, cause)
+        before = line[-2] if len(line) > 1 else replace(line[-1], name="builtin", hash="", document="")
+        row = replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback")
+        adoption = record_adoption(whole, row)
         late, skipped = self._moves_back(line[-1], cause)
         return Rollback(
             name=line[-1].name, hash=line[-1].hash, adoption=adoption, moves=(*moves, *late), skipped=tuple(skipped)
@@ -151,17 +147,13 @@ class Policies:
 
         One policy at a time can be in the shadow; what it would have done there before is forgotten.
         """
-        self._require_whole()
-        loaded = _loaded(policy)
-        require_adoptable(loaded, self.lint(loaded))
-        services = self._view.services
-        return shadow(services.whole, loaded, self._view.cause("shadow"))
+        return self._record("shadow", self._adoptable(policy))
 
     def stop_shadow(self) -> ShadowReport:
         """Take the policy out of the shadow, and return its last report."""
         self._require_whole()
         report = self.shadow_report()
-        end_shadow(self._view.services.whole, self._shadow(), self._view.cause("end_shadow"))
+        self._record("end_shadow", self._shadow())
         return report
 
     def shadow_report(self) -> ShadowReport:
@@ -189,6 +181,20 @@ class Policies:
                 "no policy is in the shadow: start one with start_shadow, or `memotherm policy shadow start`"
             )
         return policy
+
+    def _adoptable(self, policy: PolicySource) -> Policy:
+        self._require_whole()
+        loaded = _loaded(policy)
+        require_adoptable(loaded, self.lint(loaded))
+        return loaded
+
+    def _record(self, action: str, policy: Policy) -> Adoption:
+        cause = self._view.cause(action)
+        document = "" if action == "end_shadow" else policy.packed()
+        row = AdoptionRow(
+            at=cause.at, actor=cause.actor, action=action, name=policy.name, hash=policy.digest, document=document
+        )
+        return record_adoption(self._view.services.whole, row)
 
     def _require_whole(self) -> None:
         if self._view.scope.items():
