@@ -26,7 +26,7 @@ from memotherm.model.value import Value
 from memotherm.settings import Settings
 from memotherm.settings.schema import TierSettings
 from memotherm.tiers.policy_checks import Case, CaseResult, lint, read_case, run_case
-from memotherm.tiers.rules.conditions import Finding, suggestion
+from memotherm.tiers.rules.conditions import Finding, Findings, suggestion
 from memotherm.tiers.rules.defaults import BUILTIN_FILE
 from memotherm.tiers.rules.retention import RETENTION_RULES
 from memotherm.tiers.rules.rule import HotUse, Rule, RuleSet, Situation
@@ -73,8 +73,6 @@ class Policy:
     text: str = field(default="", repr=False)
     #: Where the text comes from, for messages.
     origin: str = ""
-    #: Warnings found while reading.
-    found: tuple[Finding, ...] = ()
 
     @property
     def tier_rules(self) -> tuple[TableRule, ...]:
@@ -99,13 +97,11 @@ class Policy:
 
     def packed(self) -> str:
         """Return the policy and its bases as text, for `unpacked`."""
-        return json.dumps([{"origin": policy.origin, "text": policy.text} for policy in self._line()])
-
-    def _line(self) -> Iterator[Policy]:
-        """Yield the bases from the root on, then this policy."""
-        if self.base is not None:
-            yield from self.base._line()
-        yield self
+        line, policy = [self], self.base
+        while policy is not None:
+            line.insert(0, policy)
+            policy = policy.base
+        return json.dumps([{"origin": policy.origin, "text": policy.text} for policy in line])
 
     def settings(self, settings: Settings | None = None) -> Settings:
         """Return settings with the limits of the policy."""
@@ -114,7 +110,7 @@ class Policy:
     def lint(self, memories: Iterable[Memory] | None = None, now: datetime | None = None) -> list[Finding]:
         """Return errors and warnings; with memories, also about the effect of the rules on them."""
         found = lint(self.own_rules, self.tier_rules, self.settings(), memories, now)
-        return [*self.found, *(_located(finding, self.text) for finding in found)]
+        return [_located(finding, self.text) for finding in found]
 
     def test(self) -> list[CaseResult]:
         """Run the tests of the file."""
@@ -168,12 +164,8 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise PolicyError(f"{origin} is not TOML: {exc}", (Finding(code="P000", message=str(exc)),)) from None
-    found: list[Finding] = []
-    found.extend(
-        Finding(code="P001", message=f"unknown section {name}: {suggestion(name, _SECTIONS)}", path=(name,))
-        for name in document
-        if name not in _SECTIONS
-    )
+    found = Findings()
+    found.check_keys(document, _SECTIONS, what="section")
     header = _header(document.get("policy", {}), found)
     if base is None:
         base = _base(header.get("extends"), folder, depth, found)
@@ -191,27 +183,21 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
         own_cases=tuple(cases.values()),
         text=text,
         origin=origin,
-        found=tuple(_located(finding, text) for finding in found),
     )
-    if any(not finding.warning for finding in found):
-        raise _all_errors(policy, list(rules))
+    if found:
+        raise _all_errors(policy, found, list(rules))
     return policy
 
 
-def _all_errors(policy: Policy, places: Sequence[int]) -> PolicyError:
-    """Return all errors of a file, including lint errors of the rules that could be read.
-
-    Args:
-        policy: What could be read.
-        places: The places in the file of the rules that could be read.
-    """
-    found = [*policy.found]
+def _all_errors(policy: Policy, found: Findings, places: Sequence[int]) -> PolicyError:
+    """Return all errors of a file, including lint errors of the rules that could be read, at these places."""
     for finding in lint(policy.own_rules, policy.tier_rules, policy.settings()):
         path = finding.path
         if path[0] == "rule":
             path = ("rule", places[int(path[1])], *path[2:])
-        found.append(_located(replace(finding, path=path), policy.text))
-    errors = tuple(sorted((finding for finding in found if not finding.warning), key=lambda finding: finding.line or 0))
+        if not finding.warning:
+            found.append(replace(finding, path=path))
+    errors = tuple(sorted((_located(each, policy.text) for each in found), key=lambda finding: finding.line or 0))
     listed = "\n".join(f"  {policy.origin}: {finding}" for finding in errors)
     return PolicyError(f"{policy.origin} has {len(errors)} error{'s' if len(errors) > 1 else ''}:\n{listed}", errors)
 
@@ -220,72 +206,66 @@ def _located(finding: Finding, text: str) -> Finding:
     return replace(finding, line=line_of(text, finding.path)) if finding.line is None else finding
 
 
-def _header(header: object, found: list[Finding]) -> Mapping[str, Any]:
+def _header(header: object, found: Findings) -> Mapping[str, Any]:
     if not isinstance(header, Mapping):
-        found.append(
-            Finding(code="P002", message='policy must be a table: [policy] with name = "..."', path=("policy",))
-        )
+        found.add("P002", 'policy must be a table: [policy] with name = "..."', "policy")
         return {}
+    found.check_keys(header, _HEADER, "policy")
     for key, value in header.items():
-        if key not in _HEADER:
-            message = f"unknown key {key}: {suggestion(key, _HEADER)}"
-            found.append(Finding(code="P001", message=message, path=("policy", key)))
-        elif not isinstance(value, str) or not value.strip():
-            found.append(Finding(code="P002", message=f"{key} must be a text", path=("policy", key)))
+        if key in _HEADER and (not isinstance(value, str) or not value.strip()):
+            found.add("P002", f"{key} must be a text", "policy", key)
     return header
 
 
-def _base(extends: object, folder: Path | None, depth: int, found: list[Finding]) -> Policy | None:
+def _base(extends: object, folder: Path | None, depth: int, found: Findings) -> Policy | None:
     """Return the policy that this one extends."""
     if not isinstance(extends, str):
         return None
     path = ("policy", "extends")
     if depth >= _DEEPEST:
-        message = f"more than {_DEEPEST} policies extend one another: check that none extends itself"
-        found.append(Finding(code="P002", message=message, path=path))
+        found.add("P002", f"more than {_DEEPEST} policies extend one another: check that none extends itself", *path)
         return None
     if extends not in PRESETS and folder is None:
         message = f"extends = {extends!r} is not a policy of the package: {suggestion(extends, PRESETS)}"
-        found.append(Finding(code="P002", message=message, path=path))
+        found.add("P002", message, *path)
         return None
     try:
         return _load(extends if extends in PRESETS or folder is None else folder / extends, depth + 1)
     except MemothermError as exc:
-        found.append(Finding(code="P002", message=f"extends: {exc}", path=path))
+        found.add("P002", f"extends: {exc}", *path)
         return None
 
 
-def _limits(limits: object, found: list[Finding]) -> dict[str, Any]:
+def _limits(limits: object, found: Findings) -> dict[str, Any]:
     """Return the limits that are settings with valid values."""
     if not isinstance(limits, Mapping):
-        found.append(Finding(code="P002", message="limits must be a table of settings", path=("limits",)))
+        found.add("P002", "limits must be a table of settings", "limits")
         return {}
     valid = {}
     for name, value in limits.items():
         if name not in LIMITS:
-            message = f"a policy cannot set {name}: {suggestion(name, LIMITS)}"
-            found.append(Finding(code="P001", message=message, path=("limits", name)))
+            found.add("P001", f"a policy cannot set {name}: {suggestion(name, LIMITS)}", "limits", name)
             continue
         try:
             valid[name] = getattr(Settings(**{name: value}), name)
         except MemothermError as exc:
-            found.append(Finding(code="P002", message=str(exc), path=("limits", name)))
+            found.add("P002", str(exc), "limits", name)
     return valid
 
 
 def _tables(
-    document: Mapping[str, Any], name: str, read: Callable[..., _Read | None], found: list[Finding]
+    document: Mapping[str, Any], name: str, read: Callable[..., _Read | None], found: Findings
 ) -> dict[int, _Read]:
     """Return the tables that could be read, by their place."""
     tables = document.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
-        found.append(Finding(code="P002", message=f"write each {name} as [[{name}]]", path=(name,)))
+        found.add("P002", f"write each {name} as [[{name}]]", name)
         return {}
     read_tables = {place: read(table, (name, place), found) for place, table in enumerate(tables)}
     return {place: table for place, table in read_tables.items() if table is not None}
 
 
-def _check_ids(tables: object, base: Policy | None, found: list[Finding]) -> None:
+def _check_ids(tables: object, base: Policy | None, found: Findings) -> None:
     """Find ids that occur twice, or that belong to the built-in rules."""
     seen = {rule.id for rule in base.tier_rules} if base is not None else set()
     for place, table in enumerate(tables if isinstance(tables, list) else ()):
@@ -295,11 +275,9 @@ def _check_ids(tables: object, base: Policy | None, found: list[Finding]) -> Non
         path = ("rule", place, "id")
         if rule_id.startswith(_RESERVED):
             message = f"{rule_id} begins like the ids of the built-in rules: use a prefix of your own"
-            found.append(Finding(code="P004", message=message, path=path))
+            found.add("P004", message, *path)
         elif rule_id in seen:
-            found.append(
-                Finding(code="P004", message=f"another rule has the id {rule_id}: give each its own", path=path)
-            )
+            found.add("P004", f"another rule has the id {rule_id}: give each its own", *path)
         seen.add(rule_id)
 
 
@@ -353,8 +331,6 @@ def _key(lines: list[str], start: int, end: int, key: str) -> int | None:
 
 # Comparison of two policies
 
-_RUNS = ("compact", "maintain")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Difference(Value):
@@ -380,23 +356,19 @@ def differences(
 ) -> Iterator[Difference]:
     """Yield the memories whose next move differs, each decided alone."""
     listed = list(memories)
-    for run in _RUNS:
-        sides = [_Side(policy, run, now, settings, listed) for policy in (first, second)]
-        for memory in listed:
-            ours, theirs = (side.move(memory) for side in sides)
+    for run in ("compact", "maintain"):
+        moves = (_moves(policy, run, listed, now, settings) for policy in (first, second))
+        for memory, ours, theirs in zip(listed, *moves, strict=True):
             if (ours and ours.to) != (theirs and theirs.to):
                 yield Difference(memory=memory, run=run, first=ours, second=theirs)
 
 
-class _Side:
-    """One policy in one run."""
-
-    def __init__(self, policy: Policy, run: str, now: datetime, settings: Settings, memories: Iterable[Memory]) -> None:
-        own: dict[str, Any] = {"now": now, "settings": policy.settings(settings)}
-        self._rules = RuleSet(policy.tier_rules, run, own["settings"])
-        alone = Situation(**own)
-        staying = [memory for memory in memories if memory.tier == "hot" and not self._rules.first_move(memory, alone)]
-        self._situation = Situation(**own, hot=HotUse.of(staying))
-
-    def move(self, memory: Memory) -> Move | None:
-        return self._rules.first_move(memory, self._situation)
+def _moves(
+    policy: Policy, run: str, memories: Sequence[Memory], now: datetime, settings: Settings
+) -> list[Move | None]:
+    """Return the next move of each memory, while those that stay hot count towards the caps."""
+    settings = policy.settings(settings)
+    rules, situation = RuleSet(policy.tier_rules, run, settings), Situation(now=now, settings=settings)
+    staying = [memory for memory in memories if memory.tier == "hot" and not rules.first_move(memory, situation)]
+    situation = replace(situation, hot=HotUse.of(staying))
+    return [rules.first_move(memory, situation) for memory in memories]

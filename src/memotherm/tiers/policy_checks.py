@@ -15,12 +15,12 @@ from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.rules.conditions import Comparison, Condition, FieldType, Finding, Table, suggestion
+from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Situation
 from memotherm.tiers.rules.select import RUNS
 from memotherm.tiers.rules.table import TableRule
 
-__all__ = ["Case", "CaseResult", "contradictory", "implies", "lint", "read_case", "run_case"]
+__all__ = ["Case", "CaseResult", "lint", "read_case", "run_case"]
 
 # Tests
 
@@ -89,27 +89,25 @@ def run_case(case: Case, rules: Sequence[Rule], settings: Settings) -> CaseResul
     return CaseResult(name=case.name, passed=not problems, detail="; ".join(problems), move=move)
 
 
-def read_case(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> Case | None:
+def read_case(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> Case | None:
     """Read a test from a table; add findings to `found`, and return None if there is an error."""
     before = len(found)
-    _unknown(table, _KEYS, path, found)
+    found.check_keys(table, _KEYS, *path)
     described, expected = table.get("memory"), table.get("expect")
     name, run = str(table.get("name", f"test {path[-1]}")), table.get("run", "compact")
     if run not in RUNS:
-        message = f"unknown run {run!r}: {suggestion(str(run), RUNS)}"
-        found.append(Finding(code="P002", message=message, path=(*path, "run")))
+        found.add("P002", f"unknown run {run!r}: {suggestion(str(run), RUNS)}", *path, "run")
     if not isinstance(described, Mapping) or not isinstance(expected, Mapping):
-        message = 'a test needs memory = { ... } and expect = { tier = "..." }'
-        found.append(Finding(code="P002", message=message, path=path))
+        found.add("P002", 'a test needs memory = { ... } and expect = { tier = "..." }', *path)
         return None
-    _unknown(described, _MEMORY, (*path, "memory"), found)
-    _unknown(expected, _EXPECTED, (*path, "expect"), found)
+    found.check_keys(described, _MEMORY, *path, "memory")
+    found.check_keys(expected, _EXPECTED, *path, "expect")
     try:
         memory = _memory(described)
         tier = Tier.of(expected.get("tier", memory.tier))
         relevance = float(table.get("relevance", 0.0))
     except (InvalidInput, TypeError, ValueError) as exc:
-        found.append(Finding(code="P002", message=str(exc), path=path))
+        found.add("P002", str(exc), *path)
         return None
     if len(found) > before:
         return None
@@ -123,14 +121,6 @@ def read_case(table: Mapping[str, Any], path: tuple[str | int, ...], found: list
         rule=expected.get("rule"),
         open_sessions=frozenset({session} if is_open and session is not None else ()),
         relevance=relevance,
-    )
-
-
-def _unknown(table: Mapping[str, Any], known: Sequence[str], path: tuple[str | int, ...], found: list[Finding]) -> None:
-    found.extend(
-        Finding(code="P001", message=f"unknown key {key}: {suggestion(key, known)}", path=(*path, key))
-        for key in table
-        if key not in known
     )
 
 
@@ -201,41 +191,29 @@ class _Range:
         return above and below
 
 
-def contradictory(condition: Condition, settings: Settings) -> bool:
-    """Return whether no value can satisfy all comparisons of a condition."""
-    return bool(condition.comparisons) and _range(condition, settings).empty
+def _range(condition: Condition, settings: Settings) -> _Range:
+    low, high, low_open, high_open = -math.inf, math.inf, False, False
+    for name, bound in condition.bounds(settings):
+        number = bound.total_seconds() if isinstance(bound, timedelta) else float(bound)
+        if name in (">", ">=", "==") and (number, name == ">") > (low, low_open):
+            low, low_open = number, name == ">"
+        if name in ("<", "<=", "==") and (-number, name == "<") > (-high, high_open):
+            high, high_open = number, name == "<"
+    return _Range(low, high, low_open, high_open)
 
 
-def implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
+def _implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
     """Return whether one condition on a field implies another."""
-    if wide.comparisons or narrow.comparisons:
-        if not (wide.comparisons and narrow.comparisons) or _excludes(wide) or _excludes(narrow):
+    compared = (*wide.comparisons, *narrow.comparisons)
+    if compared:
+        # No interval excludes a single value.
+        excluded = any(comparison.operator == "!=" for comparison in compared)
+        if not wide.comparisons or not narrow.comparisons or excluded:
             return narrow == wide
         return _range(narrow, settings).within(_range(wide, settings))
     if wide.all or narrow.all:
         return wide.all and narrow.all and set(wide.values) <= set(narrow.values)
     return set(narrow.values) <= set(wide.values)
-
-
-def _excludes(condition: Condition) -> bool:
-    """Return whether a condition excludes a single value, which no interval can express."""
-    return any(comparison.operator == "!=" for comparison in condition.comparisons)
-
-
-def _range(condition: Condition, settings: Settings) -> _Range:
-    low, high, low_open, high_open = -math.inf, math.inf, False, False
-    for comparison in condition.comparisons:
-        bound = _number(comparison, settings, duration=condition.field.type is FieldType.DURATION)
-        if comparison.operator in (">", ">=", "==") and (bound, comparison.operator == ">") > (low, low_open):
-            low, low_open = bound, comparison.operator == ">"
-        if comparison.operator in ("<", "<=", "==") and (-bound, comparison.operator == "<") > (-high, high_open):
-            high, high_open = bound, comparison.operator == "<"
-    return _Range(low, high, low_open, high_open)
-
-
-def _number(comparison: Comparison, settings: Settings, *, duration: bool) -> float:
-    bound = comparison.bound(settings, duration=duration)
-    return bound.total_seconds() if isinstance(bound, timedelta) else float(bound)
 
 
 # Findings
@@ -280,7 +258,7 @@ def lint(
 def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
     for table in rule.when.tables:
         for condition in table.conditions:
-            if contradictory(condition, settings):
+            if condition.comparisons and _range(condition, settings).empty:
                 message = f"{rule.id}: no memory can satisfy {condition.field.name} in when: loosen one comparison"
                 yield Finding(code="P006", message=message, path=("rule", place, "when", condition.field.name))
         tier = table.named("tier")
@@ -308,7 +286,7 @@ def _covers(wide: Table, narrow: Table, settings: Settings) -> bool:
     """Return whether every memory that satisfies the narrow table satisfies the wide one."""
     return all(
         any(
-            condition.field.name == stricter.field.name and implies(stricter, condition, settings)
+            condition.field.name == stricter.field.name and _implies(stricter, condition, settings)
             for stricter in narrow.conditions
         )
         for condition in wide.conditions
@@ -371,10 +349,15 @@ def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory
         if c.field.name.startswith("metadata.")
         for value in c.values
     ]
-    days = sorted({_HOUR, 400.0, *(max(_HOUR, corner) for corner in _corner_days(conditions, settings))})
-    counts = sorted({0, 5, *_corner_counts(conditions, settings)})
+    days, counts = {_HOUR, 400.0}, {0, 5}
+    for condition in conditions:
+        for _, bound in condition.bounds(settings):
+            if condition.field.type is FieldType.DURATION:
+                days.add(max(_HOUR, bound / timedelta(days=1)))
+            elif condition.field.name in ("uses", "use_weight", "recent_uses"):
+                counts.add(int(bound))
     for tier, kind, tag, more, age, idle, uses in itertools.product(
-        Tier, words["kind"] or ["fact"], [None, *words["tags"]], metadata, days, days, counts
+        Tier, words["kind"] or ["fact"], [None, *words["tags"]], metadata, sorted(days), sorted(days), sorted(counts)
     ):
         if idle > age:
             continue
@@ -398,24 +381,6 @@ def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory
             tier_since=created,
             retention_since=created,
         )
-
-
-def _corner_days(conditions: Sequence[Condition], settings: Settings) -> Iterator[float]:
-    for condition in conditions:
-        if condition.field.type is FieldType.DURATION:
-            for comparison in condition.comparisons:
-                bound = comparison.bound(settings, duration=True)
-                if isinstance(bound, timedelta):
-                    yield bound / timedelta(days=1)
-
-
-def _corner_counts(conditions: Sequence[Condition], settings: Settings) -> Iterator[int]:
-    for condition in conditions:
-        if condition.field.name in ("uses", "use_weight", "recent_uses"):
-            for comparison in condition.comparisons:
-                bound = comparison.bound(settings, duration=False)
-                if not isinstance(bound, timedelta):
-                    yield int(bound)
 
 
 # With the memories of a store

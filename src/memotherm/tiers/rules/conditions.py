@@ -33,6 +33,7 @@ __all__ = [
     "Field",
     "FieldType",
     "Finding",
+    "Findings",
     "Table",
     "Tables",
     "field_named",
@@ -61,6 +62,20 @@ class Finding(Value):
     def __str__(self) -> str:
         where = "" if self.line is None else f"line {self.line}: "
         return f"{where}{self.code} {self.message}"
+
+
+class Findings(list[Finding]):
+    """The errors and warnings about a policy file."""
+
+    def add(self, code: str, message: str, *path: str | int) -> None:
+        """Add an error at a path."""
+        self.append(Finding(code=code, message=message, path=path))
+
+    def check_keys(self, table: Mapping[str, Any], known: Sequence[str], *path: str | int, what: str = "key") -> None:
+        """Add an error for each unknown key of a table."""
+        for key in table:
+            if key not in known:
+                self.add("P001", f"unknown {what} {key}: {suggestion(key, known)}", *path, key)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -214,13 +229,6 @@ class Comparison:
     #: A number, a timedelta, or the name of a setting.
     value: float | timedelta | str
 
-    def bound(self, settings: Settings, *, duration: bool) -> float | timedelta:
-        """Return the value to compare with; a setting that is a duration holds days."""
-        if not isinstance(self.value, str):
-            return self.value
-        number: float = getattr(settings, self.value)
-        return timedelta(days=number) if duration else number
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -241,13 +249,18 @@ class Condition:
             return set(self.values) <= set(found) if self.all else not set(self.values).isdisjoint(found)
         if not self.comparisons:
             return any(_same(found, value) for value in self.values)
-        duration = self.field.type is FieldType.DURATION
-        if not duration and (isinstance(found, bool) or not isinstance(found, int | float)):
+        if isinstance(found, bool) or not isinstance(found, int | float | timedelta):
             return False
-        return all(
-            _OPERATORS[comparison.operator](found, comparison.bound(situation.settings, duration=duration))
-            for comparison in self.comparisons
-        )
+        return all(_OPERATORS[name](found, bound) for name, bound in self.bounds(situation.settings))
+
+    def bounds(self, settings: Settings) -> Iterator[tuple[str, Any]]:
+        """Yield the operators and what they compare with; a setting that is compared with a duration holds days."""
+        for comparison in self.comparisons:
+            bound = comparison.value
+            if isinstance(bound, str):
+                bound = getattr(settings, bound)
+                bound = timedelta(days=bound) if self.field.type is FieldType.DURATION else bound
+            yield comparison.operator, bound
 
 
 def _same(found: object, wanted: object) -> bool:
@@ -281,35 +294,33 @@ class Tables:
         return any(table.holds(memory, situation) for table in self.tables)
 
 
-def read_tables(value: object, path: tuple[str | int, ...], found: list[Finding]) -> Tables:
+def read_tables(value: object, path: tuple[str | int, ...], found: Findings) -> Tables:
     """Read the conditions of a table or a list of tables; add findings to `found`."""
     tables = value if isinstance(value, list) else [value]
     read = []
     for place, table in enumerate(tables):
         where = (*path, place) if isinstance(value, list) else path
         if not isinstance(table, Mapping):
-            message = f'{path[-1]} must be a table such as {{ kind = "message" }}, or a list of them'
-            found.append(Finding(code="P002", message=message, path=where))
+            found.add("P002", f'{path[-1]} must be a table such as {{ kind = "message" }}, or a list of them', *where)
             continue
         read.append(Table(tuple(_conditions(table, where, found))))
     return Tables(tuple(read))
 
 
-def _conditions(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> Iterator[Condition]:
+def _conditions(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> Iterator[Condition]:
     for name, value in _flat(table):
         where = (*path, name)
         whole = name.endswith(".all")
         known = field_named(name.removesuffix(".all").removesuffix(".any") if name.startswith("tags.") else name)
         if known is None:
             names = [*FIELDS, "tags.any", "tags.all", *(f"{free}.NAME" for free in FREE_FIELDS)]
-            message = f"unknown field {name}: {suggestion(name, names)}"
-            found.append(Finding(code="P001", message=message, path=where))
+            found.add("P001", f"unknown field {name}: {suggestion(name, names)}", *where)
             continue
         try:
             yield _condition(known, value, whole=whole)
         except InvalidInput as exc:
             code = "P003" if known.type in (FieldType.NUMBER, FieldType.DURATION) else "P002"
-            found.append(Finding(code=code, message=f"{name}: {exc}", path=where))
+            found.add(code, f"{name}: {exc}", *where)
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

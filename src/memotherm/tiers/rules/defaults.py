@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memotherm.errors import MemothermError
 from memotherm.model import entry_points
-from memotherm.tiers.rules.conditions import Finding
+from memotherm.tiers.rules.conditions import Findings
 from memotherm.tiers.rules.retention import RETENTION_RULES
 from memotherm.tiers.rules.rule import Rule, checked_rules
 from memotherm.tiers.rules.table import TableRule, read_rule
@@ -24,7 +24,7 @@ BUILTIN_FILE = Path(__file__).with_name("builtin.toml")
 
 def _builtin_rules() -> tuple[TableRule, ...]:
     tables = tomllib.loads(BUILTIN_FILE.read_text(encoding="utf-8"))["rule"]
-    found: list[Finding] = []
+    found = Findings()
     rules = [read_rule(table, ("rule", place), found) for place, table in enumerate(tables)]
     if found:
         raise RuntimeError(f"{BUILTIN_FILE.name} is damaged: {'; '.join(map(str, found))}")

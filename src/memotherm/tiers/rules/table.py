@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.tiers.rules.conditions import FIELDS, Condition, Finding, Table, Tables, read_tables, suggestion
+from memotherm.tiers.rules.conditions import FIELDS, Condition, Findings, Table, Tables, read_tables, suggestion
 from memotherm.tiers.rules.properties import is_blocker, protected
 from memotherm.tiers.rules.rule import STAY, Situation, Stay
 from memotherm.tiers.rules.select import RUNS, Select
@@ -97,20 +97,15 @@ class TableRule:
         return self.why.format_map({name: read(memory, situation) for name, read in _WORDS.items()})
 
 
-def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]) -> TableRule | None:
+def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> TableRule | None:
     """Read a rule from a table; add findings to `found`, and return None if there is an error."""
     before = len(found)
-    found.extend(
-        Finding(code="P001", message=f"unknown key {key}: {suggestion(key, _KEYS)}", path=(*path, key))
-        for key in table
-        if key not in _KEYS
-    )
+    found.check_keys(table, _KEYS, *path)
     rule_id, run = table.get("id"), table.get("run", "compact")
     if not isinstance(rule_id, str) or not rule_id.strip():
-        found.append(Finding(code="P002", message='a rule needs an id, such as id = "house.contracts"', path=path))
+        found.add("P002", 'a rule needs an id, such as id = "house.contracts"', *path)
     if run not in RUNS:
-        message = f"unknown run {run!r}: {suggestion(str(run), RUNS)}"
-        found.append(Finding(code="P002", message=message, path=(*path, "run")))
+        found.add("P002", f"unknown run {run!r}: {suggestion(str(run), RUNS)}", *path, "run")
     when = read_tables(table["when"], (*path, "when"), found) if "when" in table else _EVERYTHING
     unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else _NOTHING
     targets = tuple(_targets(table, path, found))
@@ -119,15 +114,13 @@ def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: list
     try:
         Select(order=order)
     except InvalidInput as exc:
-        found.append(Finding(code="P002", message=str(exc), path=(*path, "order")))
-    if any(not finding.warning for finding in found[before:]):
+        found.add("P002", str(exc), *path, "order")
+    if len(found) > before:
         return None
     return TableRule(id=str(rule_id), run=run, when=when, unless=unless, targets=targets, why=why, order=order)
 
 
-def _targets(
-    table: Mapping[str, Any], path: tuple[str | int, ...], found: list[Finding]
-) -> Iterator[tuple[Tier, Tables]]:
+def _targets(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> Iterator[tuple[Tier, Tables]]:
     """Yield the tiers of `to`, each with its condition."""
     path = (*path, "to")
     to = table.get("to")
@@ -139,27 +132,26 @@ def _targets(
             message = f"to = {target!r} is not a tier: {suggestion(str(target), _TARGETS)}"
             if target is None:
                 message = f"a rule needs to: {', '.join(_TARGETS)}"
-            found.append(Finding(code="P002", message=message, path=path))
+            found.add("P002", message, *path)
             continue
         yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else _EVERYTHING
 
 
-def _why(why: object, path: tuple[str | int, ...], found: list[Finding]) -> str:
+def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
     """Return the text of a reason; its placeholders must be known."""
     path = (*path, "why")
     if not isinstance(why, str):
-        found.append(Finding(code="P002", message="why must be a text", path=path))
+        found.add("P002", "why must be a text", *path)
         return ""
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(why) if name is not None]
         for name in names:
             if name not in _WORDS:
-                message = f"why cannot name {{{name}}}: {suggestion(name, _WORDS)}"
-                found.append(Finding(code="P001", message=message, path=path))
+                found.add("P001", f"why cannot name {{{name}}}: {suggestion(name, _WORDS)}", *path)
         if not set(names) - _WORDS.keys():
             why.format_map(dict.fromkeys(_WORDS, 0))
     except (ValueError, AttributeError, LookupError) as exc:
-        found.append(Finding(code="P002", message=f"cannot read why: {exc}", path=path))
+        found.add("P002", f"cannot read why: {exc}", *path)
     return why
 
 
