@@ -55,22 +55,11 @@ class UnwrittenEntry(NamedTuple):
     tenant: str | None = None
 
 
-class _Batch(NamedTuple):
-    """The jobs of one transaction, which writes the entries as well."""
-
-    jobs: list[Job]
-    #: How often a caller had asked for the entries when it was made.
-    wanted: int
-
-
-class Job:
+class Job(NamedTuple):
     """A function of a transaction, and the answer that its caller waits for."""
 
-    __slots__ = ("answer", "call")
-
-    def __init__(self, call: Callable[[Any], Any]) -> None:
-        self.call = call
-        self.answer: Future[Any] = Future()
+    call: Callable[[Any], Any]
+    answer: Future[Any]
 
 
 #: Returns the context in which a transaction that has written some entries is committed.
@@ -80,13 +69,7 @@ Execute = Callable[[Sequence[Job], Sequence[UnwrittenEntry], Committing], None]
 
 
 class Writer:
-    """The queue and the thread of one store.
-
-    Args:
-        name: The store's name in messages.
-        process: The process that opened the store.
-        execute: Runs a batch.
-    """
+    """The queue and the thread of one store."""
 
     def __init__(self, name: str, process: OwnProcess, execute: Execute) -> None:
         self._name = name
@@ -99,7 +82,9 @@ class Writer:
         self._changed = threading.Condition()
         #: Held while a transaction runs, by the thread or by a caller that writes without it.
         self._turn = threading.RLock()
-        self._commits = _CommitGate()
+        #: How many snapshots begin, which no entries are committed meanwhile, and whether entries are committed.
+        self._beginning = 0
+        self._committing_entries = False
         self._thread: threading.Thread | None = None
         #: The thread that holds the turn, and whether it does more than to write entries.
         self._holder: int | None = None
@@ -121,7 +106,7 @@ class Writer:
 
         Interrupting the caller cancels a job that has not begun; otherwise it is committed.
         """
-        job = Job(call)
+        job = Job(call, Future())
         with self._changed:
             self._require_open()
             self._jobs.append(job)
@@ -199,8 +184,15 @@ class Writer:
         if not self._uses or not self._process.current:
             yield NO_USES
             return
-        with self._commits.shared():
+        with self._changed:
+            self._changed.wait_for(lambda: not self._committing_entries)
+            self._beginning += 1
+        try:
             yield self._uses
+        finally:
+            with self._changed:
+                self._beginning -= 1
+                self._changed.notify_all()
 
     def forget(self, spaces: Collection[int]) -> None:
         """Drop the entries of some spaces; the transaction that erases their log calls it."""
@@ -269,7 +261,7 @@ class Writer:
             if not self._jobs:
                 return
 
-    def _next(self) -> _Batch | None:
+    def _next(self) -> tuple[list[Job], int] | None:
         """Wait for work; return None if the thread is to end."""
         with self._changed:
             idle_at = time.monotonic() + _IDLE
@@ -284,10 +276,10 @@ class Writer:
                 self._changed.wait((self._due if waiting else idle_at) - now)
             return self._taken()
 
-    def _taken(self) -> _Batch:
+    def _taken(self) -> tuple[list[Job], int]:
+        """Return the jobs of the next transaction, and how often a caller has asked for the entries."""
         jobs = [self._jobs.popleft() for _ in range(min(len(self._jobs), _MOST_JOBS))]
-        begun = [job for job in jobs if job.answer.set_running_or_notify_cancel()]
-        return _Batch(begun, self._wanted)
+        return [job for job in jobs if job.answer.set_running_or_notify_cancel()], self._wanted
 
     def _run_batch(self, jobs: list[Job], wanted: int) -> None:
         entries: list[UnwrittenEntry] = []
@@ -332,10 +324,17 @@ class Writer:
         if not entries:
             yield
             return
-        with self._commits.exclusive():
+        with self._changed:
+            self._committing_entries = True
+            self._changed.wait_for(lambda: not self._beginning)
+        try:
             yield
             with self._changed:
                 self._remove(entries)
+        finally:
+            with self._changed:
+                self._committing_entries = False
+                self._changed.notify_all()
 
     # The entries; the condition is held
 
@@ -353,41 +352,6 @@ class Writer:
         self._due = time.monotonic() + _DELAY
         self._changed.notify_all()
         self._uses = UnwrittenUses(use for entry in entries for use in _uses_of(entry))
-
-
-class _CommitGate:
-    """Lets snapshots begin together, and entries be committed while none begins."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._beginning = 0
-        self._committing = False
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Let no entries be committed in this context."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._committing)
-            self._beginning += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._beginning -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Let no snapshot begin in this context."""
-        with self._changed:
-            self._committing = True
-            self._changed.wait_for(lambda: not self._beginning)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._committing = False
-                self._changed.notify_all()
 
 
 def _uses_of(entry: UnwrittenEntry) -> Iterable[TimedUse]:
