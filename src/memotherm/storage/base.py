@@ -16,9 +16,10 @@ from memotherm.model.process import OwnProcess
 from memotherm.storage.recall_log import without_purged, write_entries
 from memotherm.storage.rows import record_of, scope_of
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.transaction import Transaction, settle_words, words_outdated
+from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
+from memotherm.text.words import WORDS_VERSION
 
 __all__ = ["MOST_SCOPES", "Claim", "StoreBase"]
 
@@ -82,19 +83,15 @@ class Claim(Generic[PartStore]):
 
     def renew(self) -> bool:
         """Extend the claim by its term; return False if another holder has it."""
-        until = self._until
-        return self.store._write(lambda statements: self._extended(statements, until), exclusive=False)
+        return self.store._write(self._extend, exclusive=False)
 
     def require(self, statements: Statements) -> None:
         """Renew the claim inside a transaction, or raise `LeaseLost`."""
-        if not self._extended(statements, self._until):
+        if not self._extend(statements):
             raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
 
-    @property
-    def _until(self) -> int:
-        return to_micros(self._now() + self._term)
-
-    def _extended(self, statements: Statements, until: int) -> bool:
+    def _extend(self, statements: Statements) -> bool:
+        until = to_micros(self._now() + self._term)
         return statements.row(self._statement, **self._row, until=until) is not None
 
 
@@ -253,15 +250,18 @@ class StoreBase(ABC):
     def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
         """Rebuild the text index if it was built with another version of the tokenizer."""
 
-        def rebuilt(statements: Statements) -> None:
-            if words_outdated(statements):
+        def is_outdated(statements: Statements) -> bool:
+            return int(statements.value("meta_get", key="words") or 0) != WORDS_VERSION
+
+        def rebuild_once(statements: Statements) -> None:
+            if is_outdated(statements):
                 rebuild(statements)
-                settle_words(statements)
+                statements.run("meta_set", key="words", value=str(WORDS_VERSION))
 
         with self._reading(once=True) as statements:
-            outdated = words_outdated(statements)
+            outdated = is_outdated(statements)
         if outdated:
-            self._write(rebuilt)
+            self._write(rebuild_once)
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
         with self._reading(once=True) as statements:
@@ -275,6 +275,12 @@ class StoreBase(ABC):
     def _records(self, name: str, /, **values: object) -> list[Record]:
         with self._reading(once=True) as statements:
             return self._converted(statements, statements.rows(name, **values))
+
+    def _scoped_rows(self, name: str, /, **values: object) -> list[tuple[Row, Scope]]:
+        """Return rows whose third column is a space, each with its scope."""
+        with self._reading(once=True) as statements:
+            rows = statements.rows(name, **values)
+            return [(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
         """Return the records of rows of memories, with the uses that a snapshot does not see."""

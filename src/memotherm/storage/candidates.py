@@ -85,20 +85,8 @@ _columns = attrgetter(*(field.name for field in fields(Candidates)))
 
 def candidate_row(row: Sequence[Any]) -> CandidateRow:
     """Return the candidate of a row of the statement `candidates`."""
-    no, space, tier, priority, kind, created_at, accessed_at, access_count, text, author, previous = row
-    return CandidateRow(
-        no,
-        space,
-        tier,
-        priority,
-        kind,
-        created_at,
-        math.nan if accessed_at is None else accessed_at,
-        access_count,
-        text,
-        author,
-        previous or 0,
-    )
+    accessed_at = math.nan if row[6] is None else row[6]
+    return CandidateRow._make([*row[:6], accessed_at, *row[7:10], row[10] or 0])
 
 
 def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a column of any type

@@ -12,18 +12,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from memotherm.model import Priority, Retention, Tier
+from memotherm.model import Retention, Tier
 from memotherm.model.results import Problem
-from memotherm.storage.rows import changes_of
-from memotherm.storage.statements import Row, Statements
+from memotherm.storage.rows import PRIORITIES, RETENTIONS, TIERS, changes_of
+from memotherm.storage.statements import Statements
 from memotherm.storage.transaction import indexed_words
 from memotherm.text.content import digest
 
 __all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]
-
-_TIERS = tuple(Tier)
-_PRIORITIES = tuple(Priority)
-_RETENTIONS = tuple(Retention)
 
 
 class Indexed(NamedTuple):
@@ -38,7 +34,7 @@ class Indexed(NamedTuple):
 def contents(statements: Statements) -> Iterator[Problem]:
     """Compare contents with their digests."""
     for _, memory_id, _, _, _, retention, content, _, stored, _ in statements.each("check_rows"):
-        purged = _RETENTIONS[retention] is Retention.PURGED
+        purged = RETENTIONS[retention] is Retention.PURGED
         if purged and content:
             yield Problem(code="purge", detail=f"{memory_id} is purged and still has its content")
         if not purged and digest(content) != stored.hex():
@@ -51,8 +47,8 @@ def texts(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> Ite
     expected: dict[Indexed, str] = {}
     for no, memory_id, space, tier, _, retention, content, tags_, _, _ in statements.each("check_rows"):
         ids[no] = memory_id
-        if _RETENTIONS[retention] is Retention.ACTIVE:
-            current = _TIERS[tier]
+        if RETENTIONS[retention] is Retention.ACTIVE:
+            current = TIERS[tier]
             table = "text_cold" if current is Tier.COLD else "text_live"
             words = indexed_words(content, json.loads(tags_) if tags_ else ())
             expected[Indexed(table, space, current, no)] = digest(words)
@@ -91,7 +87,7 @@ def vectors(statements: Statements, made_by: dict[str, object]) -> Iterator[Prob
 def counters(statements: Statements) -> Iterator[Problem]:
     """Compare the counters with what they count."""
     for space, tier, retention, counted, counted_tokens, actual, actual_tokens in statements.each("check_counters"):
-        where = f"space {space}, {_TIERS[tier]}, {_RETENTIONS[retention]}"
+        where = f"space {space}, {TIERS[tier]}, {RETENTIONS[retention]}"
         detail = (
             f"{where}: {counted} memories with {counted_tokens} tokens counted, {actual} with {actual_tokens} there"
         )
@@ -106,8 +102,12 @@ def ledger(statements: Statements) -> Iterator[Problem]:
         if pending is None or pending[0] != no:
             yield Problem(code="ledger_missing", detail=f"{memory_id} has no events")
             continue
-        seqs, state = _replayed(pending[1])
-        now = {"tier": _TIERS[tier], "priority": _PRIORITIES[priority], "retention": _RETENTIONS[retention]}
+        seqs: set[int] = set()
+        state: dict[str, str] = {}
+        for _, seq, changes in pending[1]:
+            seqs.add(seq)
+            state.update({name: after for name, (_, after) in changes_of(changes).items()})
+        now = {"tier": TIERS[tier], "priority": PRIORITIES[priority], "retention": RETENTIONS[retention]}
         for axis, value in now.items():
             if state.get(axis) != value:
                 detail = f"{memory_id} is {value} and its events lead to {axis} {state.get(axis)}"
@@ -117,15 +117,6 @@ def ledger(statements: Statements) -> Iterator[Problem]:
                 code="ledger_version", detail=f"{memory_id} has version {version}, which is none of its events"
             )
         pending = next(histories, None)
-
-
-def _replayed(events: Iterator[Row]) -> tuple[set[int], dict[str, str]]:
-    seqs: set[int] = set()
-    state: dict[str, str] = {}
-    for _, seq, changes in events:
-        seqs.add(seq)
-        state.update({name: after for name, (_, after) in changes_of(changes).items()})
-    return seqs, state
 
 
 def chunks(statements: Statements) -> Iterator[Problem]:

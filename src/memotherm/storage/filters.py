@@ -19,7 +19,6 @@ __all__ = [
     "compiled_filter",
     "filtered_numbers",
     "found_count",
-    "found_numbers",
     "found_rows",
     "passing_rows",
     "selected_rows",
@@ -66,14 +65,7 @@ def selected_rows(
 
 
 def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> list[Row]:
-    """Return the rows of a page of a listing.
-
-    Args:
-        statements: The statements to run.
-        spaces: Where to look.
-        find: The filters and the page.
-        in_order: Whether SQLite reads the table in its own order.
-    """
+    """Return the rows of a page of a listing; `in_order` lets SQLite read the table in its own order."""
     compiler = _Compiler(statements)
     marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
     before = _EVERY if find.before is None else find.before
@@ -82,15 +74,6 @@ def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_
         page = {"limit": find.limit, "skip": find.skip}
         return statements.rows_of("find_sorted", marks, spaces=list(spaces), **page, **compiler.values)
     return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
-
-
-def found_numbers(statements: Statements, spaces: Sequence[int], find: Find) -> list[int]:
-    """Return the numbers of the memories on a page of a listing, newest first."""
-    compiler = _Compiler(statements)
-    marks = {"conditions": compiler.joined(_found(find))}
-    page = {"before": _EVERY if find.before is None else find.before, "limit": find.limit}
-    rows = statements.rows_of("find_numbers", marks, spaces=list(spaces), **page, **compiler.values)
-    return [no for (no,) in rows]
 
 
 def found_count(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> int:
@@ -161,16 +144,12 @@ def _found(find: Find) -> Iterator[Condition]:
     if find.priority is not None:
         yield "where_priorities", {"priorities": [find.priority.rank]}
     if find.contains is not None:
-        yield "where_contains", {"contains": _like_pattern(find.contains)}
+        # A pattern of LIKE whose escape character is `!`.
+        escaped = find.contains.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        yield "where_contains", {"contains": f"%{escaped}%"}
     kinds = None if find.kind is None else (find.kind,)
     filters = {name: getattr(find, name) for name in ("tags", "since", "until", "where", "prefix")}
     yield from _filtered(Filter(now=find.now, kinds=kinds, **filters))
-
-
-def _like_pattern(text: str) -> str:
-    """Return the pattern of LIKE for what contains a text; `!` is its escape character."""
-    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{escaped}%"
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:

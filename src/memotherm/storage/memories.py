@@ -14,7 +14,7 @@ from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
-from memotherm.storage.rows import changes_of, event_of, scope_of, scope_row
+from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Counts, Filter, Find, Identity, Record, TierChange
 from memotherm.tiers.rules.select import Select
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryStore", "any_expired", "identity_of", "visible_rows"]
 
-_TIERS = tuple(Tier)
-_RETENTIONS = tuple(Retention)
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
 #: At this time, nothing has expired.
@@ -60,8 +58,8 @@ class MemoryStore(StoreBase):
         for fields, rows in groupby(self._rows("scopes_within", spaces=list(spaces)), lambda row: row[:6]):
             tiers, hidden = {tier: TierCount() for tier in Tier}, 0
             for tier, retention, memories, tokens in (row[6:] for row in rows):
-                if _RETENTIONS[retention] is Retention.ACTIVE:
-                    tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+                if RETENTIONS[retention] is Retention.ACTIVE:
+                    tiers[TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
                 else:
                     hidden += memories
             found.append(ScopeCount(scope=scope_of(fields), tiers=tiers, hidden=hidden))
@@ -135,12 +133,12 @@ class MemoryStore(StoreBase):
             counted = statements.rows("counts", spaces=list(spaces))
             expired_counts = statements.rows("counts_expired", spaces=list(spaces), now=to_micros(now))
         for tier, rank, memories, tokens in counted:
-            retention[_RETENTIONS[rank]] += memories
-            if _RETENTIONS[rank] is Retention.ACTIVE:
-                tiers[_TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
+            retention[RETENTIONS[rank]] += memories
+            if RETENTIONS[rank] is Retention.ACTIVE:
+                tiers[TIERS[tier]] = TierCount(memories=memories, tokens=tokens)
         for tier, memories, tokens in expired_counts:
-            count = tiers[_TIERS[tier]]
-            tiers[_TIERS[tier]] = TierCount(memories=count.memories - memories, tokens=count.tokens - tokens)
+            count = tiers[TIERS[tier]]
+            tiers[TIERS[tier]] = TierCount(memories=count.memories - memories, tokens=count.tokens - tokens)
             retention[Retention.ACTIVE] -= memories
             retention[Retention.DELETED] += memories
         return Counts(tiers=tiers, retention=retention)
@@ -197,7 +195,7 @@ class MemoryStore(StoreBase):
         """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
         rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))
         return [
-            TierChange(no, from_micros(at), changes_of(changes), _TIERS[tier], _RETENTIONS[retention])
+            TierChange(no, from_micros(at), changes_of(changes), TIERS[tier], RETENTIONS[retention])
             for no, at, changes, tier, retention in rows
         ]
 
@@ -213,6 +211,17 @@ class MemoryStore(StoreBase):
             return _identity(self._unlogged_rows("embedder_serving"))
         rows = self._unlogged_rows("embedder_by_name", name=name)
         return Identity(number=rows[0][0], name=name, dimensions=rows[0][1]) if rows else None
+
+    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
+        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
+
+        def register(statements: Statements) -> int:
+            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
+            if serve and identity_of(statements) is None:
+                statements.run("meta_set", key="embedder", value=str(number))
+            return number
+
+        return Identity(number=self._write(register), name=name, dimensions=dimensions)
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""

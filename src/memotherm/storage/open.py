@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -120,13 +120,17 @@ class Purges:
 
     def repeat(self, copy: Store) -> None:
         """Purge the same memories in a copy, and add the tombstones that it lacks."""
-        for memory in self.memories:
-            cause = Cause(action="purge", at=memory.retention_since, rule="restore", why="purged after the checkpoint")
-            copy.transact(functools.partial(_purge_again, memory_id=memory.id, cause=cause))
-        if isinstance(copy, TransferTarget):
-            self._add_tombstones(copy)
 
-    def _add_tombstones(self, copy: TransferTarget) -> None:
+        def purge(transaction: Transaction, memory: Memory) -> None:
+            record = transaction.get(memory.id)
+            if record is not None and record.memory.retention is not Retention.PURGED:
+                why = "purged after the checkpoint"
+                transaction.purge(record, Cause(action="purge", at=memory.retention_since, rule="restore", why=why))
+
+        for memory in self.memories:
+            copy.transact(functools.partial(purge, memory=memory))
+        if not isinstance(copy, TransferTarget):
+            return
         with copy.read_tables() as reader:
             if reader.meta("secret") != self.secret:
                 return
@@ -139,12 +143,6 @@ class Purges:
                     writer.put(SPACES, [(scope[0], spaces[scope], *scope[1:])])
                 if (mark, spaces[scope]) not in known:
                     writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], at)])
-
-
-def _purge_again(transaction: Transaction, memory_id: str, cause: Cause) -> None:
-    record = transaction.get(memory_id)
-    if record is not None and record.memory.retention is not Retention.PURGED:
-        transaction.purge(record, cause)
 
 
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:
@@ -180,22 +178,14 @@ def _scope(row: Row) -> Row:
 
 def open_store(url: str, settings: Settings) -> Store:
     """Open the store that a path or URL names, creating it if it does not exist."""
-    store = open_url(url, settings)
-    try:
-        _require_filled(store)
-    except BaseException:
-        store.close()
-        raise
-    return store
-
-
-def _require_filled(store: Store) -> None:
-    """Refuse a store into which another one was not copied to the end."""
-    if not isinstance(store, TransferTarget):
-        return
-    with store.read_tables() as reader:
-        if reader.meta(PROGRESS_KEY) is not None:
-            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
+    with ExitStack() as stack:
+        store = stack.enter_context(closing(open_url(url, settings)))
+        if isinstance(store, TransferTarget):
+            with store.read_tables() as reader:
+                if reader.meta(PROGRESS_KEY) is not None:
+                    raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
+        stack.pop_all()
+        return store
 
 
 def migrate_store(source: str, target: str, settings: Settings, progress: Progress | None = None) -> Migration:

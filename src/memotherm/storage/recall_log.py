@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.rows import TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, ReceiptRow, Tally, Use
+from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally, Use
 from memotherm.storage.writer import UnwrittenEntry
 
 __all__ = [
@@ -44,27 +44,30 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 
 def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], window_micros: int, shadow: str) -> None:
-    """Count the uses of recalls, keep their receipts, and log those that are to be kept.
-
-    Args:
-        statements: The transaction.
-        entries: The recalls and later uses, in order.
-        window_micros: The time in which uses count as recent.
-        shadow: The hash of the policy in the shadow; empty without one.
-    """
+    """Count the uses of recalls, keep their receipts, and log those that are to be kept."""
     count_uses(statements, _uses(statements, entries), window_micros)
     recalls = [(entry, keep) for entry, keep, _ in entries if isinstance(entry, RecallEntry)]
     kept = [entry for entry, keep in recalls if keep]
     relevance = {no: value for entry, _ in recalls for no, value in entry.relevance}
     statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(relevance.items())])
     receipts = [(entry, entry.receipt) for entry, _ in recalls if entry.receipt is not None]
-    rows = [receipt_row(receipt, to_micros(entry.at), entry.space) for entry, receipt in receipts]
+    rows = [
+        {**receipt._asdict(), "entries": _encoded(receipt.entries), "at": to_micros(entry.at), "space": entry.space}
+        for entry, receipt in receipts
+    ]
     statements.run_many("receipt_add", rows)
     statements.run_many("recall_add", list(map(_recall_row, kept)))
-    tallies = [tally for entry in kept if entry.query for tally in recall_tallies(entry)]
-    if shadow:
-        tallies += _shadow_tallies(statements, kept, shadow)
-    statements.run_many("tally_add", sums(tallies))
+    times: Counter[tuple[int, str]] = Counter()
+    amounts: Counter[tuple[int, str]] = Counter()
+    for entry in kept:
+        for name, amount in _counted(statements, entry, shadow).items() if entry.query else ():
+            times[entry.space or 0, name] += 1
+            amounts[entry.space or 0, name] += amount
+    tallies = [
+        {"space": space, "name": name, "times": times[space, name], "amount": amounts[space, name]}
+        for space, name in sorted(times)
+    ]
+    statements.run_many("tally_add", tallies)
 
 
 def _uses(statements: Statements, entries: Sequence[UnwrittenEntry]) -> Iterator[TimedUse]:
@@ -77,15 +80,25 @@ def _uses(statements: Statements, entries: Sequence[UnwrittenEntry]) -> Iterator
             yield Use(entry.no, entry.weight, times=0), at
 
 
-def _shadow_tallies(statements: Statements, kept: Sequence[RecallEntry], policy: str) -> list[dict[str, object]]:
-    """Return what the policy in the shadow would have had cold: returned memories, and candidates."""
-    tallies: list[dict[str, object]] = []
-    for entry in kept:
-        if entry.query and Tier.COLD not in entry.tiers:
-            nos = {*entry.returned, *(no for no, _ in entry.candidates)}
-            cold = {no for (no,) in statements.rows("shadow_cold", policy=policy, nos=list(nos))}
-            tallies += shadow_tallies(entry, policy, cold)
-    return tallies
+def _counted(statements: Statements, entry: RecallEntry, shadow: str) -> dict[str, int]:
+    """Return the counters that a recall increments, each with its amount.
+
+    They are all recalls, those with a hit, those with promotions, the bucket of its duration, and what the policy in
+    the shadow would have had cold: returned memories, and candidates.
+    """
+    cold_searched = Tier.COLD in entry.tiers
+    bucket = _name(bisect_left(BUCKETS_MS, entry.micros / 1000), cold=cold_searched)
+    counted = {"recall": entry.micros, bucket: entry.micros}
+    if entry.found:
+        counted["recall.hit"] = 0
+    if entry.promoted:
+        counted["recall.promoted"] = len(entry.promoted)
+    if shadow and not cold_searched:
+        nos = {*entry.returned, *(no for no, _ in entry.candidates)}
+        cold = {no for (no,) in statements.rows("shadow_cold", policy=shadow, nos=list(nos))}
+        missed = len(cold & set(entry.returned))
+        counted |= {SHADOW_MISSED + shadow: missed, SHADOW_SPARED + shadow: len(cold) - missed}
+    return counted
 
 
 def without_purged(statements: Statements, waiting: Sequence[UnwrittenEntry]) -> list[UnwrittenEntry]:
@@ -138,7 +151,7 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
-        "options": json.dumps(dict(entry.options), ensure_ascii=False, separators=(",", ":")) if entry.options else "",
+        "options": _encoded(dict(entry.options)) if entry.options else "",
     }
 
 
@@ -207,12 +220,6 @@ def timed_recall_of(row: Sequence[Any], scope: Scope) -> TimedRecall:
     )
 
 
-def receipt_row(receipt: ReceiptRow, at: int, space: int | None) -> dict[str, Any]:
-    """Return a receipt as the parameters of a statement."""
-    entries = json.dumps(receipt.entries, ensure_ascii=False, separators=(",", ":"))
-    return {**receipt._asdict(), "entries": entries, "at": at, "space": space}
-
-
 def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
     number, at, _, query, budget, tokens, text_format, entries = row
@@ -236,52 +243,19 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
 def without_entries(entries: str, memory_ids: Collection[str]) -> str:
     """Return the entries of a receipt without those of some memories."""
     remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
-    return json.dumps(remaining, ensure_ascii=False, separators=(",", ":"))
+    return _encoded(remaining)
+
+
+def _encoded(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 # Counters
 
 
-def recall_tallies(entry: RecallEntry) -> list[dict[str, Any]]:
-    """Return the counters of a recall: all, with a hit, with promotions, and the bucket of its duration."""
-    counted = {"recall": entry.micros, _bucket(entry.micros, cold=Tier.COLD in entry.tiers): entry.micros}
-    if entry.found:
-        counted["recall.hit"] = 0
-    if entry.promoted:
-        counted["recall.promoted"] = len(entry.promoted)
-    space = entry.space or 0
-    return [{"space": space, "name": name, "times": 1, "amount": amount} for name, amount in counted.items()]
-
-
-def shadow_tallies(entry: RecallEntry, policy: str, cold: Set[int]) -> list[dict[str, Any]]:
-    """Return the counters of a recall while a policy is in the shadow, which would have had some memories cold."""
-    missed = len(cold & set(entry.returned))
-    counted = {SHADOW_MISSED: missed, SHADOW_SPARED: len(cold) - missed}
-    space = entry.space or 0
-    return [{"space": space, "name": name + policy, "times": 1, "amount": amount} for name, amount in counted.items()]
-
-
-def sums(tallies: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one tally for each counter of a space, in the order of spaces and names."""
-    times: Counter[tuple[int, str]] = Counter()
-    amounts: Counter[tuple[int, str]] = Counter()
-    for tally in tallies:
-        key = tally["space"], tally["name"]
-        times[key] += tally["times"]
-        amounts[key] += tally["amount"]
-    return [
-        {"space": space, "name": name, "times": times[space, name], "amount": amounts[space, name]}
-        for space, name in sorted(times)
-    ]
-
-
 def recall_buckets(tallies: Mapping[str, Tally], *, cold: bool) -> list[Tally]:
     """Return the counters of each bucket of durations, in order, of recalls that searched cold or did not."""
     return [tallies.get(_name(number, cold=cold), Tally()) for number in range(len(BUCKETS_MS) + 1)]
-
-
-def _bucket(micros: int, *, cold: bool) -> str:
-    return _name(bisect_left(BUCKETS_MS, micros / 1000), cold=cold)
 
 
 def _name(number: int, *, cold: bool) -> str:

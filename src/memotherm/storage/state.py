@@ -13,7 +13,7 @@ from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of
-from memotherm.storage.rows import chunk_locations_of, chunk_of, note_of, scope_of, scope_row
+from memotherm.storage.rows import TIERS, chunk_locations_of, chunk_of, note_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import (
     AdoptionRow,
@@ -32,7 +32,6 @@ from memotherm.storage.writer import UnwrittenEntry
 
 __all__ = ["StateStore"]
 
-_TIERS = tuple(Tier)
 #: Larger than any number of a receipt.
 _EVERY = 1 << 62
 
@@ -72,10 +71,9 @@ class StateStore(StoreBase):
 
     def timed_recalls(self, spaces: Sequence[int], limit: int, *, slowest: bool) -> list[TimedRecall]:
         """Return queries of the recall log, slowest or newest first."""
-        with self._reading(once=True) as statements:
-            query = "recalls_slowest" if slowest else "recalls_newest"
-            rows = statements.rows(query, spaces=list(spaces), limit=limit)
-            return [timed_recall_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+        name = "recalls_slowest" if slowest else "recalls_newest"
+        rows = self._scoped_rows(name, spaces=list(spaces), limit=limit)
+        return [timed_recall_of(row, scope) for row, scope in rows]
 
     def logged_recall(self, spaces: Sequence[int], recall_id: str) -> LogEntry | None:
         """Return the entry of the recall log with an id, if its space is among some."""
@@ -105,16 +103,14 @@ class StateStore(StoreBase):
 
     def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
-        with self._reading(once=True) as statements:
-            values = {"spaces": list(spaces), "past": _EVERY if past is None else past, "limit": limit}
-            rows = statements.rows("receipts_before", **values)
-            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+        before = _EVERY if past is None else past
+        rows = self._scoped_rows("receipts_before", spaces=list(spaces), past=before, limit=limit)
+        return [receipt_of(row, scope) for row, scope in rows]
 
     def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:
         """Return the last receipts of contexts in some spaces that name a memory, newest first."""
-        with self._reading(once=True) as statements:
-            rows = statements.rows("receipts_of", spaces=list(spaces), id=memory_id, limit=limit)
-            return [receipt_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+        rows = self._scoped_rows("receipts_of", spaces=list(spaces), id=memory_id, limit=limit)
+        return [receipt_of(row, scope) for row, scope in rows]
 
     def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
         """Return the last logged recalls in some spaces that returned a memory, newest first."""
@@ -190,9 +186,7 @@ class StateStore(StoreBase):
 
     def links(self, space: int) -> list[tuple[str, ChunkRow]]:
         """Return the list items of a space's files that are memories of their own, each with its path."""
-        with self._reading() as statements:
-            rows = statements.rows("links_of", space=space)
-            return [(row[-1], chunk_of(row, self._scope(statements, row[2], self._scopes))) for row in rows]
+        return [(row[-1], chunk_of(row, scope)) for row, scope in self._scoped_rows("links_of", space=space)]
 
     def misplaced_notes(self, space: int) -> list[str]:
         """Return the paths of a space's files with a chunk whose memory is in another space."""
@@ -258,13 +252,13 @@ class StateStore(StoreBase):
     def shadow_tiers(self, spaces: Sequence[int], policy: str) -> dict[int, ShadowTier]:
         """Return the tiers in which a policy in the shadow would have memories of some spaces, by number."""
         rows = self._rows("shadow_tiers_of", spaces=list(spaces), policy=policy)
-        return {no: ShadowTier(no, _TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
+        return {no: ShadowTier(no, TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
 
     def shadow_counts(self, spaces: Sequence[int], policy: str) -> dict[tuple[Tier, Tier], TierCount]:
         """Return how many active memories a policy in the shadow would have in another tier: (its tier, the real)."""
         rows = self._rows("shadow_counts", spaces=list(spaces), policy=policy)
         return {
-            (_TIERS[shadow], _TIERS[real]): TierCount(memories=memories, tokens=tokens)
+            (TIERS[shadow], TIERS[real]): TierCount(memories=memories, tokens=tokens)
             for shadow, real, memories, tokens in rows
         }
 

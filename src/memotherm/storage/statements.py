@@ -44,18 +44,14 @@ def load_statements(dialect: str, marks: Mapping[str, Callable[..., str]], *exte
 
     statements: dict[str, str] = {}
     for name in ("queries", dialect, *extensions):
-        statements |= _parse((_FOLDER / f"{name}.sql").read_text("utf-8"))
+        pieces = _HEADER.split((_FOLDER / f"{name}.sql").read_text("utf-8"))[1:]
+        statements |= {key: _REMARK.sub("", text).strip() for key, text in zip(pieces[::2], pieces[1::2], strict=True)}
     return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
 
 
 def migrations(dialect: str) -> list[str]:
     """Return the schema's steps in order; step n leads to schema version n."""
     return [file.read_text("utf-8") for file in sorted((_FOLDER / dialect).glob("*.sql"))]
-
-
-def _parse(text: str) -> dict[str, str]:
-    pieces = _HEADER.split(text)[1:]
-    return {name: _REMARK.sub("", body).strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}
 
 
 class Statements(ABC):

@@ -132,10 +132,6 @@ class Store(MemoryStore, StateStore):
     # Vectors
 
     @abstractmethod
-    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
-
-    @abstractmethod
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ from memotherm.storage.values import (
     Use,
 )
 from memotherm.text.content import digest
-from memotherm.text.words import WORDS_VERSION, words
+from memotherm.text.words import words
 
-__all__ = ["Transaction", "author_of", "counter_key", "indexed_words", "settle_words", "words_outdated"]
+__all__ = ["Transaction", "author_of", "counter_key", "indexed_words"]
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -73,16 +73,6 @@ def indexed_words(content: str, tags: Iterable[str]) -> str:
 def author_of(memory: Memory) -> str:
     """Return who has written a message, as its metadata name them; empty if they do not."""
     return next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
-
-
-def words_outdated(statements: Statements) -> bool:
-    """Tell whether the text index was made by other rules for words."""
-    return int(statements.value("meta_get", key="words") or 0) != WORDS_VERSION
-
-
-def settle_words(statements: Statements) -> None:
-    """Remember which rules for words the text index was made by."""
-    statements.run("meta_set", key="words", value=str(WORDS_VERSION))
 
 
 class Transaction(ABC):
@@ -107,7 +97,8 @@ class Transaction(ABC):
         self.adopted = int(adopted)
         #: The numbers of the scopes and collections that were asked for.
         self._spaces: dict[tuple[Scope, str], int] = {}
-        self._counters = _CounterChanges()
+        #: What it adds to the counters: memories and tokens by space, tier and retention.
+        self._counts: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
@@ -117,7 +108,10 @@ class Transaction(ABC):
 
     def finish(self) -> None:
         """Update the counters, and erase what the logs say about purged memories; the store calls it at the end."""
-        self._counters.write(self._sql)
+        for (space, tier, retention), (memories, tokens) in sorted(self._counts.items()):  # prevents deadlocks
+            if memories or tokens:
+                values = {"space": space, "tier": tier, "retention": retention}
+                self._sql.run("counter_add", **values, memories=memories, tokens=tokens)
         if not self._erased:
             return
         self._sql.run("recalls_erase", nos=list(self._erased))
@@ -179,14 +173,15 @@ class Transaction(ABC):
         stored = vectors if self._accepts_vectors and memory.index else None
         record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
         self._sql.run("memory_add", **row_of(record))
-        self._counters.add(record)
+        self._count(record, 1)
         self._add_tags(record)
         self._add_turn(record)
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
         self._append(record.no, seq, cause, created_row(memory))
-        self._drop_tombstone(record)
+        if self._tombstones:
+            self._sql.run("tombstone_drop", space=space, mark=tombstone(self._secret(), memory.digest))
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
@@ -202,7 +197,8 @@ class Transaction(ABC):
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
         self._sql.run("memory_move" if changes.keys() <= _MOVED else "memory_set", **row_of(changed))
-        self._counters.move(record, changed)
+        self._count(record, -1)
+        self._count(changed, 1)
         if "tags" in changes:
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
@@ -223,10 +219,10 @@ class Transaction(ABC):
         self._erased[record.no] = record.memory.id
         self._tombstones = True
         moment = to_micros(cause.at)
-        for content in self._contents(record):
-            self._sql.run(
-                "tombstone_add", space=record.space, mark=tombstone(self._secret(), digest(content)), at=moment
-            )
+        former = (content for event in self.events(record) for content in event.changes.get("content", ()))
+        for content in {record.memory.content, *former} - {"", None}:
+            mark = tombstone(self._secret(), digest(content))
+            self._sql.run("tombstone_add", space=record.space, mark=mark, at=moment)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
@@ -234,7 +230,7 @@ class Transaction(ABC):
         erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
         bare = replace(record.memory, **erased, key=None, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
-        for event in self._events(record):
+        for event in self.events(record):
             self._sql.run("events_rewrite", seq=event.seq, changes=changes_row(redacted(event.changes)))
         self._drop_vectors(record.no)
         self._sql.run("turn_drop", no=record.no)
@@ -275,7 +271,8 @@ class Transaction(ABC):
         seq = self._next_seq()
         moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
         self._sql.run("memory_set", **row_of(moved))
-        self._counters.move(record, moved)
+        self._count(record, -1)
+        self._count(moved, 1)
         self._reindex(record, moved, words=False)
         self._append(record.no, seq, cause, changes_row({}))
         return moved
@@ -361,7 +358,9 @@ class Transaction(ABC):
 
     def prunable(self, space: int, now: datetime, limit: int) -> list[Record]:
         """Return the cold memories of a space that may be pruned: least relevant and least used first."""
-        return self._records("tier_prunable", space=space, now=to_micros(now), limit=_most(limit))
+        return self._records(
+            "tier_prunable", space=space, now=to_micros(now), limit=limit if limit >= 0 else _UNLIMITED
+        )
 
     def set_relevance(self, no: int, relevance: float) -> None:
         """Set the running relevance of a memory."""
@@ -402,7 +401,7 @@ class Transaction(ABC):
 
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
-        return self._events(record)
+        return [event_of(row) for row in self._sql.rows("events_of", no=record.no)]
 
     # Vectors
 
@@ -466,18 +465,10 @@ class Transaction(ABC):
 
     # Helpers
 
-    def _events(self, record: Record) -> list[Event]:
-        return [event_of(row) for row in self._sql.rows("events_of", no=record.no)]
-
-    def _contents(self, record: Record) -> set[str]:
-        """Return the current and all former contents of a memory."""
-        former = (content for event in self._events(record) for content in event.changes.get("content", ()))
-        return {content for content in (record.memory.content, *former) if content}
-
-    def _drop_tombstone(self, record: Record) -> None:
-        """Delete the tombstone of a content that was stored again."""
-        if self._tombstones:
-            self._sql.run("tombstone_drop", space=record.space, mark=tombstone(self._secret(), record.memory.digest))
+    def _count(self, record: Record, sign: int) -> None:
+        changed = self._counts[counter_key(record)]
+        changed[0] += sign
+        changed[1] += sign * record.memory.tokens
 
     def _secret(self) -> str:
         return str(self._sql.value("meta_get", key="secret"))
@@ -536,11 +527,6 @@ def _parts(memory: Memory, vectors: Vectors | None) -> int:
     return 0 if vectors is None else len(vectors)
 
 
-def _most(limit: int) -> int:
-    """Return a limit that every database takes; a negative one means no limit."""
-    return limit if limit >= 0 else _UNLIMITED
-
-
 def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
     """Return the memory with the times and the version that follow from its changes."""
     written = ("content", "kind", "tags", "metadata", "source")
@@ -553,42 +539,6 @@ def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
     )
 
 
-class _CounterKey(NamedTuple):
-    """The key of a counter."""
-
-    space: int
-    tier: int
-    retention: int
-
-
-class _CounterChanges:
-    """What a transaction adds to the counters; it is written once, at its end."""
-
-    def __init__(self) -> None:
-        #: Memories and tokens by counter.
-        self._changes: defaultdict[_CounterKey, list[int]] = defaultdict(lambda: [0, 0])
-
-    def add(self, record: Record) -> None:
-        """Count a new memory."""
-        self._add(record, 1)
-
-    def move(self, before: Record, after: Record) -> None:
-        """Count a memory as it is after a change."""
-        self._add(before, -1)
-        self._add(after, 1)
-
-    def write(self, statements: Statements) -> None:
-        """Update the counters, in the order of their keys, to prevent deadlocks."""
-        for key, (memories, tokens) in sorted(self._changes.items()):
-            if memories or tokens:
-                statements.run("counter_add", **key._asdict(), memories=memories, tokens=tokens)
-
-    def _add(self, record: Record, sign: int) -> None:
-        changed = self._changes[counter_key(record)]
-        changed[0] += sign
-        changed[1] += sign * record.memory.tokens
-
-
-def counter_key(record: Record) -> _CounterKey:
-    """Return the counter that counts a memory."""
-    return _CounterKey(record.space, record.memory.tier.rank, record.memory.retention.rank)
+def counter_key(record: Record) -> tuple[int, int, int]:
+    """Return the counter that counts a memory: space, tier and retention."""
+    return record.space, record.memory.tier.rank, record.memory.retention.rank

@@ -219,9 +219,6 @@ ORDER BY no LIMIT :limit
 -- indexed: The memories that belong into the text indexes, in order.
 SELECT no, space, tier, content, tags FROM memories WHERE retention = 0 ORDER BY no
 
--- places: Where some memories are now.
-SELECT no, space, tier, retention FROM memories WHERE {own}no {in nos}
-
 -- counts: What the spaces hold.
 SELECT tier, retention, CAST(sum(memories) AS BIGINT), CAST(sum(tokens) AS BIGINT) FROM counters
 WHERE {own}space {in spaces} GROUP BY tier, retention
@@ -368,9 +365,6 @@ WHERE {own e}e.policy = :policy AND e.policy <> '' ORDER BY m.id
 
 -- adoptions: The policies that were adopted and rolled back, in order.
 SELECT seq, at, actor, action, name, hash, document FROM adoptions ORDER BY seq
-
--- adoption_last: The number of the last adoption.
-SELECT coalesce(max(seq), 0) FROM adoptions
 
 -- adoption_add: One policy that is in force from now on.
 INSERT INTO adoptions (seq, at, actor, action, name, hash, document)
