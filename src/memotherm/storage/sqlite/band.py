@@ -108,17 +108,13 @@ class ExactBand:
         """Add vectors under new keys."""
         start, end = len(self), len(self) + len(keys)
         if end > len(self._keys):
-            self._grow(max(end, 2 * len(self._keys)) if start else end)
+            rows = max(end, 2 * len(self._keys)) if start else end
+            matrix, numbers = np.empty((rows, self._matrix.shape[1]), np.float32), np.zeros(rows, np.int64)
+            matrix[:start], numbers[:start] = self.vectors, self.keys
+            self._matrix, self._keys = matrix, numbers
         self._matrix[start:end] = vectors
         self._keys[start:end] = keys
         self._row.update(zip(keys.tolist(), range(start, end), strict=True))
-
-    def _grow(self, rows: int) -> None:
-        matrix = np.empty((rows, self._matrix.shape[1]), np.float32)
-        matrix[: len(self)] = self.vectors
-        keys = np.zeros(rows, np.int64)
-        keys[: len(self)] = self.keys
-        self._matrix, self._keys = matrix, keys
 
     def discard(self, no: int) -> None:
         """Remove every vector of a memory, if there are any."""

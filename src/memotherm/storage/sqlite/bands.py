@@ -317,14 +317,7 @@ class _LoadedBand(Projection):
 
 
 class Bands:
-    """The bands of one store; those that were not searched for longest leave first.
-
-    Args:
-        store: The identity of the store.
-        folder: Where large bands are kept in files; None keeps none.
-        exact_limit: The number of vectors above which a band has codes.
-        most_bytes: How many bytes all bands may take.
-    """
+    """The bands of one store; those that were not searched for longest leave first."""
 
     def __init__(self, store: str, folder: Path | None, exact_limit: int, most_bytes: int) -> None:
         self._place = _Place(store, folder, exact_limit)
@@ -409,12 +402,7 @@ class Bands:
         return self._place.files(f"{self._place.store}-*.npz")
 
     def check(self, connection: sqlite3.Connection, files: Sequence[Path]) -> Iterator[Problem]:
-        """Compare files with the store.
-
-        Args:
-            connection: A connection inside a read transaction.
-            files: The files that were there before it began.
-        """
+        """Compare files, which were there before the read transaction began, with the store."""
         for file in files:
             try:
                 fault = None if read_cache(file).belongs_to(connection) else "was made from another state of the store"

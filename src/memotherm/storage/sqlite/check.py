@@ -5,18 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from memotherm.model import Tier
 from memotherm.model.results import Problem
 from memotherm.storage import checks
 from memotherm.storage.checks import Indexed
+from memotherm.storage.rows import TIERS
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connections import mapped
 from memotherm.storage.sqlite.statements import MEMORY_MASK, SqliteStatements, text_band, vector_base
 from memotherm.storage.values import Identity
 
 __all__ = ["check", "check_text_structure"]
-
-_TIERS = tuple(Tier)
 
 
 def check(statements: SqliteStatements, identity: Identity | None) -> list[Problem]:
@@ -70,7 +68,7 @@ def _indexed(statements: SqliteStatements) -> Iterator[tuple[Indexed, str]]:
     for table in ("text_live", "text_cold"):
         for rowid, words in statements.each(f"{table}_rows"):
             space, rank = text_band(rowid)
-            yield Indexed(table, space, _TIERS[rank], rowid & MEMORY_MASK), words
+            yield Indexed(table, space, TIERS[rank], rowid & MEMORY_MASK), words
 
 
 def _gaps(statements: SqliteStatements) -> Iterator[Problem]:

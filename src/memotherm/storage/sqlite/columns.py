@@ -241,12 +241,7 @@ class _Table:
 
 
 class CandidateColumns(Projection):
-    """The fields of the memories that were candidates last.
-
-    Args:
-        capacity: How many bytes they may take; those that were used again stay longer.
-        read_texts: Returns the words of some active memories, as one text each; they are not kept.
-    """
+    """The fields of the memories that were candidates last, up to a number of bytes; their texts are not kept."""
 
     most_changes = 20_000
 
@@ -321,9 +316,6 @@ class CandidateColumns(Projection):
             self._counted = counted
         return True
 
-    def _is_at(self, statements: SqliteStatements) -> bool:
-        return (self.seq, self._counted) == statements.moment()
-
     def _taken(self, statements: SqliteStatements, nos: Sequence[int]) -> _TakenRows:
         """Return the rows of the active ones of some memories."""
         with self.lock:
@@ -336,7 +328,11 @@ class CandidateColumns(Projection):
         read = statements.rows("candidates", nos=missing) if missing else []
         uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self.lock:
-            if current and self._is_at(statements) and (missing, outdated) == self._unknown(nos):
+            if (
+                current
+                and (self.seq, self._counted) == statements.moment()
+                and (missing, outdated) == self._unknown(nos)
+            ):
                 self._table.mark_taken(self._table.here(nos))
                 self._table.add(read)
                 self._table.set_uses(uses)

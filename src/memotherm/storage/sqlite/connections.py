@@ -52,50 +52,17 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
 
 
-class mapped:  # noqa: N801 - it is used as a function; a class enters faster than a generator, and every read does
+@contextmanager
+def mapped(name: str) -> Iterator[None]:
     """Translate SQLite's errors into Memotherm's."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
-        if isinstance(exc, driver.errors()):
-            raise _translated(exc, self._name) from exc
-        if isinstance(exc, UnicodeEncodeError):
-            raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
-        if isinstance(exc, OverflowError):
-            raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
-
-
-class _PooledRead:
-    """The statements on a pooled connection, for one read."""
-
-    __slots__ = ("_connection", "_once", "_owner")
-
-    def __init__(self, owner: Connections, *, once: bool) -> None:
-        self._owner = owner
-        self._once = once
-        self._connection: sqlite3.Connection
-
-    def __enter__(self) -> SqliteStatements:
-        with mapped(self._owner.name):
-            self._connection = self._owner.borrow()
-            if not self._once:
-                try:
-                    self._connection.execute("BEGIN")
-                except BaseException:
-                    self._owner.give_back(self._connection)
-                    raise
-        return SqliteStatements(self._connection)
-
-    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
-        self._owner.give_back(self._connection)
-        mapped(self._owner.name).__exit__(kind, exc, trace)
+    try:
+        yield
+    except driver.errors() as exc:
+        raise _translated(exc, name) from exc
+    except UnicodeEncodeError as exc:
+        raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
+    except OverflowError as exc:
+        raise InvalidInput(f"a number is too large to be stored: {exc}") from exc
 
 
 def _translated(exc: BaseException, name: str) -> MemothermError:
@@ -124,12 +91,6 @@ def _translated(exc: BaseException, name: str) -> MemothermError:
     return StoreError(f"SQLite could not use {name}: {exc}")
 
 
-class _Here(threading.local):
-    """How many pooled connections the current thread uses."""
-
-    lent = 0
-
-
 class Connections:
     """Every connection to one file. Reads never wait for the writer."""
 
@@ -148,7 +109,8 @@ class Connections:
         #: How many connections are out of the pool.
         self._lent = 0
         self._pool = threading.Lock()
-        self._here = _Here()
+        #: How many of them the current thread uses.
+        self._here = threading.local()
         #: Whether a fork has the turn of the writing connection.
         self._paused = False
         #: The device and inode of the file, once it is open, and of its log.
@@ -156,7 +118,12 @@ class Connections:
         self._log = (0, 0)
         #: Whether the file can only be read.
         self.read_only = path != MEMORY and is_read_only(Path(path))
-        self._require_own_file()
+        if _inherited and path != MEMORY and identity_of(self.path) in _inherited:
+            # Locks on it would not work.
+            raise StoreUnavailable(
+                f"{self.name} was in use when this process was forked and cannot be opened in it: "
+                "fork while no other thread uses the store, or start the process with spawn"
+            )
         if path != MEMORY:
             # SQLite gives its log the mode of the file. An error is reported when the file is opened.
             with suppress(OSError):
@@ -179,17 +146,16 @@ class Connections:
         """Return what encrypts a copy of the store; the copy of a file has its key and its salt."""
         return driver.cipher_of(self._settings.key, copy) if self.cipher == driver.UNKEYED else self.cipher
 
-    def _require_own_file(self) -> None:
-        """Refuse a file that was in use during the fork that made this process: locks on it would not work."""
-        if _inherited and self.path != MEMORY and identity_of(self.path) in _inherited:
-            raise StoreUnavailable(
-                f"{self.name} was in use when this process was forked and cannot be opened in it: "
-                "fork while no other thread uses the store, or start the process with spawn"
-            )
-
     def _connect_writer(self) -> sqlite3.Connection:
         before = identity_of(self.path)
-        writer = self._connect_first()
+        try:
+            writer = self._connect(self._settings.synchronous)
+        except driver.errors():
+            # Another process may have just created the encrypted file, with its own salt.
+            cipher, self.cipher = self.cipher, self._read_cipher()
+            if self.cipher == cipher:
+                raise
+            writer = self._connect(self._settings.synchronous)
         writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
@@ -198,16 +164,6 @@ class Connections:
                 writer.close()
                 raise StoreUnavailable(f"{self.name} was replaced while it was being opened: open it again")
         return writer
-
-    def _connect_first(self) -> sqlite3.Connection:
-        """Connect; if another process has just created the encrypted file, with its own salt, connect with that."""
-        try:
-            return self._connect(self._settings.synchronous)
-        except driver.errors():
-            before, self.cipher = self.cipher, self._read_cipher()
-            if self.cipher == before:
-                raise
-            return self._connect(self._settings.synchronous)
 
     def _read_cipher(self) -> str | None:
         if not self._settings.key:
@@ -220,23 +176,20 @@ class Connections:
         options = {"isolation_level": None, "check_same_thread": False, "cached_statements": 256}
         connection = driver.connect(address, self.cipher, uri=self.read_only, **options)
         try:
-            self._configure(connection, synchronous)
+            connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
+            if not self.read_only:
+                connection.execute(f"PRAGMA page_size = {driver.PAGE_SIZE}")
+                self._enter_wal(connection)
+                connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            connection.execute("PRAGMA temp_store = MEMORY")
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _configure(self, connection: sqlite3.Connection, synchronous: str) -> None:
-        connection.execute(f"PRAGMA busy_timeout = {self._settings.busy_timeout_ms}")
-        if not self.read_only:
-            connection.execute(f"PRAGMA page_size = {driver.PAGE_SIZE}")
-            self._enter_wal(connection)
-            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-        connection.execute("PRAGMA temp_store = MEMORY")
 
     def _enter_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to write-ahead logging; SQLite does not wait by itself when others open at once."""
@@ -251,62 +204,64 @@ class Connections:
             else:
                 return
 
-    def reading(self, *, once: bool = False) -> AbstractContextManager[SqliteStatements]:
-        """Return statements that all see one state of the store; a single one (`once`) needs no transaction."""
+    @contextmanager
+    def reading(self, *, once: bool = False, new: bool = False) -> Iterator[SqliteStatements]:
+        """Return statements that all see one state of the store; a single one (`once`) needs no transaction.
+
+        A `new` connection has nothing of earlier states in memory.
+        """
         self._process.require()
-        return self._shared() if self.name == MEMORY else _PooledRead(self, once=once)
-
-    @contextmanager
-    def _shared(self) -> Iterator[SqliteStatements]:
-        """Return statements on the only connection of a store in memory."""
-        with self._turn.held(), mapped(self.name):
-            yield SqliteStatements(self._opened_writer())
-
-    @contextmanager
-    def fresh_reading(self) -> Iterator[SqliteStatements]:
-        """Return statements on a new connection, which has nothing of earlier states in memory."""
         if self.name == MEMORY:
-            with self.reading() as statements:
-                yield statements
+            with self._turn.held(), mapped(self.name):
+                yield SqliteStatements(self._opened_writer())
             return
-        self._process.require()
         with mapped(self.name):
-            connection = self.borrow(new=True)
+            connection = self._borrow(new=new)
             try:
-                connection.execute("BEGIN")
+                if not once:
+                    connection.execute("BEGIN")
                 yield SqliteStatements(connection)
             finally:
-                self.give_back(connection, keep=False)
+                self._give_back(connection, keep=not new)
 
-    def borrow(self, *, new: bool = False) -> sqlite3.Connection:
+    def _borrow(self, *, new: bool) -> sqlite3.Connection:
         """Take a connection out of the pool, or make a new one."""
         with self._pool:
             self._require_open()
-            self._lent += 1
-            self._here.lent += 1
+            self._count_lent(1)
             if self._idle and not new:
                 return self._idle.pop()
         try:
             return self._connect("normal")
         except BaseException:
             with self._pool:
-                self._lent -= 1
-                self._here.lent -= 1
+                self._count_lent(-1)
             raise
 
-    def give_back(self, connection: sqlite3.Connection, *, keep: bool = True) -> None:
+    def _give_back(self, connection: sqlite3.Connection, *, keep: bool) -> None:
         """End the read transaction of a connection and return it to the pool, or close it."""
         if not self._process.current:
             _abandoned.append(connection)
             return
-        keep = keep and _ended(connection)
+        try:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        except driver.errors():
+            keep = False
         with self._pool:
-            self._lent -= 1
-            self._here.lent -= 1
+            self._count_lent(-1)
             if keep and not self._closed:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _count_lent(self, change: int) -> None:
+        self._lent += change
+        self._here.lent = self._lent_here + change
+
+    @property
+    def _lent_here(self) -> int:
+        return getattr(self._here, "lent", 0)
 
     @contextmanager
     def transaction(
@@ -326,11 +281,23 @@ class Connections:
         self._process.require()
         with mapped(self.name):
             writer = self._opened_writer()
+            statements = SqliteStatements(writer)
             if log_only:
                 self._set_patience(writer, 0, "normal")
             try:
-                with self._begun(writer, committed, committing or nullcontext()) as statements:
-                    yield statements
+                writer.execute("BEGIN IMMEDIATE")
+                yield statements
+                self._process.require()
+                self._require_in_place()
+                statements.change_text()
+                with committing or nullcontext():
+                    writer.execute("COMMIT")
+                    committed(statements)
+            except BaseException:
+                with suppress(*driver.errors()):
+                    if self._process.current and writer.in_transaction:
+                        writer.execute("ROLLBACK")
+                raise
             finally:
                 if log_only and self._process.current:
                     self._set_patience(writer, self._settings.busy_timeout_ms, self._settings.synchronous)
@@ -340,35 +307,8 @@ class Connections:
             writer.execute(f"PRAGMA busy_timeout = {milliseconds}")
             writer.execute(f"PRAGMA synchronous = {synchronous}")
 
-    @contextmanager
-    def _begun(
-        self,
-        writer: sqlite3.Connection,
-        committed: Callable[[SqliteStatements], None],
-        committing: AbstractContextManager[None],
-    ) -> Iterator[SqliteStatements]:
-        statements = SqliteStatements(writer)
-        writer.execute("BEGIN IMMEDIATE")
-        try:
-            yield statements
-            self._process.require()
-            self._require_in_place()
-            statements.change_text()
-            with committing:
-                writer.execute("COMMIT")
-                committed(statements)
-        except BaseException:
-            with suppress(*driver.errors()):
-                if self._process.current and writer.in_transaction:
-                    writer.execute("ROLLBACK")
-            raise
-
     def truncate_log(self, wait_ms: int) -> bool:
-        """Move the write-ahead log into the file and empty it; return False if other connections prevent that.
-
-        Args:
-            wait_ms: How long to wait for other connections.
-        """
+        """Move the write-ahead log into the file and empty it; return False if other connections prevent that."""
         self._process.require()
         with self._turn.held(), mapped(self.name):
             writer = self._opened_writer()
@@ -395,7 +335,7 @@ class Connections:
         self._turn.stop()
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         # What this thread uses itself will not be returned meanwhile.
-        in_use = self._turn.is_held or self._here.lent
+        in_use = self._turn.is_held or self._lent_here
         self._paused = self._turn.pause(self._settings.busy_timeout_ms / 1000)
         self._pool.acquire()
         while self._lent and time.monotonic() < deadline and not in_use:
@@ -463,16 +403,6 @@ def require_unused(path: str) -> None:
         registered = list(_registered)
     if any(connections.uses(path) for connections in registered):
         raise StoreBusy(f"{path} is open in this process: close it and try again")
-
-
-def _ended(connection: sqlite3.Connection) -> bool:
-    """End the read transaction of a connection; return whether it can be used again."""
-    try:
-        if connection.in_transaction:
-            connection.execute("COMMIT")
-    except driver.errors():
-        return False
-    return True
 
 
 _registered: WeakSet[Connections] = WeakSet()

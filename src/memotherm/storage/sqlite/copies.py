@@ -1,4 +1,4 @@
-"""Copies of a store in a file: checkpoints, and files with another encryption key."""
+"""Copies of a store in a file: checkpoints, files with another encryption key, and tables of a transfer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 import sqlite3
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
 from memotherm.settings.paths import create_file
@@ -17,10 +18,12 @@ from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connections import mapped, require_unused
 from memotherm.storage.sqlite.files import require_openable
 from memotherm.storage.sqlite.migrate import require_ours
-from memotherm.storage.sqlite.statements import SQL
-from memotherm.storage.statements import marked
+from memotherm.storage.sqlite.statements import MEMORY_MASK, PART_BITS, SQL, SqliteStatements, vector_range
+from memotherm.storage.sqlite.transaction import rebuild
+from memotherm.storage.statements import Row, marked
+from memotherm.storage.transfer import VECTORS, StoreTables, Table
 
-__all__ = ["ORIGIN_KEY", "copy", "export", "origin_of", "recode", "require_free", "restore"]
+__all__ = ["ORIGIN_KEY", "SqliteTables", "copy", "export", "origin_of", "recode", "require_free", "restore"]
 
 #: The metadata key under which a checkpoint records the store that it was made of.
 ORIGIN_KEY = "origin"
@@ -36,12 +39,7 @@ def copy(
 ) -> None:
     """Copy a store to a new file, whole or not at all.
 
-    Args:
-        source: The store, which has the same cipher as the copy unless it is in memory.
-        target: The new file.
-        meta: Metadata that is set in the copy.
-        cipher: The key and salt of the copy; None does not encrypt it.
-        finish: Called with the copy before it gets its name.
+    The copy has the cipher of its source, unless that is in memory. `finish` is called before the copy gets its name.
     """
     require_free(target)
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
@@ -49,7 +47,8 @@ def copy(
         with suppress(OSError):
             create_file(partial)
         with mapped(str(target)), closing(driver.connect(partial, cipher)) as connection:
-            if cipher and _in_memory(source):
+            in_memory = not source.execute("PRAGMA database_list").fetchone()[2]
+            if cipher and in_memory:
                 export(source, partial, cipher)
             else:
                 source.backup(connection)
@@ -103,10 +102,6 @@ def require_free(target: Path) -> None:
         raise StoreUnavailable(f"the folder {target.parent} does not exist: create it first")
 
 
-def _in_memory(connection: sqlite3.Connection) -> bool:
-    return not connection.execute("PRAGMA database_list").fetchone()[2]
-
-
 def _publish(partial: Path, target: Path) -> None:
     """Rename the finished copy, unless the name was taken in the meantime."""
     with partial.open("rb") as handle:
@@ -137,7 +132,9 @@ def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
     try:
         with mapped(str(path)), closing(source):
             _lock(source, path, busy_timeout_ms)
-            _remove_partial_files(path)
+            # What a process left that was killed; the copies for a decryption are not encrypted.
+            for file in path.parent.glob(f".{glob.escape(path.name)}.*.partial*"):
+                file.unlink(missing_ok=True)
             try:
                 cipher = driver.cipher_of(new_key, partial) if new_key else ""
                 export(source, partial, cipher)
@@ -156,13 +153,7 @@ def recode(path: Path, key: str, new_key: str, busy_timeout_ms: int) -> None:
 
 
 def export(source: sqlite3.Connection, target: Path, cipher: str) -> None:
-    """Copy all tables into a new file.
-
-    Args:
-        source: A connection of SQLCipher.
-        target: The new file.
-        cipher: Its key and salt; "" does not encrypt it.
-    """
+    """Copy all tables from a connection of SQLCipher into a new file; an empty cipher does not encrypt it."""
     with suppress(OSError):
         create_file(target)
     key = f"x'{cipher}'" if cipher else ""
@@ -198,12 +189,6 @@ def _lock(connection: sqlite3.Connection, path: Path, busy_timeout_ms: int) -> N
         raise StoreBusy(f"{path} is in use: close it in all processes (servers, agents, hooks) and try again")
 
 
-def _remove_partial_files(path: Path) -> None:
-    """Remove what a process left that was killed; the copies for a decryption are not encrypted."""
-    for file in path.parent.glob(f".{glob.escape(path.name)}.*.partial*"):
-        file.unlink(missing_ok=True)
-
-
 def _verify(source: sqlite3.Connection, partial: Path, cipher: str) -> None:
     with closing(driver.connect(partial, cipher or None)) as copy:
         faults = [line for (line,) in copy.execute("PRAGMA integrity_check(1)") if line != "ok"]
@@ -232,3 +217,57 @@ def _replace(path: Path, partial: Path) -> None:
                 os.close(folder)
     except OSError as exc:
         raise StoreUnavailable(f"cannot replace {path}: {exc.strerror or exc}") from exc
+
+
+#: The join that finds the tenant of a row.
+_OWNERS = {
+    "": "",
+    "space": "LEFT JOIN spaces s ON s.space = t.space",
+    "no": "JOIN memories m ON m.no = t.no JOIN spaces s ON s.space = m.space",
+    "note": "JOIN notes n ON n.note = t.note JOIN spaces s ON s.space = n.space",
+}
+
+
+class SqliteTables(StoreTables):
+    """The tables on one connection, inside one transaction."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._sql = statements
+        self._connection = statements.connection
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
+        if table is VECTORS:
+            last = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
+            return self._sql.each("vectors_all", behind=last, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+        marks = {
+            "tenant": "coalesce(s.tenant, '')" if table.owner else "''",
+            "columns": ", ".join(f"t.{column}" for column in table.columns),
+            "table": table.name,
+            "owner": _OWNERS[table.owner],
+            "keys": ", ".join(f"t.{column}" for column in table.key),
+            "after": ", ".join("?" * len(table.key)),
+        }
+        name = "table_rows" if after is None else "table_rows_behind"
+        return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows as `rows` yields them."""
+        if table is VECTORS:
+            vectors = [
+                {"key": vector_range(embedder, no).low + part, "vector": vector}
+                for _, embedder, no, part, _, _, vector in rows
+            ]
+            self._sql.run_many("vector_add", vectors)
+            return
+        owned = table.name == "spaces"
+        columns = ("tenant", *table.columns) if owned else table.columns
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join("?" * len(columns))}
+        self._connection.executemany(marked(SQL["table_put"], marks), rows if owned else [row[1:] for row in rows])
+
+    def complete(self) -> None:
+        """Build counters and text index."""
+        self._sql.run("counters_clear")
+        self._sql.run("counters_make")
+        rebuild(self._sql)

@@ -104,13 +104,7 @@ _PACKAGE = "sqlcipher3.dbapi2"
 
 
 def connect(database: str | Path, cipher: str | None = None, **options: Any) -> sqlite3.Connection:  # noqa: ANN401
-    """Open a database.
-
-    Args:
-        database: A path or, with the option `uri`, a URI.
-        cipher: What `cipher_of` returns, or `UNKEYED`; None uses Python's own library.
-        options: The options of `sqlite3.connect`.
-    """
+    """Open a database; `cipher` is what `cipher_of` returns or `UNKEYED`, and None uses Python's own library."""
     connect_to = sqlite3.connect if cipher is None else _sqlcipher().connect
     connection: sqlite3.Connection = connect_to(str(database), **options)
     if cipher:

@@ -54,7 +54,8 @@ class Erasure:
             if state.startswith(_INDEXES):
                 state = self._rewrite_indexes(state)
             if self._connections.truncate_log(_WAIT_MS if wait else 0):
-                self._clear(state)
+                # Unless another purge came in between.
+                self._writer.run(lambda statements: statements.run("meta_drop_value", key=_KEY, value=state))
         except StoreBusy:
             return
         except (StoreFull, StoreUnavailable) as exc:
@@ -73,7 +74,3 @@ class Erasure:
 
         self._writer.run(rewrite)
         return following
-
-    def _clear(self, state: str) -> None:
-        """Record that nothing is pending, unless another purge came in between."""
-        self._writer.run(lambda statements: statements.run("meta_drop_value", key=_KEY, value=state))

@@ -72,19 +72,14 @@ def _require_kind(path: str, header: bytes, key: str) -> None:
         )
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
-        _require_own_log(path, header if plain else driver.header_of(path, driver.cipher_of(key, path)))
-
-
-def _require_own_log(path: str, header: bytes) -> None:
-    """Refuse a log beside a file that has none, such as a checkpoint: SQLite would mix the two.
-
-    A file that uses a write-ahead log says so in its header before the log exists.
-    """
-    if header[_WRITE_VERSION] == _WITHOUT_LOG:
-        raise StoreDamaged(
-            f"{path}-wal belongs to another file than {path}, which was copied over it: "
-            f"move {path}-wal away, and {path}-shm if there is one, and open the store again"
-        )
+        # A file that uses a write-ahead log says so in its header before the log exists. SQLite would mix the log with
+        # a file that has none, such as a checkpoint.
+        readable = header if plain else driver.header_of(path, driver.cipher_of(key, path))
+        if readable[_WRITE_VERSION] == _WITHOUT_LOG:
+            raise StoreDamaged(
+                f"{path}-wal belongs to another file than {path}, which was copied over it: "
+                f"move {path}-wal away, and {path}-shm if there is one, and open the store again"
+            )
 
 
 def read_only_uri(file: Path) -> str:

@@ -48,11 +48,14 @@ def require_ours(path: str, key: str = "") -> None:
 
 
 def _look(path: str, key: str) -> None:
-    if not Path(path).exists() or not Path(path).stat().st_size:
+    file, log = Path(path), Path(f"{path}-wal")
+    if not file.exists() or not file.stat().st_size:
         return
-    file = Path(path)
     cipher = driver.cipher_of(key, path) if key else None
-    uri = read_only_uri(file) if key or _marked(path) else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
+    # Reading a file that is not ours must not even leave a log beside it.
+    marked = read_header(path, 100)[68:72] == _APPLICATION_ID.to_bytes(4, "big")
+    ours = key or marked or (log.exists() and log.stat().st_size > 0)
+    uri = read_only_uri(file) if ours else f"{file.absolute().as_uri()}?mode=ro&immutable=1"
     with mapped(path), closing(driver.connect(uri, cipher, uri=True)) as connection:
         try:
             _version(connection, path)
@@ -60,13 +63,6 @@ def _look(path: str, key: str) -> None:
             # A process was killed in a transaction; opening the file for writing takes it back.
             if getattr(exc, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
-
-
-def _marked(path: str) -> bool:
-    """Tell whether a file may be ours; reading any other one must not even leave a log beside it."""
-    header = read_header(path, 100)
-    log = Path(f"{path}-wal")
-    return header[68:72] == _APPLICATION_ID.to_bytes(4, "big") or (log.exists() and log.stat().st_size > 0)
 
 
 def migrate(connections: Connections, writer: Writer) -> None:

@@ -22,12 +22,12 @@ from memotherm.settings import Settings
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.memories import any_expired, identity_of, visible_rows
-from memotherm.storage.rows import NO_USES, scope_row
+from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.columns import CandidateColumns
 from memotherm.storage.sqlite.connections import Connections, mapped
-from memotherm.storage.sqlite.copies import ORIGIN_KEY, copy
+from memotherm.storage.sqlite.copies import ORIGIN_KEY, SqliteTables, copy
 from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
@@ -40,10 +40,9 @@ from memotherm.storage.sqlite.statements import (
 )
 from memotherm.storage.sqlite.text_search import best_matches, posting_list
 from memotherm.storage.sqlite.transaction import SqliteTransaction, rebuild
-from memotherm.storage.sqlite.transfer import SqliteTables
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Store, Transaction
-from memotherm.storage.values import Filter, Find, Identity, LaterUse, RecallEntry, Scores, Search, TextMatches
+from memotherm.storage.values import Filter, Find, Identity, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 __all__ = ["SqliteStore"]
@@ -115,18 +114,17 @@ class SqliteStore(Store):
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[Claim[Self], None, None]:
         """Claim the whole store, unless another holder does the same job or it was done since `before`."""
-        if not self._done_since(name, before, now()) and self.lease(name, holder, now(), now() + term):
+        done = self._rows("meta_get", key=f"done:{name}")
+        # A time that is yet to come was that of a wrong clock.
+        if done and to_micros(before) <= int(done[0][0]) <= to_micros(now()):
+            return
+        if self.lease(name, holder, now(), now() + term):
             try:
                 yield Claim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
-                done = {"key": f"done:{name}", "value": str(to_micros(now()))}
-                self._write(lambda statements: statements.run("meta_set", **done))
+                value = {"key": f"done:{name}", "value": str(to_micros(now()))}
+                self._write(lambda statements: statements.run("meta_set", **value))
             finally:
                 self.release(name, holder)
-
-    def _done_since(self, name: str, moment: datetime, now: datetime) -> bool:
-        """Return whether a job was done since a moment; a time that is yet to come was that of a wrong clock."""
-        done = self._rows("meta_get", key=f"done:{name}")
-        return bool(done) and to_micros(moment) <= int(done[0][0]) <= to_micros(now)
 
     def for_recall(self) -> Self:
         """Return the store itself: a file has no replica."""
@@ -190,43 +188,29 @@ class SqliteStore(Store):
         if alone:
             with mapped(self.name):
                 return _Outcome(call(statements))
-        try:
-            with self._savepoint(statements), mapped(self.name):
-                return _Outcome(call(statements))
-        except BaseException as exc:
-            if not statements.connection.in_transaction:
-                raise  # SQLite has rolled back everything
-            return _Outcome(error=exc)
-
-    @contextmanager
-    def _savepoint(self, statements: SqliteStatements) -> Iterator[None]:
-        """Take back what is written in this context if it raises an exception."""
         connection = statements.connection
         changes, counted = len(statements.text_changes), len(statements.counted)
         connection.execute("SAVEPOINT job")
         try:
-            yield
-        except BaseException:
+            with mapped(self.name):
+                result = call(statements)
+        except BaseException as exc:
+            if not self._process.current or not connection.in_transaction:
+                raise  # in a fork, or SQLite has rolled back everything
             del statements.text_changes[changes:], statements.counted[counted:]
-            if self._process.current and connection.in_transaction:
-                connection.execute("ROLLBACK TO job")
-                connection.execute("RELEASE job")
-            raise
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+            return _Outcome(error=exc)
         connection.execute("RELEASE job")
+        return _Outcome(result)
 
     def _count_uses(self, statements: SqliteStatements) -> None:
         for counted in statements.counted:
             self._columns.add_uses(counted)
 
-    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall and log it, unless the file can only be read."""
+    def _log(self, entry: UnwrittenEntry, *, now: bool) -> None:
         if not self._connections.read_only:
-            super().log_recall(entry, keep=keep)
-
-    def log_later_use(self, later: LaterUse) -> None:
-        """Record and count a use that followed a recall, unless the file can only be read."""
-        if not self._connections.read_only:
-            super().log_later_use(later)
+            super()._log(entry, now=now)
 
     # Reading
 
@@ -257,26 +241,22 @@ class SqliteStore(Store):
             yield before.moment().seq
             return
         with ExitStack() as stack:
-            statements = self._snapshot.statements = self._begin_snapshot(stack)
+            if self.name == MEMORY:
+                # Its only connection is held first: whoever commits entries waits for snapshots that begin.
+                self._writer.flush()
+                statements = stack.enter_context(self._connections.reading())
+                moment = statements.moment()
+            else:
+                with self._writer.snapshot() as unwritten:
+                    statements = stack.enter_context(self._connections.reading())
+                    moment = statements.moment()
+                statements.unwritten = unwritten
+            self._shared.saw(statements.adopted)
+            self._snapshot.statements = statements
             try:
-                yield statements.moment().seq
+                yield moment.seq
             finally:
                 self._snapshot.statements = None
-
-    def _begin_snapshot(self, stack: ExitStack) -> SqliteStatements:
-        if self.name == MEMORY:
-            # Its only connection is held first: whoever commits entries waits for snapshots that begin.
-            self._writer.flush()
-            statements = stack.enter_context(self._connections.reading())
-            statements.unwritten = NO_USES
-        else:
-            with self._writer.snapshot() as unwritten:
-                statements = stack.enter_context(self._connections.reading())
-                statements.moment()
-            statements.unwritten = unwritten
-        statements.moment()
-        self._shared.saw(statements.adopted)
-        return statements
 
     def _visible_spaces(self, scope: Scope) -> list[Row]:
         # A field that is not set has one value to look up in the index of scopes instead of two.
@@ -395,17 +375,6 @@ class SqliteStore(Store):
     def _made_by(self, number: int) -> dict[str, object]:
         return {"base": vector_base(number)}
 
-    def register_embedder(self, name: str, dimensions: int, *, serve: bool = True) -> Identity:
-        """Register an embedder and return its number; the first one with `serve` serves searches at once."""
-
-        def register(statements: Statements) -> int:
-            number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
-            if serve and identity_of(statements) is None:
-                statements.run("meta_set", key="embedder", value=str(number))
-            return number
-
-        return Identity(number=self._write(register), name=name, dimensions=dimensions)
-
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
         key: dict[str, object] = {"digest": bytes.fromhex(digest), "tenant": self.tenant}
@@ -479,7 +448,7 @@ class SqliteStore(Store):
         try:
             caches = self._bands.cache_files()
             # A full-text table of a newer SQLite compares with what its connection has read before a write of another.
-            with self._connections.fresh_reading() as statements:
+            with self._connections.reading(new=True) as statements:
                 problems = check(statements, identity_of(statements))
                 problems += self._bands.check(statements.connection, caches)
             if self._connections.read_only:

@@ -52,10 +52,7 @@ def posting_list(statements: SqliteStatements, spaces: Sequence[int], tiers: Seq
 def best_matches(lists: Sequence[Numbers], total: int, limit: int) -> tuple[Numbers, Weights]:
     """Return the memories with the highest scores and these, best first, newest first among equals.
 
-    Args:
-        lists: The memories that contain each word, in order of number.
-        total: The number of all memories.
-        limit: The most memories to return.
+    A list has the memories that contain a word, in order of number; `total` is the number of all memories.
     """
     lists = [numbers for numbers in lists if len(numbers)]
     weights = [_rarity(len(numbers), total) for numbers in lists]
