@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 from memotherm.errors import StoreBusy
@@ -14,11 +14,11 @@ from memotherm.model import Tier
 from memotherm.settings import Settings
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.postgres.connections import Connection, Connections, mapped, wait_for_begin
-from memotherm.storage.postgres.distribute import require_coordinator
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.replica import Replica
 from memotherm.storage.postgres.search import RecallRows, expect
 from memotherm.storage.postgres.statements import PostgresStatements
+from memotherm.storage.postgres.tables import require_coordinator
 from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.rows import record_of
 from memotherm.storage.statements import Row
@@ -95,14 +95,11 @@ class PostgresBase(Store):
             finally:
                 self._snapshots.current = before
 
-    @contextmanager
-    def _snapshot(self, search: Search | None) -> Iterator[PostgresStatements]:
+    def _snapshot(self, search: Search | None) -> AbstractContextManager[PostgresStatements]:
         """Begin a snapshot; what is searched for is read in the same round trip."""
-        begun: list[PostgresStatements] = []
 
-        def start(connection: Connection, begin: Callable[[], None]) -> None:
+        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             statements = self._statements(connection)
-
             with self._writer.snapshot() as unwritten:
                 if search is None:
                     wait_for_begin(connection, begin)
@@ -114,10 +111,9 @@ class PostgresBase(Store):
                     expect(statements, search, exact=self._compares_all(search))
             if self._source is None:
                 statements.unwritten = unwritten
-            begun[:] = [statements]
+            return statements
 
-        with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
-            yield begun[0]
+        return self._server.transaction(self.tenant, start, mode=_REPEATABLE)
 
     def _compares_all(self, search: Search) -> bool | None:
         """Return whether a search compares all vectors, as far as is known before it begins."""
@@ -163,8 +159,8 @@ class PostgresBase(Store):
         if logged:
             self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
-        with self._server.transaction(self.tenant, mode=mode) as connection:
-            yield self._statements(connection)
+        with self._server.transaction(self.tenant, self._started, mode=mode) as statements:
+            yield statements
 
     @contextmanager
     def _reading_first(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
@@ -176,14 +172,13 @@ class PostgresBase(Store):
             with self._reading() as statements:
                 yield statements
             return
-        begun: list[PostgresStatements] = []
 
-        def start(connection: Connection, begin: Callable[[], None]) -> None:
+        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             begin()
-            begun[:] = [self._expected(connection, expected)]
+            return self._expected(connection, expected)
 
-        with self._server.transaction(self.tenant, mode=_REPEATABLE, start=start):
-            yield begun[0]
+        with self._server.transaction(self.tenant, start, mode=_REPEATABLE) as statements:
+            yield statements
 
     def _expected(self, connection: Connection, expected: Mapping[str, Mapping[str, object]]) -> PostgresStatements:
         """Send the first statements of a transaction, and wait for their rows."""
@@ -212,29 +207,24 @@ class PostgresBase(Store):
         with self._reading(once=True, logged=False) as statements:
             return self._converted(statements, rows)
 
-    @contextmanager
-    def _writing(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
+    def _writing(self, **expected: Mapping[str, object]) -> AbstractContextManager[PostgresStatements]:
         """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
         self._writer.flush()
-        locked: list[PostgresStatements] = []
 
-        def start(connection: Connection, begin: Callable[[], None]) -> None:
+        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             begin()
             lock: dict[str, Mapping[str, object]] = (
                 {"lock_store": {"store": LOCK}}
                 if self.tenant is None
                 else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
             )
-            locked[:] = [self._expected(connection, lock | expected)]
+            return self._expected(connection, lock | expected)
 
-        with self._connections.transaction(self.tenant, patient=True, start=start):
-            yield locked[0]
+        return self._connections.transaction(self.tenant, start, patient=True)
 
-    @contextmanager
-    def _marking(self) -> Iterator[PostgresStatements]:
+    def _marking(self) -> AbstractContextManager[PostgresStatements]:
         """Begin a transaction that does not exclude other writers."""
-        with self._connections.transaction(self.tenant, patient=True, wide=True) as connection:
-            yield self._statements(connection)
+        return self._connections.transaction(self.tenant, self._started, patient=True, wide=True)
 
     @contextmanager
     def _exclusive(self) -> Iterator[PostgresStatements]:
@@ -265,12 +255,15 @@ class PostgresBase(Store):
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of memories without a tenant.
-        with self._connections.transaction(self.tenant, patient=True, durable=False, wide=True) as connection:
-            statements = self._statements(connection)
+        transaction = self._connections.transaction(self.tenant, self._started, patient=True, durable=False, wide=True)
+        with transaction as statements:
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
                 raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
             with statements.batching():
                 yield statements
+
+    def _started(self, connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
+        return self._statements(wait_for_begin(connection, begin))
 
     def _statements(self, connection: Connection) -> PostgresStatements:
         return PostgresStatements(

@@ -10,11 +10,10 @@ from memotherm.storage import checks
 from memotherm.storage.checks import Indexed
 from memotherm.storage.postgres.routing import COPIED
 from memotherm.storage.postgres.statements import PostgresStatements
+from memotherm.storage.rows import TIERS
 from memotherm.storage.values import Identity
 
 __all__ = ["check"]
-
-_TIERS = tuple(Tier)
 
 
 def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
@@ -34,7 +33,7 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
 
 def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
     for no, space, tier, words in statements.each("check_texts"):
-        current = _TIERS[tier]
+        current = TIERS[tier]
         yield Indexed("text_cold" if current is Tier.COLD else "text_live", space, current, no), words
 
 

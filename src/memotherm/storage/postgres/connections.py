@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakSet
 
@@ -78,7 +78,8 @@ def mapped(name: str) -> Iterator[None]:
 
 
 def _translated(exc: psycopg.Error, name: str) -> MemothermError:
-    message = _first_line(exc)
+    text = exc.diag.message_primary or str(exc)
+    message = text.splitlines()[0] if text else type(exc).__name__
     if isinstance(exc, _FULL):
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
     if isinstance(exc, _BUSY):
@@ -106,11 +107,6 @@ def without_secrets(url: str) -> str:
     return urlunsplit(("postgresql", f"{name}@{host}" if name else host, parts.path, "", ""))
 
 
-def _first_line(exc: psycopg.Error) -> str:
-    text = exc.diag.message_primary or str(exc)
-    return text.splitlines()[0] if text else type(exc).__name__
-
-
 class _ListDumper(ListDumper):
     """Lets lists of whole numbers be converted by `_NumbersDumper`, and others as the driver does."""
 
@@ -132,6 +128,7 @@ class _NumbersDumper(ListDumper):
 
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Started = TypeVar("Started")
 
 #: How long a connection whose commit was sent waits for its next use before it is idle.
 _SETTLE_SECONDS = 60.0
@@ -273,8 +270,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
 
 
-#: Called with a connection and what sends BEGIN; sends the first statements as well, and waits for their results.
-Start = Callable[[Connection, Callable[[], None]], object]
+#: Called with a connection and what sends BEGIN; sends the first statements as well, waits for their results, and
+#: returns the value of the transaction's context.
+Start = Callable[[Connection, Callable[[], None]], Started]
 
 #: The search path: Memotherm's schema first; the extension may be in either of the others.
 _PATH = f"{SCHEMA}, public, extensions"
@@ -304,10 +302,11 @@ _PROPAGATED = {"citus.propagate_set_commands": "local"}
 _IN_ORDER = {"citus.multi_shard_modify_mode": "sequential"}
 
 
-def wait_for_begin(connection: Connection, begin: Callable[[], None]) -> None:
+def wait_for_begin(connection: Connection, begin: Callable[[], None]) -> Connection:
     """Begin a transaction and wait for it."""
     begin()
     connection.execute("SELECT 1").fetchall()
+    return connection
 
 
 class Connections:
@@ -360,34 +359,34 @@ class Connections:
     def transaction(
         self,
         tenant: str | None,
+        start: Start[Started],
         *,
         mode: str = "",
         patient: bool = False,
         durable: bool = True,
         wide: bool = False,
-        start: Start = wait_for_begin,
-    ) -> Iterator[Connection]:
+    ) -> Iterator[Started]:
         """Run one transaction on a pooled connection, in pipeline mode; an exception rolls it back.
 
         Args:
             tenant: The tenant; None = all tenants.
+            start: Begins the transaction and waits for the first answer; called again if the connection was cut.
             mode: The transaction mode, as in BEGIN.
             patient: Whether to wait for locks, up to busy_timeout_ms.
             durable: Whether the commit waits for the disk.
             wide: Whether row-level security is off for this transaction.
-            start: Begins the transaction and waits for the first answer; called again if the connection was cut.
         """
         self._process.require()
 
-        def begin(lent: Lent) -> None:
+        def begin(lent: Lent) -> Started:
             connection = lent.connection
             local = self._local(tenant, patient=patient, durable=durable, wide=wide)
-            start(connection, lambda: self._send_begin(connection, mode, local))
+            return start(connection, lambda: self._send_begin(connection, mode, local))
 
         with mapped(self.name):
-            lent = self._begun(begin)
+            lent, started = self._begun(begin)
             try:
-                yield lent.connection
+                yield started
                 self._process.require()
                 # The end of one that only reads is not waited for.
                 ending = "READ ONLY" in mode and lent.settled
@@ -407,16 +406,16 @@ class Connections:
     def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[tuple[Any, ...]]]) -> list[Row]:
         """Run one statement in a read-only transaction of its own, in one round trip; return its rows."""
         self._process.require()
-        rows: list[Row] = []
 
-        def begin(lent: Lent) -> None:
+        def begin(lent: Lent) -> list[Row]:
             self._send_begin(lent.connection, "READ ONLY", self._local(tenant))
             cursor = send(lent.connection)
             lent.send_commit()
-            rows[:] = cursor.fetchall()
+            return cursor.fetchall()
 
         with mapped(self.name):
-            self._pool.take_back_ending(self._begun(begin))
+            lent, rows = self._begun(begin)
+            self._pool.take_back_ending(lent)
         return rows
 
     def _local(
@@ -459,8 +458,8 @@ class Connections:
                 "was interrupted, run it again, which goes on with it"
             )
 
-    def _begun(self, begin: Callable[[Lent], None]) -> Lent:
-        """Return a connection in a new transaction; those that were cut since they were last used are dropped."""
+    def _begun(self, begin: Callable[[Lent], Started]) -> tuple[Lent, Started]:
+        """Return a connection in a new transaction, and what began it; connections that were cut are dropped."""
         left = self._size + 1
         while True:
             lent = self._lent()
@@ -468,7 +467,7 @@ class Connections:
                 # A new connection knows how the tables are, so the settings are chosen after it was made.
                 self._require_finished(lent.connection)
                 lent.start()
-                begin(lent)
+                return lent, begin(lent)
             except BaseException as exc:
                 lent.roll_back()
                 broken = lent.connection.broken
@@ -476,8 +475,6 @@ class Connections:
                 left -= 1
                 if not isinstance(exc, psycopg.Error) or not broken or not left:
                     raise
-            else:
-                return lent
 
     def _lent(self) -> Lent:
         """Wait for a connection up to busy_timeout_ms; fail early if the server cannot be reached."""

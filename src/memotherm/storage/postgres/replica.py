@@ -11,7 +11,7 @@ import psycopg
 
 from memotherm.errors import StoreBusy, StoreUnavailable
 from memotherm.settings import Settings
-from memotherm.storage.postgres.connections import Connection, Connections, Start, wait_for_begin
+from memotherm.storage.postgres.connections import Connection, Connections, Start
 from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
 from memotherm.storage.statements import Row
 
@@ -34,23 +34,17 @@ class Replica:
         self._trouble = ""
 
     @contextmanager
-    def transaction(self, tenant: str | None, *, mode: str, start: Start = wait_for_begin) -> Iterator[Connection]:
+    def transaction(self, tenant: str | None, start: Start[Result], *, mode: str) -> Iterator[Result]:
         """Run one read-only transaction."""
         with ExitStack() as stack:
-            yield self._preferred(
-                lambda server: stack.enter_context(server.transaction(tenant, mode=mode, start=start))
-            )
+            yield self._preferred(lambda server: stack.enter_context(server.transaction(tenant, start, mode=mode)))
 
     def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[Row]]) -> list[Row]:
         """Run one statement in a transaction of its own; return its rows."""
         return self._preferred(lambda server: server.read(tenant, send))
 
     def lag(self, seconds: float | None, *, copying: bool) -> str | None:
-        """Return a sentence about the age of the data that was read; None if that was the primary's.
-
-        Args:
-            seconds: The age of the newest replayed change, as the server reports it.
-            copying: Whether that server is a replica."""
+        """Return a sentence about the age of the data that was read; None if that was the primary's."""
         if copying:
             late = "of unknown age" if seconds is None else f"whose newest change is {max(0.0, seconds):.1f} s old"
             return f"read from a replica {late}"

@@ -136,15 +136,13 @@ class RecallRows:
             self._asked.update(new)
             values = {"nos": new, "now": to_micros(self.search.where.now)}
             statements.expect("candidate_memories", **values)
-            self._compare(statements, [no for no in new if no not in self.strengths])
+            search, uncompared = self.search, [no for no in new if no not in self.strengths]
+            if uncompared and search.vector is not None and search.by is not None:
+                compared = strengths(statements, search.by, search.vector, uncompared)
+                self.strengths |= dict.fromkeys(uncompared, math.nan) | compared
             self._candidates |= {row[0]: row for row in statements.rows("candidate_memories", **values)}
         wanted = {*nos}
         return [row for no, row in self._candidates.items() if no in wanted]
-
-    def _compare(self, statements: PostgresStatements, nos: list[int]) -> None:
-        search = self.search
-        if nos and search.vector is not None and search.by is not None:
-            self.strengths |= dict.fromkeys(nos, math.nan) | strengths(statements, search.by, search.vector, nos)
 
     def memories(self, nos: Iterable[int]) -> dict[int, Row]:
         """Return the rows of those whole memories that were candidates."""
@@ -178,18 +176,9 @@ def by_words(
     where: Filter,
     others: Mapping[int, int] | None = None,
 ) -> Asked:
-    """Return how the memories of a band that have some of the words are found.
+    """Return how the memories of a band (with the ranks of its tiers) that have some of the words are found.
 
-    Args:
-        statements: The statements to be used.
-        band: The name of the band.
-        ranks: The ranks of its tiers that are searched.
-        spaces: The spaces that are searched.
-        tiers: All tiers that are searched.
-        words: The words.
-        limit: The most memories.
-        where: The filter.
-        others: How many memories of the other band have each word, by its position.
+    `tiers` are all that are searched, `others` is how many memories of the other band have each word, by its position.
     """
     marks, filtered = _filtered(statements, where)
     counts = others or {}
@@ -231,10 +220,7 @@ def by_vector(
 def expect(statements: PostgresStatements, search: Search, *, exact: bool | None) -> None:
     """Send the statements of a search, whose rows are wanted soon, and wait for them.
 
-    Args:
-        statements: The statements to be used.
-        search: What is searched for.
-        exact: Whether all vectors are compared; None if that is not known yet.
+    `exact` is whether all vectors are compared, and None if that is not known yet.
     """
     spaces, where = search.spaces, search.where
     statements.expect("pinned", spaces=list(search.pinned_spaces), now=to_micros(where.now))

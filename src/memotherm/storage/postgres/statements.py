@@ -30,11 +30,7 @@ _PLACED = re.compile(r"%\(([a-z_]+)\)s")
 
 
 class Inserts:
-    """Rows by the name of their statement.
-
-    Args:
-        connection: Where they are inserted.
-    """
+    """Rows that wait to be inserted, by the name of their statement."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection

@@ -23,7 +23,7 @@ from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.base import PostgresBase
 from memotherm.storage.postgres.check import check
-from memotherm.storage.postgres.distribute import distribute, partition
+from memotherm.storage.postgres.connections import wait_for_begin
 from memotherm.storage.postgres.migrate import LOCK
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
@@ -36,8 +36,8 @@ from memotherm.storage.postgres.search import (
     strengths,
 )
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
+from memotherm.storage.postgres.tables import PostgresTables, distribute, partition
 from memotherm.storage.postgres.transaction import PostgresTransaction, queries
-from memotherm.storage.postgres.transfer import PostgresTables
 from memotherm.storage.recall_log import add_later_use, count_uses
 from memotherm.storage.rows import event_of
 from memotherm.storage.sqlite.copies import require_free
@@ -102,7 +102,10 @@ class PostgresStore(PostgresBase):
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[Claim[Self], None, None]:
         """Claim the tenants one by one, the one whose job was done the longest time ago first."""
-        self._register(name)
+        with self.for_tenant(None)._marking() as statements:
+            registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
+            new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
+            statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
         seen: list[str] = []
         while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
             seen.append(tenant)
@@ -114,13 +117,6 @@ class PostgresStore(PostgresBase):
             finally:
                 with self.for_tenant(None)._marking() as statements:
                     statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
-
-    def _register(self, name: str) -> None:
-        """Create the row of a job for every tenant that has none."""
-        with self.for_tenant(None)._marking() as statements:
-            registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
-            new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
-            statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
 
     def _claimed(
         self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
@@ -266,7 +262,12 @@ class PostgresStore(PostgresBase):
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            exact = where.selective or Tier.COLD in tiers or self._is_small(statements, spaces, tiers)
+            exact = where.selective or Tier.COLD in tiers
+            if not exact:
+                count = statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
+                if len(self._small) >= MOST_SCOPES:
+                    self._small.clear()
+                exact = self._small[tuple(spaces), tuple(tiers)] = int(count) <= self._exact_limit
             asked = by_vector(statements, identity, vector, spaces, tiers, limit, where, exact=exact)
             found: Scores = dict(asked.rows(statements))
             if (recall := statements.recall) is not None and recall.search.vector is vector:
@@ -290,14 +291,6 @@ class PostgresStore(PostgresBase):
             identity = by or identity_of(statements)
             return {} if identity is None else strengths(statements, identity, vector, nos)
 
-    def _is_small(self, statements: PostgresStatements, spaces: Sequence[int], tiers: Sequence[Tier]) -> bool:
-        """Return whether the spaces have so few memories that all their vectors are compared."""
-        count = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-        if len(self._small) >= MOST_SCOPES:
-            self._small.clear()
-        small = self._small[tuple(spaces), tuple(tiers)] = count <= self._exact_limit
-        return small
-
     # The ledger, embedders and vectors
 
     def _made_by(self, number: int) -> dict[str, object]:
@@ -312,8 +305,7 @@ class PostgresStore(PostgresBase):
         if not oldest_first:
             return super().ledger(spaces, past, limit, oldest_first=False)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
-        with self._connections.transaction(self.tenant, mode=mode, patient=True) as connection:
-            statements = self._statements(connection)
+        with self._connections.transaction(self.tenant, self._started, mode=mode, patient=True) as statements:
             if self.tenant is None:
                 statements.rows("lock_store", store=LOCK)
             else:
@@ -416,7 +408,7 @@ class PostgresStore(PostgresBase):
 
     def partition(self, parts: int) -> list[str]:
         """Cut the tables into parts by tenant, all at once; return their names."""
-        with self._connections.transaction(None, patient=True) as connection:
+        with self._connections.transaction(None, wait_for_begin, patient=True) as connection:
             PostgresStatements(connection, None).rows("lock_store", store=LOCK)
             return partition(connection, parts)
 

@@ -1,4 +1,4 @@
-"""Tables over the nodes of a Citus cluster, or cut into partitions, by tenant."""
+"""The tables of a store on PostgreSQL: copied, cut into partitions, or distributed over the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from psycopg import sql
 
 from memotherm.errors import InvalidInput, StoreDamaged, StoreUnavailable
@@ -17,17 +18,61 @@ from memotherm.storage.postgres.connections import Connection
 from memotherm.storage.postgres.migrate import LOCK
 from memotherm.storage.postgres.routing import COPIED, DISTRIBUTED, SCHEMA, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.postgres.transfer import PostgresTables
+from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution
-from memotherm.storage.transfer import TABLES, summarize
+from memotherm.storage.transfer import TABLES, VECTORS, StoreTables, Table, summarize
 
-__all__ = ["distribute", "partition", "require_coordinator"]
+__all__ = ["PostgresTables", "distribute", "partition", "require_coordinator"]
 
 #: More parts than this make planning dearer than they make searching cheaper.
 _MOST_PARTS = 256
 
 Statement = sql.SQL | sql.Composed
+
+
+class PostgresTables(StoreTables):
+    """The tables inside one transaction; the statements must be those for all tenants."""
+
+    def __init__(self, statements: PostgresStatements) -> None:
+        super().__init__(statements)
+        self._sql = statements
+
+    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
+        values = {f"key{position}": part for position, part in enumerate(after or ())}
+        marks = {
+            "tenant": "t.tenant" if table.owner else "''",
+            "columns": ", ".join(table.columns),
+            "table": table.name,
+            "owner": "",
+            "keys": ", ".join(table.key),
+            "after": ", ".join(f"%({name})s" for name in values),
+        }
+        rows = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
+        if table is not VECTORS:
+            return rows
+        # The vector as every database can have it.
+        return ((*row[:-1], np.asarray(row[-1].to_numpy(), "<f4").tobytes()) for row in rows)
+
+    def put(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows as `rows` yields them."""
+        columns = ("tenant", *table.columns) if table.owner else table.columns
+        marks = {"table": table.name, "columns": ", ".join(columns), "values": ", ".join(["%s"] * len(columns))}
+        inserted = rows if table.owner else [row[1:] for row in rows]
+        values = [(*row[:-1], np.frombuffer(row[-1], "<f4")) for row in inserted] if table is VECTORS else inserted
+        self._sql.run_many_of("table_put", marks, values)
+        if self._sql.distributed and table.name in COPIED:
+            copied = [row for row in values if not row[0]]
+            self._sql.run_many_of("table_put", {**marks, "table": f"{SHARED_SCHEMA}.{table.name}"}, copied)
+
+    def complete(self) -> None:
+        """Build counters and text index, and set the sequences."""
+        self._sql.run("counters_clear")
+        self._sql.run("counters_make")
+        rebuild(self._sql)
+        self._sql.rows("numbers_follow")
+        self._sql.run("statistics")
 
 
 class _TableParts(NamedTuple):
