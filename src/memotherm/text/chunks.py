@@ -142,29 +142,32 @@ class _Splitter:
                 ends = fair if total * _MIN_FRACTION >= self._size else small
                 ends.append((roles[number + 1], number + 1))
         good = [(role, line) for role, line in fair if role >= LineRole.LINE]
-        fitting = [(role, line) for role, line in small if role >= LineRole.BELOW_HEADING and self._block_fits(line)]
+        fitting = [
+            (role, line)
+            for role, line in small
+            if role >= LineRole.BELOW_HEADING and self._block_cost(line) <= self._size
+        ]
         best = max(good, default=None) or max(fitting, default=None)
         return full if best is None else best[1]
 
-    def _block_fits(self, number: int) -> bool:
-        """Return whether the block that starts at a line fits into one chunk."""
-        return sum(self._costs[line] for line in range(number, self._block_end(number))) <= self._size
-
-    def _block_end(self, number: int) -> int:
-        return min(self._outline.block_ends.get(number, number + 1), self._stop)
+    def _block_cost(self, number: int) -> int:
+        """Return the tokens of the block that starts at a line."""
+        end = min(self._outline.block_ends.get(number, number + 1), self._stop)
+        return sum(self._costs[line] for line in range(number, end))
 
     def next_start(self, start: int, end: int) -> int:
         """Return the start of the next chunk: some lines back, unless a section ended or they would not fit."""
-        if end >= self._stop or self._outline.roles[end] is LineRole.HEADING or self.oversized(end):
+        roles = self._outline.roles
+        if end >= self._stop or roles[end] is LineRole.HEADING or self.oversized(end):
             return end
-        block = sum(self._costs[line] for line in range(end, self._block_end(end)))
+        block = self._block_cost(end)
         available = min(self._overlap, self._size - (block if block <= self._size else self._costs[end]))
         number, chosen = end, end
         while number - 1 > start and (available := available - self._costs[number - 1]) >= 0:
             number -= 1
-            if self._outline.roles[number] is LineRole.HEADING or self._outline.roles[number] is LineRole.BELOW_HEADING:
+            if roles[number] in (LineRole.HEADING, LineRole.BELOW_HEADING):
                 break
-            if self._outline.roles[number] >= min(LineRole.LINE, self._outline.roles[end]):
+            if roles[number] >= min(LineRole.LINE, roles[end]):
                 chosen = number
         return chosen
 

@@ -98,105 +98,76 @@ class Outline:
 
 
 def outline(lines: Sequence[str]) -> Outline:
-    """Return the outline of a text."""
-    scanner = _Scanner(lines)
-    scanner.scan()
-    ends = _block_ends(lines, scanner.roles)
-    return Outline(scanner.roles, scanner.headings_above, frozenset(scanner.headings), ends)
-
-
-class _Scanner:
-    """Reads the lines once, from top to bottom."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self._stack: list[tuple[int, str]] = []
-        self._fence = ""
-        self._previous = "blank"
-        self.roles: list[LineRole] = []
-        self.headings_above: list[tuple[str, ...]] = []
-        self._titles: tuple[str, ...] = ()
-        self.headings: set[int] = set()
-
-    def scan(self) -> None:
-        start = self._front_matter()
-        for number in range(start, len(self._lines)):
-            self._line(number)
-
-    def _front_matter(self) -> int:
-        """Read a block between two `---` at the top, and return the line after it."""
-        if not self._lines or not _FRONT.match(self._lines[0][:_LONGEST_LINE]):
-            return 0
-        for number, line in enumerate(self._lines[1:200], 1):
-            if len(line) < _LONGEST_LINE and _FRONT.match(line):
-                self._add(LineRole.BLOCK)
-                for _ in range(number):
-                    self._add(LineRole.INSIDE)
-                self._previous = "blank"
-                return number + 1
-        return 0
-
-    def _line(self, number: int) -> None:
-        line = self._lines[number]
-        if self._fence:
-            self._inside_fence(line)
-        elif not line.strip():
-            self._add(LineRole.BELOW_HEADING if self._previous == "heading" else LineRole.LINE)
-            self._previous = "heading" if self._previous == "heading" else "blank"
-        else:
-            self._text(line, number)
-
-    def _inside_fence(self, line: str) -> None:
-        self._add(LineRole.INSIDE)
-        closing = line.strip()
-        if closing.startswith(self._fence) and not closing.strip(self._fence[0]):
-            self._fence = ""
-            self._previous = "blank"
-
-    def _text(self, line: str, number: int) -> None:
+    """Return the outline of a text, read once from top to bottom."""
+    roles: list[LineRole] = []
+    headings_above: list[tuple[str, ...]] = []
+    headings: set[int] = set()
+    #: The level and the title of each open section.
+    sections: list[tuple[int, str]] = []
+    titles: tuple[str, ...] = ()
+    fence, previous = "", "blank"
+    front = _front_matter_end(lines)
+    for number, line in enumerate(lines):
         short = line if len(line) <= _LONGEST_LINE else ""
-        heading = self._heading(short, number)
-        if heading is not None:
-            level, title = heading
-            self._close_sections(level)
-            self._add(LineRole.BELOW_HEADING if self._previous == "heading" else LineRole.HEADING)
-            self._open_section(level, title)
-            self.headings.add(number)
-            self._previous = "heading"
-        elif (fence := _FENCE.match(short)) is not None:
-            self._add(LineRole.BELOW_HEADING if self._previous == "heading" else LineRole.BLOCK)
-            self._fence = fence[1]
+        after_heading = previous == "heading"
+        heading = None
+        if number < front:
+            role = LineRole.INSIDE if number else LineRole.BLOCK
+        elif fence:
+            role = LineRole.INSIDE
+            if _closes(line, fence):
+                fence, previous = "", "blank"
+        elif not line.strip():
+            role = LineRole.BELOW_HEADING if after_heading else LineRole.LINE
+            previous = "heading" if after_heading else "blank"
+        elif (heading := _heading(lines, number, short, previous)) is not None:
+            role = LineRole.BELOW_HEADING if after_heading else LineRole.HEADING
+            while sections and sections[-1][0] >= heading[0]:
+                sections.pop()
+            titles = tuple(title for _, title in sections)
+            headings.add(number)
+            previous = "heading"
+        elif (opening := _FENCE.match(short)) is not None:
+            role = LineRole.BELOW_HEADING if after_heading else LineRole.BLOCK
+            fence = opening[1]
         else:
             item = ITEM.match(short) is not None
-            role = LineRole.ITEM if item else LineRole.LINE
-            self._add(_ROLE_AFTER.get(self._previous, role))
-            self._previous = "item" if item else "text"
+            role = _ROLE_AFTER.get(previous, LineRole.ITEM if item else LineRole.LINE)
+            previous = "item" if item else "text"
+        roles.append(role)
+        headings_above.append(titles)
+        if heading is not None and heading[1]:
+            level, title = heading[0], heading[1][:_LONGEST_TITLE]
+            sections.append((level, title))
+            titles = (*titles, title)
+    return Outline(roles, headings_above, frozenset(headings), _block_ends(lines, roles))
 
-    def _heading(self, line: str, number: int) -> tuple[int, str] | None:
-        match = _HEADING.match(line)
-        if match is not None:
-            return len(match[1]), (match[2] or "").strip()
-        following = self._lines[number + 1] if number + 1 < len(self._lines) else ""
-        underline = _UNDERLINE.match(following) if line and len(following) < _LONGEST_LINE else None
-        if underline is None or self._previous in ("text", "item") or ITEM.match(line):
-            return None
-        return (1 if underline[1][0] == "=" else 2), line.strip()
 
-    def _close_sections(self, level: int) -> None:
-        """Close the sections that a heading of this level ends."""
-        while self._stack and self._stack[-1][0] >= level:
-            self._stack.pop()
-        self._titles = tuple(title for _, title in self._stack)
+def _front_matter_end(lines: Sequence[str]) -> int:
+    """Return the line after a block between two `---` at the top; 0 without one."""
+    if lines and _FRONT.match(lines[0][:_LONGEST_LINE]):
+        for number, line in enumerate(lines[1:200], 1):
+            if len(line) < _LONGEST_LINE and _FRONT.match(line):
+                return number + 1
+    return 0
 
-    def _open_section(self, level: int, title: str) -> None:
-        """Open the section of a heading."""
-        if title:
-            self._stack.append((level, title[:_LONGEST_TITLE]))
-        self._titles = tuple(title for _, title in self._stack)
 
-    def _add(self, role: LineRole) -> None:
-        self.roles.append(role)
-        self.headings_above.append(self._titles)
+def _closes(line: str, fence: str) -> bool:
+    """Return whether a line closes a fence."""
+    closing = line.strip()
+    return closing.startswith(fence) and not closing.strip(fence[0])
+
+
+def _heading(lines: Sequence[str], number: int, line: str, previous: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading."""
+    match = _HEADING.match(line)
+    if match is not None:
+        return len(match[1]), (match[2] or "").strip()
+    following = lines[number + 1] if number + 1 < len(lines) else ""
+    underline = _UNDERLINE.match(following) if line and len(following) < _LONGEST_LINE else None
+    if underline is None or previous in ("text", "item") or ITEM.match(line):
+        return None
+    return (1 if underline[1][0] == "=" else 2), line.strip()
 
 
 def _block_ends(lines: Sequence[str], roles: Sequence[LineRole]) -> dict[int, int]:
@@ -308,34 +279,20 @@ def _spans(lines: Sequence[str], indents: Sequence[int | None], start: int, stop
     number, fence = start, ""
     while number < stop:
         line = lines[number] if len(lines[number]) <= _LONGEST_ITEM_LINE else ""
-        opening = _ITEM_FENCE.match(line)
-        if fence or opening is not None:
-            if fence:
-                fence = "" if line.strip().startswith(fence) and not line.strip().strip(fence[0]) else fence
-            elif opening is not None:
-                fence = opening[1]
-            number += 1
-            continue
-        item = ITEM.match(line)
-        if item is None:
-            number += 1
-            continue
-        span = _Span(number, _end(indents, number, stop, len(item["indent"])), len(item[0]))
-        yield span
-        number = span.end
-
-
-def _end(indents: Sequence[int | None], start: int, stop: int, indent: int) -> int:
-    """Return the end of an item: the next line that is neither blank nor indented deeper."""
-    end = start + 1
-    for number in range(start + 1, stop):
-        own = indents[number]
-        if own is None:
-            continue
-        if own <= indent:
-            break
-        end = number + 1
-    return end
+        start, number = number, number + 1
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+        elif (opening := _ITEM_FENCE.match(line)) is not None:
+            fence = opening[1]
+        elif (item := ITEM.match(line)) is not None:
+            # It ends before the next line that is neither blank nor indented deeper.
+            for following in range(start + 1, stop):
+                indent = indents[following]
+                if indent is not None and indent <= len(item["indent"]):
+                    break
+                if indent is not None:
+                    number = following + 1
+            yield _Span(start, number, len(item[0]))
 
 
 def _link(lines: Sequence[str], span: _Span) -> tuple[int, str] | None:
@@ -351,14 +308,10 @@ def _link(lines: Sequence[str], span: _Span) -> tuple[int, str] | None:
 
 
 def _item(lines: Sequence[str], span: _Span) -> ListItem:
-    text = [lines[span.start][span.width :]]
-    text += [_dedented(line, span.width) for line in lines[span.start + 1 : span.end]]
+    rest = lines[span.start + 1 : span.end]
+    dedented = (line[min(span.width, len(line) - len(line.lstrip(" \t"))) :] for line in rest)
+    text = [lines[span.start][span.width :], *dedented]
     link = _link(lines, span)
     if link is not None:
         text[link[0] - span.start] = without_link(text[link[0] - span.start])
     return ListItem(span.start, span.end, "\n".join(text).strip(), "" if link is None else link[1])
-
-
-def _dedented(line: str, width: int) -> str:
-    spaces = len(line) - len(line.lstrip(" \t"))
-    return line[min(width, spaces) :]
