@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
-from typing import Any, Concatenate, ParamSpec, Protocol
+from typing import Any, Concatenate, ParamSpec
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -33,10 +33,9 @@ try:
 except ImportError as exc:
     raise ImportError("the adapter for the memory tool needs anthropic: pip install 'memotherm[anthropic]'") from exc
 
-from memotherm import opening
 from memotherm.adapters.anthropic_files import (
     ROOT,
-    Files,
+    arguments_of,
     directory_view,
     file_view,
     inserted,
@@ -45,9 +44,10 @@ from memotherm.adapters.anthropic_files import (
     snippet,
     text_of,
 )
-from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.adapters.conversation import found, opened
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Scope
+from memotherm.model import Memory, Retention, Scope
 from memotherm.notes import Notes
 
 __all__ = ["AsyncMemothermMemoryTool", "AsyncNotesMemoryTool", "MemothermMemoryTool", "NotesMemoryTool"]
@@ -81,13 +81,7 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
             settings: Settings by name.
         """
         super().__init__(cache_control=cache_control)
-        self._owner = isinstance(memory, str | os.PathLike | None)
-        self.memory = (
-            memory
-            if not isinstance(memory, str | os.PathLike | None)
-            else opening.open(memory, scope=scope, settings={"max_content_chars": _LONGEST_FILE, **(settings or {})})
-        )
-        self._files = Files(self.memory)
+        self.memory, self._owner = opened(memory, scope, {"max_content_chars": _LONGEST_FILE, **(settings or {})})
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -105,24 +99,26 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a file with line numbers, or the files of a directory."""
         key = key_of(command.path)
-        memory = None if key == ROOT else self._files.read(key)
+        memory = self._read(key)
         if memory is not None:
             return file_view(command.path, text_of(memory), command.view_range)
-        found = list(self._files.inside(key))
-        if not found and key != ROOT:
+        sizes = {
+            (each.key or "").removeprefix(f"{key}/"): len(text_of(each).encode())
+            for each in found(self.memory, prefix=f"{key}/")
+        }
+        if not sizes and key != ROOT:
             raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
-        sizes = {(each.key or "").removeprefix(f"{key}/"): len(text_of(each).encode()) for each in found}
         return directory_view(command.path, sizes)
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
         key = key_of(command.path)
         with self._lock:
-            if self._files.exists(key):
+            if self._exists(key):
                 raise ToolError(f"File {command.path} already exists")
-            self._files.require_directories(key)
+            self._require_directories(key)
             try:
-                self._files.create(key, command.file_text)
+                self.memory.remember_many([{**arguments_of(key, command.file_text), "version": 0}])
             except StaleWrite as exc:
                 raise ToolError(f"File {command.path} already exists") from exc
         return f"File created successfully at: {command.path}"
@@ -145,23 +141,29 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
         key = key_of(command.path)
         if key == ROOT:
             raise ToolError("Cannot delete the /memories directory itself")
-        if not self._files.delete(key):
+        if not self._delete(key):
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file or a directory."""
+        """Move a file or a directory: new memories supersede those at the former path, which are archived."""
         key, new_key = key_of(command.old_path), key_of(command.new_path)
         if key == ROOT:
             raise ToolError("Cannot rename the /memories directory itself")
         with self._lock:
-            if self._files.exists(new_key):
+            if self._exists(new_key):
                 raise ToolError(f"The destination {command.new_path} already exists")
             if new_key.startswith(f"{key}/"):
                 raise ToolError(f"Cannot move {command.old_path} into itself")
-            self._files.require_directories(new_key)
+            self._require_directories(new_key)
+            single = self._read(key)
+            moved = list(found(self.memory, prefix=f"{key}/")) if single is None else [single]
+            targets = [(each, new_key + (each.key or "").removeprefix(key)) for each in moved]
             try:
-                moved = self._files.move(key, new_key)
+                self.memory.remember_many(
+                    {**arguments_of(target, text_of(each)), "supersedes": each.id, "version": 0}
+                    for each, target in targets
+                )
             except StaleWrite as exc:
                 raise ToolError(f"The destination {command.new_path} already exists") from exc
             if not moved:
@@ -170,36 +172,62 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
 
     def clear_all_memory(self) -> str:
         """Delete all files; they can be restored within the grace days."""
-        self._files.delete(ROOT)
+        self._delete(ROOT)
         return "All memory cleared"
 
     def _edit(self, path: str, change: Callable[[str], str], why: str) -> tuple[str, str]:
         """Change the text of a file, again if another process has changed it meanwhile; return both texts."""
         for _ in range(_ATTEMPTS):
-            memory = self._file(path)
+            key = key_of(path)
+            memory = self._read(key)
+            if memory is None and self._exists(key):
+                raise ToolError(f"The path {path} is not a file.")
+            if memory is None:
+                raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
             before = text_of(memory)
             after = change(before)
+            arguments = {name: arguments_of(key, after)[name] for name in ("content", "metadata")}
             try:
-                self._files.rewrite(memory, after, why)
+                self.memory.update(memory.id, why=why, version=memory.version, **arguments)
             except StaleWrite:
                 continue
             return before, after
         raise ToolError(f"The file {path} is being changed by others. Please try again.")
 
-    def _file(self, path: str) -> Memory:
-        key = key_of(path)
-        memory = None if key == ROOT else self._files.read(key)
-        if memory is None and self._files.exists(key):
-            raise ToolError(f"The path {path} is not a file.")
-        if memory is None:
-            raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-        return memory
+    def _read(self, key: str) -> Memory | None:
+        """Return the memory of a file, or None."""
+        try:
+            return None if key == ROOT else self.memory.get(key=key)
+        except NotFound:
+            return None
 
+    def _exists(self, key: str) -> bool:
+        """Return whether there is a file or a directory, which exists while a file is in it."""
+        return key == ROOT or self._read(key) is not None or bool(self.memory.keys(f"{key}/", limit=1))
 
-class _HasTool(Protocol):
-    """An asynchronous tool with a synchronous one that does the work."""
+    def _require_directories(self, key: str) -> None:
+        """Raise `ToolError` if a part of a path above its last one is a file."""
+        parts = key.split("/")
+        for count in range(2, len(parts)):
+            above = "/".join(parts[:count])
+            if self._read(above) is not None:
+                raise ToolError(f"The path /{above} is not a directory")
 
-    tool: MemothermMemoryTool
+    def _delete(self, key: str) -> bool:
+        """Delete a file, or all files of a directory, also under former names; return whether there was one."""
+        single = self._read(key)
+        deleted = self.memory.forget_many(prefix=f"{key}/") if single is None else [self.memory.forget(single.id)]
+        for memory in deleted:
+            former = memory.supersedes
+            while former is not None:
+                try:
+                    replaced_memory = self.memory.get(former)
+                except NotFound:
+                    break
+                if replaced_memory.retention is Retention.ARCHIVED:
+                    self.memory.forget(former)
+                former = replaced_memory.supersedes
+        return bool(deleted)
 
 
 def _on_thread(
@@ -208,7 +236,7 @@ def _on_thread(
     """Return a method as a coroutine that runs it on another thread."""
 
     @functools.wraps(method)
-    async def call(self: _HasTool, /, *args: P.args, **kwargs: P.kwargs) -> str:
+    async def call(self: AsyncMemothermMemoryTool, /, *args: P.args, **kwargs: P.kwargs) -> str:
         return await run_sync(functools.partial(method, self.tool, *args, **kwargs))
 
     return call
@@ -261,7 +289,7 @@ class NotesMemoryTool(BetaLocalFilesystemMemoryTool):
             base_path: The folder around the folder `memories`.
         """
         super().__init__(base_path)
-        self.notes = _notes(memory, base_path)
+        self.notes = memory.notes(base_path, [_FOLDER])
 
     def execute(self, command: BetaMemoryTool20250818Command) -> str:
         """Execute a command, and synchronise the notes with the files."""
@@ -282,7 +310,7 @@ class AsyncNotesMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
     @cached_property
     def notes(self) -> Notes:
         """The notes of the folder, which the first command creates."""
-        return _notes(self._memory, str(self.base_path))
+        return self._memory.notes(str(self.base_path), [_FOLDER])
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> str:
         """Execute a command, and synchronise the notes with the files."""
@@ -290,7 +318,3 @@ class AsyncNotesMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
         if command.command != "view":
             await run_sync(self.notes.sync)
         return result
-
-
-def _notes(memory: Memotherm, base_path: str) -> Notes:
-    return memory.notes(base_path, [_FOLDER])

@@ -1,20 +1,18 @@
-"""Files of Anthropic's memory tool as keyed memories, and the texts that the tool shows."""
+"""Files of Anthropic's memory tool: the arguments of their memories, edits, and the texts that the tool shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anthropic.lib.tools import ToolError
 
-from memotherm.errors import NotFound
-from memotherm.memory import Memotherm
-from memotherm.model import Memory, Retention
+from memotherm.model import Memory
 
 __all__ = [
-    "KIND",
     "ROOT",
-    "Files",
+    "arguments_of",
     "directory_view",
     "file_view",
     "inserted",
@@ -28,13 +26,10 @@ __all__ = [
 
 #: The key of the directory that holds all files.
 ROOT = "memories"
-#: The kind of the memories that hold files.
-KIND = "file"
 
 _MOUNT = f"/{ROOT}"
 #: Longer files are indexed by words only; embedding them takes minutes.
 _LONGEST_INDEXED = 100_000
-_PAGE = 1000
 
 
 def key_of(path: str) -> str:
@@ -58,98 +53,12 @@ def text_of(memory: Memory) -> str:
     return text if isinstance(text, str) else memory.content
 
 
-class Files:
-    """The files of a memory; a directory exists while a file is in it."""
-
-    def __init__(self, memory: Memotherm) -> None:
-        self.memory = memory
-
-    def read(self, key: str) -> Memory | None:
-        """Return the memory of a file, or None."""
-        try:
-            return self.memory.get(key=key)
-        except NotFound:
-            return None
-
-    def inside(self, key: str) -> Iterator[Memory]:
-        """Yield the memories of all files in a directory, at any depth."""
-        cursor = None
-        while True:
-            page = self.memory.find(prefix=f"{key}/", limit=_PAGE, cursor=cursor)
-            yield from page
-            cursor = page.cursor
-            if cursor is None:
-                return
-
-    def exists(self, key: str) -> bool:
-        """Return whether there is a file or a directory."""
-        return key == ROOT or (
-            bool(self.memory.keys(key, limit=1))
-            and (self.read(key) is not None or bool(self.memory.keys(f"{key}/", limit=1)))
-        )
-
-    def require_directories(self, key: str) -> None:
-        """Raise `ToolError` if a part of a path above its last one is a file."""
-        parts = key.split("/")
-        for count in range(2, len(parts)):
-            above = "/".join(parts[:count])
-            if self.read(above) is not None:
-                raise ToolError(f"The path /{above} is not a directory")
-
-    def create(self, key: str, text: str) -> None:
-        """Store a new file; raise `StaleWrite` if there is one meanwhile."""
-        self.memory.remember_many([{**_arguments(key, text), "version": 0}])
-
-    def rewrite(self, memory: Memory, text: str, why: str) -> None:
-        """Replace the text of a file, unless it has changed since it was read."""
-        arguments = _arguments(memory.key or "", text)
-        self.memory.update(
-            memory.id,
-            content=arguments["content"],
-            metadata=arguments["metadata"],
-            why=why,
-            version=memory.version,
-        )
-
-    def move(self, key: str, new_key: str) -> bool:
-        """Move a file, or all files of a directory; return whether there was one.
-
-        The new memory supersedes the one at the former path, which is archived. Raise `StaleWrite` if there is a file
-        at the new path meanwhile.
-        """
-        single = self.read(key)
-        found = [single] if single is not None else list(self.inside(key))
-        moved = [(memory, new_key + (memory.key or "").removeprefix(key)) for memory in found]
-        self.memory.remember_many(
-            {**_arguments(target, text_of(memory)), "supersedes": memory.id, "version": 0} for memory, target in moved
-        )
-        return bool(found)
-
-    def delete(self, key: str) -> bool:
-        """Delete a file, or all files of a directory; return whether there was one."""
-        single = self.read(key)
-        found = self.memory.forget_many(prefix=f"{key}/") if single is None else [self.memory.forget(single.id)]
-        for memory in found:
-            self._forget_former(memory)
-        return bool(found)
-
-    def _forget_former(self, memory: Memory) -> None:
-        """Also delete the file under its former names."""
-        while memory.supersedes is not None:
-            try:
-                memory = self.memory.get(memory.supersedes)
-            except NotFound:
-                return
-            if memory.retention is Retention.ARCHIVED:
-                self.memory.forget(memory.id)
-
-
-def _arguments(key: str, text: str) -> dict[str, Any]:
+def arguments_of(key: str, text: str) -> dict[str, Any]:
     """Return the arguments of `remember` for a file."""
     blank = not text.strip()
     return {
         "content": f"(blank file /{key})" if blank else text,
-        "kind": KIND,
+        "kind": "file",
         "key": key,
         "metadata": {"text": text} if blank else {},
         "source": "anthropic",
@@ -160,7 +69,6 @@ def _arguments(key: str, text: str) -> dict[str, Any]:
 # Views and edits
 
 _MOST_LINES = 999_999
-_NUMBER_WIDTH = 6
 #: Lines shown before and after a change.
 _AROUND = 2
 #: How deep a directory is shown.
@@ -212,7 +120,9 @@ def replaced(path: str, text: str, old: str, new: str) -> str:
     if count == 0:
         raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        lines = ", ".join(str(number) for number in _lines_with(text, old))
+        # Overlapping occurrences are named, too.
+        places = (match.start() for match in re.finditer(f"(?={re.escape(old)})", text))
+        lines = ", ".join(str(text.count("\n", 0, place) + 1) for place in places)
         raise ToolError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
             "Please ensure it is unique"
@@ -241,18 +151,8 @@ def inserted(text: str, line: int, new: str) -> str:
     return result if result.endswith("\n") else f"{result}\n"
 
 
-def _lines_with(text: str, part: str) -> list[int]:
-    """Return the number of the line of each occurrence, overlapping ones included."""
-    numbers = []
-    position = text.find(part)
-    while position != -1:
-        numbers.append(text.count("\n", 0, position) + 1)
-        position = text.find(part, position + 1)
-    return numbers
-
-
 def _numbered(lines: Sequence[str], first: int) -> list[str]:
-    return [f"{number:>{_NUMBER_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+    return [f"{number:>6}\t{line}" for number, line in enumerate(lines, first)]
 
 
 def _size(count: int) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any, Unpack
 
+from memotherm import opening
 from memotherm.context.values import Context
 from memotherm.memory import Memotherm
-from memotherm.model import Memory
+from memotherm.model import Memory, Scope
+from memotherm.model.memory import MemoryFilters
 from memotherm.model.results import Captured
 from memotherm.session import Session
 from memotherm.text.content import without_blocks
 from memotherm.text.redaction import redactor
 
-__all__ = ["BUDGET", "Conversation", "known", "storable"]
+__all__ = ["BUDGET", "Conversation", "found", "opened", "storable"]
 
 #: Default token budget of the context of a turn.
 BUDGET = 1000
-_PAGE = 1000
 
 
 class Conversation:
@@ -70,11 +73,20 @@ def storable(memory: Memotherm, text: str) -> str:
     return str(redacted)[: memory.settings.max_content_chars]
 
 
-def known(memory: Memotherm, prefix: str) -> Iterator[Memory]:
-    """Yield the memories with a key prefix, including archived and deleted ones."""
+def opened(
+    memory: Memotherm | str | os.PathLike[str] | None, scope: Scope | None, settings: Mapping[str, Any]
+) -> tuple[Memotherm, bool]:
+    """Return an open memory, or open the one of a path or URL; and whether it was opened here."""
+    if isinstance(memory, str | os.PathLike | None):
+        return opening.open(memory, scope=scope, settings=settings), True
+    return memory, False
+
+
+def found(memory: Memotherm, *, limit: int = 1000, **filters: Unpack[MemoryFilters]) -> Iterator[Memory]:
+    """Yield all memories that match filters, newest first; `limit` are read at a time."""
     cursor = None
     while True:
-        page = memory.find(prefix=prefix, retention="any", limit=_PAGE, cursor=cursor)
+        page = memory.find(limit=limit, cursor=cursor, **filters)
         yield from page
         cursor = page.cursor
         if cursor is None:

@@ -21,7 +21,7 @@ except ImportError as exc:
     raise ImportError("this adapter needs the Google ADK: pip install 'memotherm[google-adk]'") from exc
 
 from memotherm import opening
-from memotherm.adapters.conversation import known, storable
+from memotherm.adapters.conversation import found, storable
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
@@ -143,13 +143,14 @@ class MemothermMemoryService(BaseMemoryService):
     ) -> None:
         mem = self._scoped(app_name, user_id)
         texts = {_id_of(event): (event, storable(mem, _text_of(event.content))) for event in events}
-        deleted = {memory.metadata["event"] for memory in known(mem, _DELETED)}
-        stored = {memory.metadata["event"] for memory in known(mem, _session_prefix(session_id))}
+        prefix = f"{_EVENTS}{quote(session_id, safe='')}/"
+        deleted = {memory.metadata["event"] for memory in found(mem, prefix=_DELETED, retention="any")}
+        stored = {memory.metadata["event"] for memory in found(mem, prefix=prefix, retention="any")}
         mem.remember_many(
             {
                 "content": text,
                 "kind": "message",
-                "key": f"{_session_prefix(session_id)}{quote(event_id, safe='')}",
+                "key": f"{prefix}{quote(event_id, safe='')}",
                 "metadata": {
                     **(custom_metadata or {}),
                     "event": event_id,
@@ -184,10 +185,6 @@ def _url_of(uri: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None
         return uri
     rest = uri.removeprefix(_SCHEME)
     return f"sqlite:{rest}" if rest.startswith("//") else rest
-
-
-def _session_prefix(session_id: str) -> str:
-    return f"{_EVENTS}{quote(session_id, safe='')}/"
 
 
 def _id_of(event: Event) -> str:

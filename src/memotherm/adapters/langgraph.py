@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -30,15 +31,16 @@ except ImportError as exc:
     raise ImportError("the adapter for LangGraph needs langgraph: pip install 'memotherm[langgraph]'") from exc
 
 from memotherm import embed, opening
+from memotherm.adapters.conversation import found
 from memotherm.adapters.langgraph_items import (
     LangChainEmbedder,
-    TextsEmbedder,
     arguments_of,
     fields_of,
     full_key,
     lifetime,
     namespace_prefix,
     namespaces,
+    texts_embedder,
     where_of,
 )
 from memotherm.embed import Embedder
@@ -58,7 +60,6 @@ Rank = Literal["hybrid", "cosine"]
 _LONGEST_VALUE = 10_000_000
 #: Settings of each order; a search by cosines may ask for many items.
 _SETTINGS: Mapping[Rank, Mapping[str, Any]] = {"hybrid": {}, "cosine": {"pool_size": 10_000}}
-_PAGE = 1000
 
 
 class MemothermStore(BaseStore):
@@ -120,13 +121,13 @@ class MemothermStore(BaseStore):
 
     def _embedder(self, settings: Mapping[str, Any]) -> Embedder | str:
         if self.embeddings is not None and self.index_config is not None:
-            return TextsEmbedder(LangChainEmbedder(self.embeddings, self.index_config["dims"]))
+            return texts_embedder(LangChainEmbedder(self.embeddings, self.index_config["dims"]))
         if self._rank == "cosine" and self.index_config is None:
             return "none"
         loaded = load(settings)
         keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
         inner = embed.resolve(loaded.embedder, keys=keys)
-        return inner if inner.name == "none" else TextsEmbedder(inner)
+        return inner if inner.name == "none" else texts_embedder(inner)
 
     def close(self) -> None:
         """Stop the sweeper, and close the memory if this store has opened it."""
@@ -214,16 +215,15 @@ class MemothermStore(BaseStore):
         wanted = op.offset + op.limit
         filters = {"prefix": namespace_prefix(op.namespace_prefix), "where": where_of(op.filter)}
         scored = self._scored(op.query, wanted, filters) if op.query and op.query.strip() and self._fields else []
-        found = list(scored[op.offset : wanted])
-        if len(found) < op.limit:
+        page = list(scored[op.offset : wanted])
+        if len(page) < op.limit:
             skipped = {memory.id for memory, _ in scored}
-            unscored = (memory for memory in self._listed(filters) if memory.id not in skipped)
+            unscored = (memory for memory in found(self.memory, **filters) if memory.id not in skipped)
             start = max(0, op.offset - len(scored))
-            page = [memory for _, memory in zip(range(start + op.limit - len(found)), unscored, strict=False)]
-            found += [(memory, None) for memory in page[start:]]
+            page += [(memory, None) for memory in islice(unscored, start, start + op.limit - len(page))]
         if op.refresh_ttl:
-            self._refresh(memory for memory, _ in found)
-        return [SearchItem(**fields_of(memory), score=score) for memory, score in found]
+            self._refresh(memory for memory, _ in page)
+        return [SearchItem(**fields_of(memory), score=score) for memory, score in page]
 
     def _scored(self, query: str, wanted: int, filters: Mapping[str, Any]) -> Sequence[tuple[Memory, float | None]]:
         """Return the best items with their scores, best first."""
@@ -233,24 +233,14 @@ class MemothermStore(BaseStore):
         hits = self.memory.recall(query, limit, tiers=tuple(Tier), min_score=0.0, **filters)
         return [(hit.memory, hit.score) for hit in hits]
 
-    def _listed(self, filters: Mapping[str, Any]) -> Iterator[Memory]:
-        """Yield all items, newest first."""
-        cursor = None
-        while True:
-            page = self.memory.find(limit=_PAGE, cursor=cursor, **filters)
-            yield from page
-            cursor = page.cursor
-            if cursor is None:
-                return
-
     # Namespaces
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()
         begin = next((condition.path for condition in conditions if condition.match_type == "prefix"), ())
         literal = begin[: begin.index("*")] if "*" in begin else begin
-        found = namespaces(self.memory, tuple(map(str, literal)))
-        matching = (each for each in found if all(_matches(condition, each) for condition in conditions))
+        every = namespaces(self.memory, tuple(map(str, literal)))
+        matching = (each for each in every if all(_matches(condition, each) for condition in conditions))
         listed = sorted({each[: op.max_depth] for each in matching})
         return listed[op.offset : op.offset + op.limit]
 

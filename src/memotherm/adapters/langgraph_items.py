@@ -14,7 +14,7 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,43 +29,33 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory
 
 __all__ = [
-    "KIND",
-    "ROOT",
-    "SEPARATOR",
     "LangChainEmbedder",
-    "TextsEmbedder",
     "arguments_of",
     "fields_of",
     "full_key",
     "lifetime",
-    "namespace_and_key",
     "namespace_prefix",
     "namespaces",
+    "texts_embedder",
     "where_of",
 ]
 
 # Keys
 
 #: Prefix of the keys of all items.
-ROOT = "langgraph/"
+_ROOT = "langgraph/"
 
 _RESERVED = re.compile("[%/\x00-\x1f\x7f]")
 
 
 def namespace_prefix(namespace: Sequence[str]) -> str:
     """Return the key prefix of a namespace."""
-    return ROOT + "".join(f"{_quoted(label)}/" for label in namespace)
+    return _ROOT + "".join(f"{_quoted(label)}/" for label in namespace)
 
 
 def full_key(namespace: Sequence[str], key: str) -> str:
     """Return the key of the memory that holds an item."""
     return f"{namespace_prefix(namespace)}/{_quoted(key)}"
-
-
-def namespace_and_key(full: str) -> tuple[tuple[str, ...], str]:
-    """Return the namespace and the key of an item."""
-    *labels, _, key = full.removeprefix(ROOT).split("/")
-    return tuple(unquote(label) for label in labels), unquote(key)
 
 
 def namespaces(mem: Memotherm, within: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
@@ -88,51 +78,26 @@ def _quoted(text: str) -> str:
 # Embedders
 
 #: Separates the indexed texts of an item.
-SEPARATOR = "\x1e"
+_SEPARATOR = "\x1e"
 
 
-class TextsEmbedder:
-    """Makes the vectors of contents that consist of several texts with another embedder."""
+class _TextsEmbedder:
+    """Another embedder, for contents that consist of several texts."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        calibration = getattr(inner, "calibration", None)
-        if calibration is not None:
-            self.calibration = calibration
 
-    @property
-    def name(self) -> str:
-        """The name of the wrapped embedder."""
-        return self._inner.name
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector."""
-        return self._inner.dimensions
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of unit length for each text."""
-        return embed.checked(self._inner, texts)
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query."""
-        return embed.embed_query(self._inner, text)
-
-    def query_weight(self, text: str) -> float:
-        """Return the weight of the cosines of a query."""
-        return embed.query_weight(self._inner, text)
-
-    def word_similarity(self, words: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the best similarity of each word in each text."""
-        return embed.word_similarity(self._inner, words, texts)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a member of the other embedder
+        return getattr(self._inner, name)
 
     def split(self, content: str) -> list[str]:
         """Return the windows of each text."""
-        return [window for text in content.split(SEPARATOR) for window in embed.split(self._inner, text)]
+        return [window for text in content.split(_SEPARATOR) for window in embed.split(self._inner, text)]
 
-    def close(self) -> None:
-        """Release the resources of the embedder."""
-        embed.close(self._inner)
+
+def texts_embedder(inner: Embedder) -> Embedder:
+    """Return an embedder that embeds each text of a content by itself."""
+    return cast("Embedder", _TextsEmbedder(inner))
 
 
 class LangChainEmbedder:
@@ -148,9 +113,11 @@ class LangChainEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text."""
-        if self._only_async:
-            return np.asarray(_result(self._embeddings.aembed_documents(list(texts))), np.float32)
-        return np.asarray(self._embeddings.embed_documents(list(texts)), np.float32)
+        embeddings, listed = self._embeddings, list(texts)
+        vectors = (
+            _result(embeddings.aembed_documents(listed)) if self._only_async else embeddings.embed_documents(listed)
+        )
+        return np.asarray(vectors, np.float32)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query."""
@@ -171,9 +138,6 @@ def _result(coroutine: Coroutine[Any, Any, list[Any]]) -> list[Any]:
 
 # Items and filters
 
-#: The kind of the memories that hold items.
-KIND = "item"
-
 _OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists")
 #: The bits of an integer that every store can compare.
 _BITS = 64
@@ -191,8 +155,8 @@ def arguments_of(op: PutOp, fields: Sequence[str], most_chars: int) -> dict[str,
     texts = _texts(value, fields if op.index is None else op.index or ())
     metadata: dict[str, Any] = {"value": value}
     arguments: dict[str, Any] = {
-        "content": SEPARATOR.join(texts)[:most_chars] or " ".join((*op.namespace, op.key)),
-        "kind": KIND,
+        "content": _SEPARATOR.join(texts)[:most_chars] or " ".join((*op.namespace, op.key)),
+        "kind": "item",
         "key": full_key(op.namespace, op.key),
         "metadata": metadata,
         "source": "langgraph",
@@ -207,11 +171,11 @@ def arguments_of(op: PutOp, fields: Sequence[str], most_chars: int) -> dict[str,
 
 def fields_of(memory: Memory) -> dict[str, Any]:
     """Return the arguments of the item that a memory holds."""
-    namespace, key = namespace_and_key(memory.key or "")
+    *labels, _, key = (memory.key or "").removeprefix(_ROOT).split("/")
     return {
         "value": memory.metadata["value"],
-        "key": key,
-        "namespace": namespace,
+        "key": unquote(key),
+        "namespace": tuple(unquote(label) for label in labels),
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
     }
@@ -232,7 +196,7 @@ def where_of(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def _texts(value: dict[str, Any], paths: Sequence[str]) -> list[str]:
     found = (text for path in paths for text in get_text_at_path(value, path if path == "$" else tokenize_path(path)))
-    return [text.replace(SEPARATOR, " ") for text in found if text.strip()]
+    return [text.replace(_SEPARATOR, " ") for text in found if text.strip()]
 
 
 def _condition(value: Any) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
@@ -16,8 +17,7 @@ try:
 except ImportError as exc:
     raise ImportError("this adapter needs the OpenAI Agents SDK: pip install 'memotherm[openai-agents]'") from exc
 
-from memotherm import opening
-from memotherm.adapters.conversation import BUDGET, Conversation, storable
+from memotherm.adapters.conversation import BUDGET, Conversation, found, opened, storable
 from memotherm.errors import StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
@@ -65,12 +65,7 @@ class MemothermSession:
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
         self._budget = budget
-        self._owner = isinstance(memory, str | os.PathLike | None)
-        self.memory = (
-            memory
-            if not isinstance(memory, str | os.PathLike | None)
-            else opening.open(memory, scope=scope, settings={"max_metadata_chars": _LONGEST_ITEM, **(settings or {})})
-        )
+        self.memory, self._owner = opened(memory, scope, {"max_metadata_chars": _LONGEST_ITEM, **(settings or {})})
         self._conversation = Conversation(self.memory, session_id, _SOURCE)
         self._prefix = f"{_SOURCE}/{quote(session_id, safe='')}/"
 
@@ -82,7 +77,8 @@ class MemothermSession:
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the items, oldest first; with a limit, the latest ones."""
         most = resolve_session_limit(limit, self.session_settings)
-        return await _completed(lambda: self._items(most))
+        newest = await _completed(lambda: list(self._newest_first(most if most is not None and most >= 0 else None)))
+        return [json.loads(memory.metadata["item"]) for memory in reversed(newest)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items: all of them, or none."""
@@ -109,20 +105,9 @@ class MemothermSession:
         brought: list[TResponseInputItem] = [{"role": "user", "content": context}] if context else []
         return [*history, *brought, *new_items]
 
-    def _items(self, most: int | None) -> list[TResponseInputItem]:
-        memories = self._newest_first(most if most is not None and most >= 0 else None)
-        return [json.loads(memory.metadata["item"]) for memory in memories][::-1]
-
     def _newest_first(self, most: int | None) -> Iterator[Memory]:
-        cursor = None
-        while most is None or most > 0:
-            limit = _PAGE if most is None else min(most, _PAGE)
-            page = self.memory.find(prefix=self._prefix, where={"popped": None}, limit=limit, cursor=cursor)
-            yield from page
-            cursor = page.cursor
-            most = None if most is None else most - len(page)
-            if cursor is None:
-                return
+        page = min(_PAGE if most is None else max(most, 1), _PAGE)
+        return islice(found(self.memory, limit=page, prefix=self._prefix, where={"popped": None}), most)
 
     def _pop(self) -> TResponseInputItem | None:
         for _ in range(_ATTEMPTS):
@@ -144,12 +129,11 @@ class MemothermSession:
         stored = json.dumps(item)
         said = storable(self.memory, _text_of(item))
         kind = item.get("type", "message")
-        metadata = {"item": stored, "session": self.session_id, "role": _role_of(item) or str(kind)}
         return {
             "content": said or f"an item of the type {kind}",
             "kind": "message",
             "key": f"{self._prefix}{uuid4().hex}",
-            "metadata": metadata,
+            "metadata": {"item": stored, "session": self.session_id, "role": _role_of(item) or str(kind)},
             "source": _SOURCE,
             "tier": "warm" if said else "cold",
             "index": bool(said),
