@@ -48,26 +48,20 @@ class Loading:
         self._threads: list[Thread] = []
         # If loading fails here, its user loads again and reports the error.
         with suppress(Exception):
-            self._load_tokenizer(tokenizer)
+            from memotherm.text.tokens import counter
+
+            self._start(counter(tokenizer).prepare)
         if embedder is not None:
             with suppress(Exception):
-                self._load_model(embedder)
+                from memotherm.embed.local import import_onnxruntime
+
+                import_onnxruntime()
+                self._start(embedder.load)
 
     def wait(self) -> None:
         """Return when everything is loaded."""
         for thread in self._threads:
             thread.join()
-
-    def _load_tokenizer(self, name: str) -> None:
-        from memotherm.text.tokens import counter
-
-        self._start(counter(name).prepare)
-
-    def _load_model(self, embedder: LocalEmbedder) -> None:
-        from memotherm.embed.local import import_onnxruntime
-
-        import_onnxruntime()
-        self._start(embedder.load)
 
     def _start(self, load: Callable[[], None]) -> None:
         def run() -> None:

@@ -127,16 +127,11 @@ class NoteWriter:
     def restore_scopes(self, paths: Sequence[str]) -> None:
         """Move memories of files that are in another space back to the space and scope of their notes."""
         for path in paths:
+            cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {path}")
             note = self.transaction.note(self.space, path)
-            if note is not None:
-                self._restore_scope(note)
-
-    def _restore_scope(self, note: NoteRow) -> None:
-        """Move memories of a file that are in another space back to the space and scope of the note."""
-        cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {note.path}")
-        for row in self.transaction.chunks(note.note):
-            record = self.transaction.change(row.record, replace(row.record.memory, scope=self.scope), cause)
-            self.transaction.move_to_collection(record, self.space, cause)
+            for row in self.transaction.chunks(note.note) if note is not None else []:
+                record = self.transaction.change(row.record, replace(row.record.memory, scope=self.scope), cause)
+                self.transaction.move_to_collection(record, self.space, cause)
 
     # Plain chunks
 
@@ -152,15 +147,11 @@ class NoteWriter:
         for index, (chunk, placement) in enumerate(placed):
             row = old[pairs[index]] if index in pairs else None
             if row is not None and row.digest == digests[index]:
-                yield self._keep(path, chunk, row, placement)
+                self.changes.chunks_kept += 1
+                moved = row._replace(first=chunk.start, last=chunk.end, heading=chunk.heading)
+                yield moved._replace(record=self._placed(self._positioned(path, moved, "its lines moved"), placement))
             else:
                 yield self._insert(path, chunk, tokens[index], row, placement, vectors.get(digests[index]))
-
-    def _keep(self, path: str, chunk: Chunk, row: ChunkRow, placement: Placement) -> ChunkRow:
-        self.changes.chunks_kept += 1
-        moved = row._replace(first=chunk.start, last=chunk.end, heading=chunk.heading)
-        record = self._placed(self._positioned(path, moved, "its lines moved"), placement)
-        return moved._replace(record=record)
 
     def _insert(
         self,

@@ -84,7 +84,8 @@ class Notes:
         settings = tools.settings
         self._tools = tools
         self._layout = Layout(root, (*extra_paths, *settings.note_paths))
-        self._transcripts = _transcripts(settings)
+        transcripts = settings.transcript_paths if settings.experimental_session_memory else ()
+        self._transcripts = tuple(Path(path).expanduser().resolve() for path in transcripts)
         note_root = NoteRoot(
             layout=self._layout,
             scope=tools.scope,
@@ -341,12 +342,6 @@ class Notes:
 
             self._tools.store.transact(forget_hash)
         self.sync()
-
-
-def _transcripts(settings: Settings) -> tuple[Path, ...]:
-    if not settings.experimental_session_memory:
-        return ()
-    return tuple(Path(path).expanduser().resolve() for path in settings.transcript_paths)
 
 
 def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Mapping[int, ChunkLocation]) -> NoteHit:

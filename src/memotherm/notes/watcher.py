@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -58,12 +59,14 @@ class Watcher:
             return self
         self._stop.clear()
         self._changed.set()
-        loops = (self._watch_root, self._watch_folders, self._work)
-        names = ("root", "folders", "sync")
-        self._ready = threading.Barrier(4)
+        loops = {
+            "root": partial(self._listen, lambda: [self._root], recursive=False),
+            "folders": partial(self._listen, self._folders, recursive=True),
+            "sync": self._work,
+        }
+        self._ready = threading.Barrier(len(loops) + 1)
         self._threads = [
-            threading.Thread(target=loop, name=f"memotherm-notes-{name}", daemon=True)
-            for loop, name in zip(loops, names, strict=True)
+            threading.Thread(target=loop, name=f"memotherm-notes-{name}", daemon=True) for name, loop in loops.items()
         ]
         for thread in self._threads:
             thread.start()
@@ -92,12 +95,6 @@ class Watcher:
         self.stop()
 
     # The threads
-
-    def _watch_root(self) -> None:
-        self._listen(lambda: [self._root], recursive=False)
-
-    def _watch_folders(self) -> None:
-        self._listen(self._folders, recursive=True)
 
     def _listen(self, folders: Callable[[], list[Path]], *, recursive: bool) -> None:
         """Watch folders, which may be created and removed meanwhile."""

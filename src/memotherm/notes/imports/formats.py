@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -148,23 +148,16 @@ _HINDSIGHT_KEPT = ("context", "occurred_start", "occurred_end", "document_id")
 
 def read_hindsight(source: Path, reading: Import) -> None:
     """Read a list of facts, or an object that has it as `items` or `results`."""
-    data = json_value(source, reading)
-    if isinstance(data, dict):
-        data = data.get("items", data.get("results", [data]))
-    read_entries(data if isinstance(data, list) else [data], reading, _hindsight_drafts, source.name)
+    read_entries(_json_list(source, reading, "items", "results"), reading, _hindsight_drafts, source.name)
 
 
 def _hindsight_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     sort = str(entry.get("fact_type") or entry.get("type") or "")
-    own = entry.get("metadata")
-    metadata = dict(own) if isinstance(own, Mapping) else {}
-    metadata |= {name: entry[name] for name in _HINDSIGHT_KEPT if entry.get(name)}
-    metadata |= {"original_id": str(entry["id"])} if entry.get("id") else {}
     created = (moment(entry.get(name), now) for name in ("mentioned_at", "date", "created_at"))
     yield {
         "content": text_of(entry, "text"),
         "tags": [*([sort] if sort else []), *tags_of(entry.get("tags"))],
-        "metadata": metadata,
+        "metadata": _metadata(entry, _HINDSIGHT_KEPT),
         **next((at for at in created if at), {}),
     }
 
@@ -235,6 +228,21 @@ def _identity(entry: Mapping[str, Any]) -> Draft:
     return {"original_id": str(entry["id"])} if entry.get("id") else {}
 
 
+def _metadata(entry: Mapping[str, Any], kept: Sequence[str] = ()) -> Draft:
+    """Return the metadata of an entry, some of its other fields, and its id."""
+    own = entry.get("metadata")
+    fields = {name: entry[name] for name in kept if entry.get(name)}
+    return {**(own if isinstance(own, Mapping) else {}), **fields, **_identity(entry)}
+
+
+def _json_list(source: Path, reading: Import, *names: str) -> list[Any]:
+    """Return the list in a JSON file, or in the first of the named fields; any other value is one entry."""
+    data = json_value(source, reading)
+    if isinstance(data, dict):
+        data = next((data[name] for name in names if name in data), data)
+    return data if isinstance(data, list) else [data]
+
+
 def read_mcp_memory(source: Path, reading: Import) -> None:
     """Read `memory.jsonl`, or `memory.json` of older versions."""
     names = ("memory.jsonl", "memory.json")
@@ -268,27 +276,20 @@ _MEM0_KEPT = ("run_id", "actor_id", "role")
 
 def read_mem0(source: Path, reading: Import) -> None:
     """Read a list of entries, or an object that has it as `results` or `memories`."""
-    data = json_value(source, reading)
-    if isinstance(data, dict):
-        data = data.get("results", data.get("memories", [data]))
-    read_entries(data if isinstance(data, list) else [data], reading, _mem0_drafts, source.name)
+    read_entries(_json_list(source, reading, "results", "memories"), reading, _mem0_drafts, source.name)
 
 
 def _mem0_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     content = entry.get("memory", entry.get("text"))
     if not isinstance(content, str):
         raise TypeError("it has no text in `memory`")
-    own = entry.get("metadata")
-    metadata = dict(own) if isinstance(own, Mapping) else {}
-    metadata |= {name: entry[name] for name in _MEM0_KEPT if entry.get(name)}
-    metadata |= {"original_id": str(entry["id"])} if entry.get("id") else {}
     expiry = moment(entry.get("expiration_date"), datetime.max.replace(tzinfo=now.tzinfo)).get("created_at")
     if expiry is not None and expiry <= now:
         raise ValueError(f"it expired on {entry['expiration_date']}")
     yield {
         "content": content,
         "tags": tags_of(entry.get("categories")),
-        "metadata": metadata,
+        "metadata": _metadata(entry, _MEM0_KEPT),
         "scope": {field: str(entry[name]) for name, field in _SCOPE.items() if entry.get(name)},
         **({} if expiry is None else {"ttl": (expiry - now).total_seconds()}),
         **moment(entry.get("created_at"), now),
@@ -337,8 +338,7 @@ def _room(file: Path, reading: Import) -> None:
 
 
 def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    own = entry.get("metadata")
-    metadata = dict(own) if isinstance(own, Mapping) else {}
+    metadata = _metadata(entry)
     filed, wing = metadata.pop("filed_at", None), metadata.get("wing")
     for piece in pieces(text_of(entry, "document")):
         yield {
