@@ -213,7 +213,7 @@ class MemothermStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = op.offset + op.limit
-        filters = {"prefix": namespace_prefix(op.namespace_prefix), "where": where_of(op.filter)}
+        filters: dict[str, Any] = {"prefix": namespace_prefix(op.namespace_prefix), "where": where_of(op.filter)}
         scored = self._scored(op.query, wanted, filters) if op.query and op.query.strip() and self._fields else []
         page = list(scored[op.offset : wanted])
         if len(page) < op.limit:

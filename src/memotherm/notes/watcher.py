@@ -59,7 +59,7 @@ class Watcher:
             return self
         self._stop.clear()
         self._changed.set()
-        loops = {
+        loops: dict[str, Callable[[], None]] = {
             "root": partial(self._listen, lambda: [self._root], recursive=False),
             "folders": partial(self._listen, self._folders, recursive=True),
             "sync": self._work,
