@@ -17,7 +17,7 @@ from memotherm.recall.values import Question
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store
-from memotherm.storage.values import Filter, LogEntry, Record, UseRow
+from memotherm.storage.values import Filter, LogEntry, UseRow
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -27,7 +27,6 @@ __all__ = ["read_timeline"]
 _PAGE = 1000
 _NAME_CHARS = 60
 _INSTANT = timedelta(microseconds=1)
-_ALL_TIERS = tuple(Tier)
 #: The fields that rules read.
 _FIELDS = frozenset(
     {"kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source", "expires_at"}
@@ -35,7 +34,6 @@ _FIELDS = frozenset(
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 #: Times that usually equal the creation time.
 _TIMES = ("updated_at", "tier_since", "retention_since")
-_NO_METADATA: dict[str, Any] = {}
 #: The rules in events of moves that a caller asked for.
 _CALLERS = frozenset({"explicit", "session.promote"})
 _REQUESTED = "spilled on request"
@@ -114,7 +112,6 @@ def read_timeline(
         memories=len(past.names),
         names=past.names,
         start=start,
-        end=now,
         questions=steps.questions,
         askable=steps.askable,
         followed=frozenset(use.recall for use in past.later_uses),
@@ -130,7 +127,16 @@ def _read(store: Store, spaces: tuple[int, ...], now: datetime) -> _Past:
     after = 0
     while records := store.written_before(spaces, now, after, _PAGE):
         for record in records:
-            _add_record(past, record)
+            memory = record.memory
+            index = past.indexes[record.no] = len(past.memories)
+            if memory.retention is not Retention.ACTIVE:
+                past.hidden.add(index)
+            past.names.append((memory.id, memory.content[:_NAME_CHARS]))
+            past.scopes[record.space] = memory.scope
+            # Without the content, which no rule looks at, and with equal times stored once.
+            created = memory.created_at
+            times: dict[str, Any] = {name: created for name in _TIMES if getattr(memory, name) == created}
+            past.memories.append(replace(memory, content="", digest="", **times))
         after = records[-1].no
     _read_events(past, store, spaces)
     number = 0
@@ -140,22 +146,6 @@ def _read(store: Store, spaces: tuple[int, ...], now: datetime) -> _Past:
     past.log.sort(key=lambda entry: (entry.at, entry.number))
     past.later_uses = [use for use in store.later_uses(spaces) if use.at <= now]
     return past
-
-
-def _add_record(past: _Past, record: Record) -> None:
-    index = past.indexes[record.no] = len(past.memories)
-    if record.memory.retention is not Retention.ACTIVE:
-        past.hidden.add(index)
-    past.names.append((record.memory.id, record.memory.content[:_NAME_CHARS]))
-    past.scopes[record.space] = record.memory.scope
-    past.memories.append(_lean(record.memory))
-
-
-def _lean(memory: Memory) -> Memory:
-    """Return a memory without its content, which no rule looks at, and with equal values stored once."""
-    created = memory.created_at
-    times: dict[str, Any] = {name: created for name in _TIMES if getattr(memory, name) == created}
-    return replace(memory, content="", digest="", metadata=memory.metadata or _NO_METADATA, **times)
 
 
 def _read_events(past: _Past, store: Store, spaces: tuple[int, ...]) -> None:
@@ -369,7 +359,7 @@ def _asked_again(
 ) -> list[int]:
     """Repeat a query in all tiers, over the memories stored at the time it was asked."""
     where = Filter(now=entry.at)
-    question = Question(text=entry.query, spaces=spaces, tiers=_ALL_TIERS, where=where, min_score=settings.min_score)
+    question = Question(text=entry.query, spaces=spaces, tiers=tuple(Tier), where=where, min_score=settings.min_score)
     found, crowded = _answers(pipeline, past, question, first)
     if crowded and len(found) < first:
         question = replace(question, where=replace(where, until=entry.at + _INSTANT))

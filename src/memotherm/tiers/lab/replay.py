@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from memotherm.model import Tier
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.lab.caches import belady_hits, lru_hits
-from memotherm.tiers.lab.simulate import Outcome, simulate, simulate_recorded
+from memotherm.tiers.lab.caches import Step, belady_hits, lru_hits
+from memotherm.tiers.lab.simulate import Outcome, simulate
 from memotherm.tiers.lab.state import Asked, Timeline
 from memotherm.tiers.policy import Policy
 
@@ -114,63 +113,36 @@ def replay_timeline(
         """Return the progress callback of the next pass."""
         return lambda done: progress and progress(passes * length + done, (len(policies) + 1) * length)
 
-    everything, recorded, unsearched = _recorded_rows(timeline, settings, groups, ticks(0))
-    found = [
-        _policy_replay(timeline, policy, settings, unsearched, groups, ticks(passes))
-        for passes, policy in enumerate(policies, 1)
-    ]
+    outcome = simulate(timeline, None, settings, {}, ticks(0))
+    (_, recorded, _), _ = _policy_rows("recorded", outcome, groups, note="what really happened")
+    rows, unsearched = [_everything(outcome, groups)], outcome.unsearched
+    causes: list[Cause] = []
+    regret_by_rule: dict[str, dict[str, int]] = {}
+    shares: dict[str, NDArray[np.float64]] = {}
+    final: dict[str, dict[str, Tier]] = {}
+    for passes, policy in enumerate(policies, 1):
+        # The memories of the last pass are not needed any more.
+        del outcome
+        outcome = simulate(timeline, policy.tier_rules, policy.settings(settings), unsearched, ticks(passes))
+        found, oracle = _policy_rows(policy.name, outcome, groups)
+        rows += found
+        regretted = np.flatnonzero(oracle & ~_live(outcome)).tolist()
+        causes += _causes(policy.name, outcome, regretted, timeline)
+        rules = Counter(outcome.rules.get(position, "") for position in regretted)
+        regret_by_rule[policy.name] = dict(rules.most_common())
+        shares[policy.name] = groups.resampled(_live(outcome))
+        final[policy.name] = outcome.state.final()
+    first, *others = shares
     return Replay(
-        rows=(everything, *(row for each in found for row in each.rows), recorded),
-        causes=tuple(cause for each in found for cause in each.causes),
-        regret_by_rule={each.name: each.regret_by_rule for each in found},
-        differences={(found[0].name, other.name): _interval(found[0].shares - other.shares) for other in found[1:]},
-        final={each.name: each.final for each in found},
+        rows=(*rows, recorded),
+        causes=tuple(causes),
+        regret_by_rule=regret_by_rule,
+        differences={(first, other): _interval(shares[first] - shares[other]) for other in others},
+        final=final,
         questions=timeline.questions,
         askable=timeline.askable,
         demanded=groups.demanded,
         notes=timeline.notes,
-    )
-
-
-class _PolicyReplay(NamedTuple):
-    """The part of the report about one policy, without the state of its memories."""
-
-    name: str
-    rows: list[ReplayRow]
-    causes: list[Cause]
-    regret_by_rule: dict[str, int]
-    #: The shares of live hits of resamples.
-    shares: NDArray[np.float64]
-    final: dict[str, Tier]
-
-
-def _recorded_rows(
-    timeline: Timeline, settings: Settings, groups: _Groups, tick: Callable[[int], None]
-) -> tuple[ReplayRow, ReplayRow, Mapping[int, tuple[int, ...]]]:
-    """Return the rows "everything" and "recorded", and per question the answers in tiers it did not search."""
-    outcome = simulate_recorded(timeline, settings, tick)
-    (_, recorded, _), _ = _policy_rows("recorded", outcome, groups, note="what really happened")
-    return _everything(outcome, groups), recorded, outcome.unsearched
-
-
-def _policy_replay(
-    timeline: Timeline,
-    policy: Policy,
-    settings: Settings,
-    unsearched: Mapping[int, tuple[int, ...]],
-    groups: _Groups,
-    tick: Callable[[int], None],
-) -> _PolicyReplay:
-    """Replay one policy."""
-    outcome = simulate(timeline, policy.tier_rules, policy.settings(settings), unsearched, tick)
-    rows, hits = _policy_rows(policy.name, outcome, groups)
-    return _PolicyReplay(
-        name=policy.name,
-        rows=rows,
-        causes=_causes(policy.name, outcome, hits, timeline),
-        regret_by_rule=_regret_by_rule(outcome, hits),
-        shares=groups.resampled(_live(outcome)),
-        final=outcome.state.final(),
     )
 
 
@@ -220,7 +192,7 @@ def _live(outcome: Outcome) -> NDArray[np.bool_]:
 
 def _asked_hits(hits: bytearray, outcome: Outcome) -> NDArray[np.bool_]:
     """Return the hits of the asking steps of a cache."""
-    asks = np.array(outcome.steps, np.int8) == 0
+    asks = np.array(outcome.steps, np.int8) == Step.ASK
     return np.asarray(np.frombuffer(hits, np.uint8).astype(np.bool_)[asks])
 
 
@@ -274,8 +246,8 @@ def _policy_rows(
         interval=_interval(groups.resampled(live)),
         hot_hits=groups.share(np.asarray(tiers == _HOT)),
         tokens_per_turn=_mean(outcome.tokens),
-        moves=moves.count - outcome.moves_before,
-        flaps=moves.flaps - outcome.flaps_before,
+        moves=moves.count,
+        flaps=moves.flaps,
         cold_asked=int((~live).sum()),
         regret=best - groups.share(live),
         note=note,
@@ -289,18 +261,14 @@ def _policy_rows(
     return rows, oracle
 
 
-def _regret_by_rule(outcome: Outcome, oracle: NDArray[np.bool_]) -> dict[str, int]:
-    """Return how many demanded memories each rule had moved to cold that the oracle has live, most first."""
-    regretted = np.flatnonzero(oracle & ~_live(outcome)).tolist()
-    return dict(Counter(outcome.rules.get(position, "") for position in regretted).most_common())
+def _causes(name: str, outcome: Outcome, regretted: Sequence[int], timeline: Timeline) -> list[Cause]:
+    """Return the memories that explain half of the regret, largest share first.
 
-
-def _causes(name: str, outcome: Outcome, oracle: NDArray[np.bool_], timeline: Timeline) -> list[Cause]:
-    """Return the memories that explain half of the regret, largest share first."""
-    keys = np.array(outcome.keys, np.int64)[np.array(outcome.steps, np.int8) == 0]
-    regretted = np.flatnonzero(oracle & ~_live(outcome))
-    times: Counter[int] = Counter(keys[regretted].tolist())
-    rules = {int(keys[position]): outcome.rules.get(int(position), "") for position in regretted.tolist()}
+    `regretted` are the positions of demands that were cold and that the oracle has live.
+    """
+    asked = [key for key, step in zip(outcome.keys, outcome.steps, strict=True) if step == Step.ASK]
+    times = Counter(asked[position] for position in regretted)
+    rules = {asked[position]: outcome.rules.get(position, "") for position in regretted}
     causes: list[Cause] = []
     explained = 0
     for index, count in times.most_common(_MOST_CAUSES):

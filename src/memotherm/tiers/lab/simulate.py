@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memotherm.model import Retention, Tier
@@ -13,9 +13,9 @@ from memotherm.tiers.lab.caches import Step
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used, is_pinned
 from memotherm.tiers.rules.rule import Rule
 
-__all__ = ["Outcome", "simulate", "simulate_recorded"]
+__all__ = ["Outcome", "simulate"]
 
-#: Called after every thousand steps with how many were taken.
+#: Called before every thousandth step with how many were taken.
 Tick = Callable[[int], None]
 _TICK = 1000
 
@@ -40,9 +40,6 @@ class Outcome:
     sizes: array[int] = field(default_factory=lambda: array("q"))
     #: How many demanded memories could have been hot in as many tokens as are, with a fraction of the last one.
     hot_bound: float = 0.0
-    #: The moves and flaps before the period.
-    moves_before: int = 0
-    flaps_before: int = 0
     #: Per question: its answers in tiers that it did not search.
     unsearched: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -53,38 +50,31 @@ class Outcome:
         self.sizes.append(self.state.live)
 
 
-def simulate_recorded(timeline: Timeline, settings: Settings, tick: Tick = lambda _: None) -> Outcome:
-    """Follow the moves that were recorded."""
-    outcome = Outcome(State(timeline.memories, (), settings))
-    for step in _ticking(timeline.steps, tick):
-        _take_recorded(outcome, step, outcome.state, timeline)
-    return outcome
-
-
 def simulate(
     timeline: Timeline,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule] | None,
     settings: Settings,
     unsearched: Mapping[int, tuple[int, ...]],
     tick: Tick = lambda _: None,
 ) -> Outcome:
-    """Let rules decide from the start of the period on.
+    """Follow the recorded moves, and from the start of the period on let rules decide.
 
     Args:
         timeline: What happened from outside.
-        rules: The rules of the policy that move memories between tiers.
+        rules: The rules of the policy that move memories between tiers; None follows the recorded moves to the end.
         settings: Settings with the limits of the policy.
-        unsearched: What each question would have found in tiers that it did not search, from `simulate_recorded`.
+        unsearched: What each question would have found in tiers that it did not search, from a recorded pass.
         tick: Called with the number of steps taken.
     """
-    state = State(timeline.memories, rules, settings)
+    state = State(timeline.memories, rules or (), settings, timeline.start)
     outcome = Outcome(state)
     given_by: dict[int | None, frozenset[int]] = {}
-    for step in _ticking(timeline.steps, tick):
-        state.limited = timeline.start is not None and step.at >= timeline.start
+    for number, step in enumerate(timeline.steps):
+        if number % _TICK == 0:
+            tick(number)
+        state.limited = rules is not None and step.at >= timeline.start
         if not state.limited:
-            _take_recorded(outcome, step, state, timeline)
-            outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
+            _take_recorded(outcome, step, state)
         elif isinstance(step, Ran):
             state.run(step)
         elif isinstance(step, Asked):
@@ -100,18 +90,15 @@ def simulate(
             # Memories that the policy did not return cannot be used later.
             given = [index for index in step.places if index in given_by[step.question]]
             state.use(given, step.at, step.strength)
-        elif isinstance(step, Born):
-            state.add(step.place, step.memory)
-            outcome.cache_step(step.place, Step.ADD)
         elif not isinstance(step, Moved):
-            _take_recorded(outcome, step, state, timeline)
+            _take_recorded(outcome, step, state)
     return outcome
 
 
-def _take_recorded(outcome: Outcome, step: TimelineStep, state: State, timeline: Timeline) -> None:
+def _take_recorded(outcome: Outcome, step: TimelineStep, state: State) -> None:
     """Apply a recorded step."""
     if isinstance(step, Born):
-        state.put(step.place, step.memory)
+        state.add(step.place, step.memory)
         outcome.cache_step(step.place, Step.ADD)
     elif isinstance(step, Changed):
         was = state.tier(step.place)
@@ -121,8 +108,6 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State, timeline:
             outcome.cache_step(step.place, Step.ADD if retention is Retention.ACTIVE else Step.DROP)
     elif isinstance(step, Moved):
         state.move(step.place, step.tier, step.rule, step.at)
-        if timeline.start is None or step.at < timeline.start:
-            outcome.moves_before, outcome.flaps_before = state.moves.count, state.moves.flaps
     elif isinstance(step, Used):
         state.use(step.places, step.at, step.strength)
     elif isinstance(step, Asked):
@@ -182,11 +167,3 @@ def _most_hot(state: State, asked: Asked, room: int) -> float:
         room -= tokens
     # Hot memories that the scope does not see cost it nothing.
     return max(fitting, hot)
-
-
-def _ticking(steps: Sequence[TimelineStep], tick: Tick) -> Iterator[TimelineStep]:
-    """Yield the steps, with a call after every thousand of them."""
-    for number, step in enumerate(steps):
-        if number % _TICK == 0:
-            tick(number)
-        yield step

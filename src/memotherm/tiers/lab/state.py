@@ -122,9 +122,7 @@ class Timeline:
     #: The id and the beginning of the content of each memory.
     names: Sequence[tuple[str, str]]
     #: When the rules of the policy take over from the recorded moves.
-    start: datetime | None
-    #: The end of the time line.
-    end: datetime | None = None
+    start: datetime
     #: How many questions the log has in the period, and how many could be asked again.
     questions: int = 0
     askable: int = 0
@@ -145,8 +143,9 @@ _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 
 @dataclass(slots=True)
 class Moves:
-    """The moves that rules have made."""
+    """The moves that rules have made, counted from the start of the period on."""
 
+    start: datetime
     count: int = 0
     flaps: int = 0
     #: The last move of each memory: when, from which tier, and the rule.
@@ -154,19 +153,19 @@ class Moves:
 
     def add(self, index: int, at: datetime, was: Tier, now: Tier, rule: str) -> None:
         """Count a move."""
-        self.count += 1
         before = self.last.get(index)
-        if before is not None and before[1] is now and at - before[0] < FLAP:
-            self.flaps += 1
+        if at >= self.start:
+            self.count += 1
+            self.flaps += before is not None and before[1] is now and at - before[0] < FLAP
         self.last[index] = (at, was, rule)
 
 
 class State:
     """All memories under one policy."""
 
-    def __init__(self, count: int, rules: Sequence[Rule], settings: Settings) -> None:
+    def __init__(self, count: int, rules: Sequence[Rule], settings: Settings, start: datetime) -> None:
         self.memories: list[Memory | None] = [None] * count
-        self.moves = Moves()
+        self.moves = Moves(start)
         #: Whether the token limit of sessions applies; recorded moves already respect it.
         self.limited = False
         self._settings = settings
