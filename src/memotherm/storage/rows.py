@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -109,6 +109,20 @@ def record_of(row: Sequence[Any], scope: Scope) -> Record:
     return Record(row[0], row[2], MemoryRow(row, scope), row[27])
 
 
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else to_micros(moment)
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def _column(index: int, convert: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - a property of any type
+    if convert is None:
+        return property(lambda memory: memory._row[index])
+    return property(lambda memory: convert(memory._row[index]))
+
+
 class MemoryRow:
     """A memory as a row of `COLUMNS`; what is read of it is converted then.
 
@@ -117,65 +131,22 @@ class MemoryRow:
 
     __slots__ = ("_memory", "_row", "_scope")
 
+    id: str = _column(1)
+    content: str = _column(3)
+    kind: str = _column(4)
+    tags: tuple[str, ...] = _column(5, lambda value: tuple(json.loads(value)) if value else ())
+    tier: Tier = _column(6, TIERS.__getitem__)
+    priority: Priority = _column(7, PRIORITIES.__getitem__)
+    metadata: Mapping[str, Any] = _column(9, lambda value: json.loads(value) if value else {})
+    tokens: int = _column(11)
+    digest: str = _column(12, bytes.hex)
+    updated_at: datetime = _column(14, from_micros)
+    verified_at: datetime | None = _column(29, _moment)
+
     def __init__(self, row: Sequence[Any], scope: Scope) -> None:
         self._row = row
         self._scope = scope
         self._memory: Memory | None = None
-
-    @property
-    def id(self) -> str:
-        """The memory's id."""
-        return self._row[1]  # type: ignore[no-any-return]
-
-    @property
-    def content(self) -> str:
-        """The text itself."""
-        return self._row[3]  # type: ignore[no-any-return]
-
-    @property
-    def kind(self) -> str:
-        """Its type."""
-        return self._row[4]  # type: ignore[no-any-return]
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Labels, in the order of the caller."""
-        return _tags(self._row[5])
-
-    @property
-    def tier(self) -> Tier:
-        """In every context, in default searches, or in the archive."""
-        return TIERS[self._row[6]]  # type: ignore[no-any-return]
-
-    @property
-    def priority(self) -> Priority:
-        """How important it is to include it."""
-        return PRIORITIES[self._row[7]]  # type: ignore[no-any-return]
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Any other data of the caller."""
-        return _metadata(self._row[9])
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the content, as they were counted when it was stored."""
-        return self._row[11]  # type: ignore[no-any-return]
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the normalised content."""
-        return self._row[12].hex()  # type: ignore[no-any-return]
-
-    @property
-    def updated_at(self) -> datetime:
-        """When its content, kind, tags or metadata last changed."""
-        return from_micros(self._row[14])
-
-    @property
-    def verified_at(self) -> datetime | None:
-        """When it was last verified."""
-        return _moment(self._row[29])
 
     def memory(self) -> Memory:
         """Return the whole memory."""
@@ -209,12 +180,12 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         content,
         key,
         kind,
-        _tags(tags),
+        tuple(json.loads(tags)) if tags else (),
         TIERS[tier],
         PRIORITIES[priority],
         RETENTIONS[retention],
         scope,
-        _metadata(metadata),
+        json.loads(metadata) if metadata else {},
         source,
         tokens,
         digest.hex(),
@@ -235,14 +206,6 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         parts >= 0,
         version,
     )
-
-
-def _tags(value: str) -> tuple[str, ...]:
-    return tuple(json.loads(value)) if value else ()
-
-
-def _metadata(value: str) -> dict[str, Any]:
-    return json.loads(value) if value else {}
 
 
 def with_version(memory: Memory, version: int) -> Memory:
@@ -333,14 +296,6 @@ def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any
 def tombstone(secret: str, content_digest: str) -> str:
     """Return the keyed digest that identifies a purged content in this store."""
     return hmac.digest(bytes.fromhex(secret), bytes.fromhex(content_digest), "sha256").hex()
-
-
-def _micros(moment: datetime | None) -> int | None:
-    return None if moment is None else to_micros(moment)
-
-
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
 
 
 def _encoded(value: object) -> object:
