@@ -52,7 +52,7 @@ from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.spool import user_spool
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.store import Store, SupportsCheckpoint, SupportsNodes
+from memotherm.storage.store import Store, SupportsCheckpoint
 from memotherm.storage.values import RootRow
 from memotherm.text.content import require_content
 from memotherm.text.redaction import redactor
@@ -1077,8 +1077,7 @@ class Memotherm:
 
     def missing_nodes(self) -> tuple[str, ...]:
         """Return the nodes of a distributed store that do not answer, each as host:port."""
-        store = self._services.whole
-        return store.missing_nodes() if isinstance(store, SupportsNodes) else ()
+        return self._services.whole.missing_nodes()
 
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""

@@ -14,7 +14,7 @@ from memotherm.model import Memory, Retention, Scope, entry_points
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
 from memotherm.storage.statements import Row
-from memotherm.storage.store import Distribution, Store, SupportsDistribution, SupportsPartition, Transaction
+from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import (
     PROGRESS_KEY,
     SPACES,
@@ -205,8 +205,6 @@ def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
     """Partition the tables of a store by tenant; return their names."""
     _require_existing(url, "to partition")
     with closing(open_url(url, settings)) as store:
-        if not isinstance(store, SupportsPartition):
-            raise InvalidInput(f"{store.name} has no partitions: migrate it to PostgreSQL first")
         return store.partition(parts)
 
 
@@ -214,8 +212,6 @@ def distribute_store(url: str, shards: int, settings: Settings) -> Distribution:
     """Distribute the tables of a store over the nodes of a cluster by tenant, and verify the rows."""
     _require_existing(url, "to distribute")
     with closing(open_url(url, settings)) as store:
-        if not isinstance(store, SupportsDistribution):
-            raise InvalidInput(f"{store.name} cannot be distributed: migrate it to PostgreSQL with Citus first")
         return store.distribute(shards)
 
 

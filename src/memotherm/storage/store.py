@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
+from memotherm.errors import InvalidInput
 from memotherm.model import Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.storage.base import Claim
@@ -38,11 +39,29 @@ __all__ = [
     "Distribution",
     "Store",
     "SupportsCheckpoint",
-    "SupportsDistribution",
-    "SupportsNodes",
-    "SupportsPartition",
     "Transaction",
 ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """What was distributed over the nodes of a cluster, and verified."""
+
+    store: str
+    #: The nodes that have shards, each as host:port.
+    nodes: tuple[str, ...]
+    shards: int
+    #: Rows by table.
+    rows: Mapping[str, int] = field(default_factory=dict)
+    #: SHA-256 of all of them, the same before and afterwards.
+    digest: str = ""
+
+    def __str__(self) -> str:
+        total = (
+            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
+        )
+        where = f"{pluralize(self.shards, 'shard')} on {pluralize(len(self.nodes), 'node')}"
+        return f"{total}: distributed over {where} and verified"
 
 
 class Store(MemoryStore, StateStore):
@@ -157,29 +176,19 @@ class Store(MemoryStore, StateStore):
     def close(self) -> None:
         """Close all connections; calling it twice, or in a forked process, is harmless."""
 
+    # What only some stores can do
 
-# What only some stores can do; a store can do it by defining the methods.
+    def partition(self, parts: int) -> list[str]:  # noqa: ARG002
+        """Partition the tables by tenant, all at once; return their names."""
+        raise InvalidInput(f"{self.name} has no partitions: migrate it to PostgreSQL first")
 
+    def distribute(self, shards: int) -> Distribution:  # noqa: ARG002
+        """Distribute the tables over the nodes of a cluster by tenant, or resume it, and verify the rows."""
+        raise InvalidInput(f"{self.name} cannot be distributed: migrate it to PostgreSQL with Citus first")
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Distribution:
-    """What was distributed over the nodes of a cluster, and verified."""
-
-    store: str
-    #: The nodes that have shards, each as host:port.
-    nodes: tuple[str, ...]
-    shards: int
-    #: Rows by table.
-    rows: Mapping[str, int] = field(default_factory=dict)
-    #: SHA-256 of all of them, the same before and afterwards.
-    digest: str = ""
-
-    def __str__(self) -> str:
-        total = (
-            f"{pluralize(self.rows.get('memories', 0), 'memory')}, {pluralize(sum(self.rows.values()), 'row')} in all"
-        )
-        where = f"{pluralize(self.shards, 'shard')} on {pluralize(len(self.nodes), 'node')}"
-        return f"{total}: distributed over {where} and verified"
+    def missing_nodes(self) -> tuple[str, ...]:
+        """Return the nodes that do not answer, each as host:port; empty for a store on one server."""
+        return ()
 
 
 @runtime_checkable
@@ -188,27 +197,3 @@ class SupportsCheckpoint(Protocol):
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use."""
-
-
-@runtime_checkable
-class SupportsPartition(Protocol):
-    """A store whose tables can be partitioned by tenant."""
-
-    def partition(self, parts: int) -> list[str]:
-        """Partition the tables by tenant, all at once; return their names."""
-
-
-@runtime_checkable
-class SupportsDistribution(Protocol):
-    """A store whose tables can be distributed over the nodes of a cluster by tenant."""
-
-    def distribute(self, shards: int) -> Distribution:
-        """Distribute the tables by tenant, or resume it where it was interrupted, and verify the rows."""
-
-
-@runtime_checkable
-class SupportsNodes(Protocol):
-    """A store that may be on several nodes."""
-
-    def missing_nodes(self) -> tuple[str, ...]:
-        """Return the nodes that do not answer, each as host:port; empty for a store on one server."""
