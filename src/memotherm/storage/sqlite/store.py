@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreDamaged, StoreError, StoreUnavailable
+from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
 from memotherm.model import SCOPE_FIELDS, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
@@ -28,7 +29,6 @@ from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.columns import CandidateColumns
 from memotherm.storage.sqlite.connections import Connections, mapped
 from memotherm.storage.sqlite.copies import ORIGIN_KEY, SqliteTables, copy
-from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.files import MEMORY, require_openable
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
 from memotherm.storage.sqlite.statements import (
@@ -39,13 +39,15 @@ from memotherm.storage.sqlite.statements import (
     vector_range,
 )
 from memotherm.storage.sqlite.text_search import best_matches, posting_list
-from memotherm.storage.sqlite.transaction import SqliteTransaction, rebuild
+from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Store, Transaction
 from memotherm.storage.values import Filter, Find, Identity, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 __all__ = ["SqliteStore"]
+
+_log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 Result = TypeVar("Result")
@@ -57,6 +59,8 @@ VECTOR_CACHE_BYTES = 256 << 20
 CANDIDATE_CACHE_BYTES = 24 << 20
 #: The share of all memories from which on a listing reads the table in its own order.
 _LARGE_SHARE = 0.1
+#: How long the writer waits for readers that are about to finish, so that the log can be truncated.
+_WAIT_MS = 50
 
 
 _SCOPE_COLUMNS = {name: "user_" if name == "user" else name for name in SCOPE_FIELDS}
@@ -95,8 +99,7 @@ class SqliteStore(Store):
         folder = None if path == MEMORY or settings.key else Path(f"{path}-vectors")
         self._bands = Bands(store, folder, EXACT_LIMIT, VECTOR_CACHE_BYTES)
         self._columns = CandidateColumns(CANDIDATE_CACHE_BYTES, self._texts)
-        self._erasure = Erasure(self._connections, self._bands, self._writer)
-        self._erasure.finish()
+        self._finish_erasure()
 
     # Views
 
@@ -140,7 +143,7 @@ class SqliteStore(Store):
     def _committed(self, transaction: Transaction) -> None:
         super()._committed(transaction)
         if isinstance(transaction, SqliteTransaction) and (transaction.purged or transaction.log_pending):
-            self._erasure.finish(wait=transaction.purged)
+            self._finish_erasure(wait=transaction.purged)
 
     def _run(self, job: WriteJob[Result], *, exclusive: bool) -> Result:  # noqa: ARG002 - there is one writer
         return self._writer.run(job)
@@ -433,7 +436,34 @@ class SqliteStore(Store):
 
     def build_indexes(self) -> None:
         """Finish a pending erasure; bands are built when they are searched."""
-        self._erasure.finish()
+        self._finish_erasure()
+
+    def _finish_erasure(self, *, wait: bool = True) -> None:
+        """Erase copies of purged contents, as far as other connections permit; the rest stays pending."""
+        with self._connections.reading(once=True) as statements:
+            state: str | None = statements.value("meta_get", key=ERASURE_KEY)
+        if state is None:
+            return
+        following = state.replace(INDEXES, LOG, 1)
+
+        def rewrite(statements: SqliteStatements) -> None:
+            statements.run("text_live_optimize")
+            statements.run("text_cold_optimize")
+            statements.run("meta_replace", key=ERASURE_KEY, before=state, value=following)
+
+        try:
+            if state.startswith(INDEXES):
+                self._bands.forget_files()
+                self._writer.run(rewrite)
+            if self._connections.truncate_log(_WAIT_MS if wait else 0):
+                # Unless another purge came in between.
+                done = {"key": ERASURE_KEY, "value": following}
+                self._writer.run(lambda statements: statements.run("meta_drop_value", **done))
+        except StoreBusy:
+            return
+        except (StoreFull, StoreUnavailable) as exc:
+            # The purge itself is committed.
+            _log.warning("purged content is not erased from the files yet, which will be tried again: %s", exc)
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
@@ -469,7 +499,7 @@ class SqliteStore(Store):
         if not self._process.current:
             return
         with suppress(StoreError):
-            self._erasure.finish()
+            self._finish_erasure()
         self._writer.close()
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)

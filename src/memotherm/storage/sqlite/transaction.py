@@ -10,14 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope, Tier
-from memotherm.storage.sqlite.erasure import Erasure
 from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_base, vector_range
 from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
-__all__ = ["SqliteTransaction", "rebuild"]
+__all__ = ["ERASURE_KEY", "INDEXES", "LOG", "SqliteTransaction", "rebuild"]
 
 Vectors = NDArray[np.float32]
+
+#: The metadata key of what is still to be erased: its value is the step to do next and the event of the last purge.
+#: A purge deletes rows, but copies of the content remain in segments of the text indexes, in cache files and in the
+#: log, which cannot be truncated while another connection reads an older state. Any process can finish it later.
+ERASURE_KEY = "erasure"
+INDEXES, LOG = "indexes", "log"
 
 
 class SqliteTransaction(Transaction):
@@ -36,7 +41,7 @@ class SqliteTransaction(Transaction):
         self._last_no: int
         self._seq, self._last_no, erasure = self._begun
         #: Whether the log of an earlier purge is left to be truncated.
-        self.log_pending = Erasure.is_log(erasure)
+        self.log_pending = erasure is not None and erasure.startswith(LOG)
 
     def duplicate(
         self, space: int, digest: str, kind: str, now: datetime, since: datetime | None = None
@@ -60,7 +65,7 @@ class SqliteTransaction(Transaction):
         return counts
 
     def _record_erasure(self) -> None:
-        Erasure.record(self._sql, self._seq)
+        self._sql.run("meta_set", key=ERASURE_KEY, value=f"{INDEXES}:{self._seq}")
         self.log_pending = False
 
     def prefetch_duplicates(self, digests: Collection[str]) -> None:
