@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -20,11 +21,10 @@ from psycopg import errors as pg
 from psycopg.abc import Buffer
 from psycopg.adapt import PyFormat
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import PipelineStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.types import TypeInfo
 from psycopg.types.array import ListDumper
 from psycopg.types.numeric import Int8Dumper
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from memotherm.errors import (
     InvalidInput,
@@ -65,12 +65,6 @@ def mapped(name: str) -> Iterator[None]:
     """Translate the database's errors into Memotherm's."""
     try:
         yield
-    except PoolClosed as exc:
-        raise StoreClosed(f"{name} is closed: open it again") from exc
-    except PoolTimeout as exc:
-        raise StoreBusy(
-            f"all connections to {name} are in use: try again, or raise the setting postgres_pool_size"
-        ) from exc
     except psycopg.Error as exc:
         raise _translated(exc, name) from exc
     except UnicodeEncodeError as exc:
@@ -130,8 +124,8 @@ class _NumbersDumper(ListDumper):
 Connection = psycopg.Connection[tuple[Any, ...]]
 Started = TypeVar("Started")
 
-#: How long a connection whose commit was sent waits for its next use before it is idle.
-_SETTLE_SECONDS = 60.0
+#: How long a connection waits for its next use before it is closed.
+_IDLE_SECONDS = 600.0
 
 
 class Lent:
@@ -139,8 +133,8 @@ class Lent:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        #: When its last transaction ended.
-        self.ended = 0.0
+        #: When it was taken back.
+        self.idle_since = 0.0
         self._mode = ExitStack()
         self._pipeline: psycopg.Pipeline | None = None
 
@@ -151,6 +145,7 @@ class Lent:
 
     def finish(self) -> None:
         """Wait for all results, and leave pipeline mode."""
+        self._pipeline = None
         self._mode.close()
 
     def commit(self) -> None:
@@ -178,7 +173,18 @@ class Lent:
         self.connection.pgconn.pipeline_sync()
         if self._pipeline is not None:
             self._pipeline.result_queue.append(None)
-        self.ended = time.monotonic()
+
+    @property
+    def usable(self) -> bool:
+        """Whether another transaction can begin on it."""
+        idle = self._pipeline is not None or self.connection.info.transaction_status == TransactionStatus.IDLE
+        return idle and not self.connection.closed
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(psycopg.Error):
+            self.finish()
+        self.connection.close()
 
     def abandon(self) -> None:
         """Let nothing more reach the server from this forked process: the connection is its parent's."""
@@ -187,74 +193,57 @@ class Lent:
 
 
 class Pool:
-    """Up to a number of connections; those whose last transaction is still being committed are lent first.
+    """Up to a number of connections; the one that was used last is lent first, even while its commit is on its way."""
 
-    The driver's pool takes back connections that are idle. The others stay lent there and wait here, so at most
-    as many threads as there are connections may ask for one.
-    """
-
-    def __init__(self, arguments: dict[str, Any], size: int, configure: Callable[[Connection], None]) -> None:
-        self._idle: ConnectionPool[Connection] = ConnectionPool(
-            kwargs=arguments,
-            min_size=0,
-            max_size=size,
-            configure=configure,
-            open=False,
-            name="memotherm",
-            num_workers=1,
-        )
+    def __init__(self, name: str, size: int, connect: Callable[[], Connection]) -> None:
+        self._name = name
+        self._connect = connect
         self._permits = threading.Semaphore(size)
-        #: The connections whose commit was sent.
-        self._ending: deque[Lent] = deque()
+        #: In the order in which they were taken back.
+        self._idle: deque[Lent] = deque()
+        self._closed = False
         _pools.add(self)
 
-    def open(self) -> None:
-        """Let connections be lent."""
-        self._idle.open()
-
     def lend(self, timeout: float) -> Lent:
-        """Return a connection; raise `PoolTimeout` if all are in use."""
+        """Return a connection; raise `StoreBusy` if all are in use."""
+        if self._closed:
+            raise StoreClosed(f"{self._name} is closed: open it again")
         if not self._permits.acquire(timeout=timeout):
-            raise PoolTimeout(f"no connection was free for {timeout} s")
+            raise StoreBusy(
+                f"all connections to {self._name} are in use: try again, or raise the setting postgres_pool_size"
+            )
         try:
             with suppress(IndexError):
-                return self._ending.pop()
-            return Lent(self._idle.getconn(timeout=timeout))
+                return self._idle.pop()
+            return Lent(self._connect())
         except BaseException:
             self._permits.release()
             raise
 
     def take_back(self, lent: Lent) -> None:
-        """Take back a connection that has left pipeline mode."""
-        self._idle.putconn(lent.connection)
+        """Take back a connection whose transaction has ended, or whose commit was sent."""
+        lent.idle_since = time.monotonic()
+        if lent.usable:
+            self._idle.append(lent)
+        else:
+            lent.close()
         self._permits.release()
+        self._close_idle(math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
 
-    def take_back_ending(self, lent: Lent) -> None:
-        """Take back a connection whose commit was sent."""
-        self._ending.append(lent)
-        self._permits.release()
-        self._settle(time.monotonic() if self._idle.closed else lent.ended - _SETTLE_SECONDS)
-
-    def _settle(self, until: float) -> None:
-        """Let the driver's pool have the connections that have ended their last transaction until a moment.
-
-        The connection that ended last is lent first, so the others are not needed, and that pool closes them.
-        """
-        while self._ending and self._ending[0].ended <= until:
+    def _close_idle(self, until: float) -> None:
+        """Close the connections that were taken back until a moment."""
+        while self._idle and self._idle[0].idle_since <= until:
             with suppress(IndexError):
-                lent = self._ending.popleft()
-                with suppress(psycopg.Error):
-                    lent.finish()
-                self._idle.putconn(lent.connection)
+                self._idle.popleft().close()
 
     def close(self) -> None:
         """Close all connections; calling it twice is harmless."""
-        self._idle.close()
-        self._settle(time.monotonic())
+        self._closed = True
+        self._close_idle(math.inf)
 
     def abandon(self) -> None:
         """Let nothing reach the server from a fork of the process that the connections belong to."""
-        for lent in self._ending:
+        for lent in self._idle:
             lent.abandon()
 
 
@@ -276,8 +265,6 @@ Start = Callable[[Connection, Callable[[], None]], Started]
 
 #: The search path: Memotherm's schema first; the extension may be in either of the others.
 _PATH = f"{SCHEMA}, public, extensions"
-#: How long to wait for the pool before asking whether the server is there at all.
-_PATIENCE = 1.0
 #: Connection parameters unless the URL sets them; the timeouts detect a network that is down.
 _DEFAULTS = {
     "application_name": "memotherm",
@@ -328,7 +315,7 @@ class Connections:
         #: Whether a distributed store has memories without a tenant (None = not known); once it has, it always will.
         self.has_shared: bool | None = None
         self._size = settings.postgres_pool_size
-        self._pool = Pool(self._arguments, self._size, self._configure)
+        self._pool = Pool(self.name, self._size, self._connect)
 
     @contextmanager
     def alone(self) -> Iterator[Connection]:
@@ -341,11 +328,19 @@ class Connections:
             yield connection
 
     def open(self) -> None:
-        """Open the pool; the schema and its types must exist."""
+        """Let connections be made for transactions; the schema and its types must exist."""
         with self.alone() as connection:
             self._vector = TypeInfo.fetch(connection, "vector")
             self._configure(connection)
-        self._pool.open()
+
+    def _connect(self) -> Connection:
+        connection = psycopg.connect(**self._arguments)
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _configure(self, connection: Connection) -> None:
         # `distribute` ends the other connections, so that every later one finds out what it has done.
@@ -389,8 +384,7 @@ class Connections:
                 yield started
                 self._process.require()
                 # The end of one that only reads is not waited for.
-                ending = "READ ONLY" in mode and lent.settled
-                if ending:
+                if "READ ONLY" in mode and lent.settled:
                     lent.send_commit()
                 else:
                     lent.commit()
@@ -401,7 +395,7 @@ class Connections:
                 else:
                     lent.abandon()
                 raise
-            (self._pool.take_back_ending if ending else self._pool.take_back)(lent)
+            self._pool.take_back(lent)
 
     def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[tuple[Any, ...]]]) -> list[Row]:
         """Run one statement in a read-only transaction of its own, in one round trip; return its rows."""
@@ -415,7 +409,7 @@ class Connections:
 
         with mapped(self.name):
             lent, rows = self._begun(begin)
-            self._pool.take_back_ending(lent)
+            self._pool.take_back(lent)
         return rows
 
     def _local(
@@ -462,7 +456,7 @@ class Connections:
         """Return a connection in a new transaction, and what began it; connections that were cut are dropped."""
         left = self._size + 1
         while True:
-            lent = self._lent()
+            lent = self._pool.lend(self._settings.busy_timeout_ms / 1000)
             try:
                 # A new connection knows how the tables are, so the settings are chosen after it was made.
                 self._require_finished(lent.connection)
@@ -474,18 +468,6 @@ class Connections:
                 self._pool.take_back(lent)
                 left -= 1
                 if not isinstance(exc, psycopg.Error) or not broken or not left:
-                    raise
-
-    def _lent(self) -> Lent:
-        """Wait for a connection up to busy_timeout_ms; fail early if the server cannot be reached."""
-        deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                return self._pool.lend(timeout=max(0.001, min(_PATIENCE, left)))
-            except PoolTimeout:
-                psycopg.connect(**self._arguments).close()
-                if left <= 0:
                     raise
 
     def close(self) -> None:
