@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -21,13 +22,11 @@ from starlette.routing import BaseRoute, Match
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
 from memotherm.rest import reference
-from memotherm.rest.idempotency import Idempotency
-from memotherm.rest.job_board import JobBoard
-from memotherm.rest.jobs import Jobs
+from memotherm.rest.jobs import JobBoard, Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
-from memotherm.rest.problems import PROBLEM_SCHEMA, encode_problem, status_of
+from memotherm.rest.problems import PROBLEM_SCHEMA, problem_response, status_of
 from memotherm.rest.routes import SCHEMAS, router
 
 __all__ = ["application"]
@@ -38,14 +37,6 @@ _DESCRIPTION = (
     "Tiered memory for AI agents: hot, warm and cold. Every response is JSON; every error is "
     "application/problem+json with a stable `code`. A POST with an Idempotency-Key can be repeated safely."
 )
-_CODES = {
-    400: "bad_request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    409: "conflict",
-}
 #: Responses of this size are compressed for clients that accept it; a higher level costs more time than it saves.
 _COMPRESSED_BYTES = 2000
 _COMPRESSION = 4
@@ -99,6 +90,7 @@ def application(
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
     api.state.jobs = Jobs(JobBoard(mem) if database or workers > 1 else None)
+    api.state.responses = mem.key_value("replies")
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.router.routes.extend(dashboard.routes())
@@ -118,8 +110,7 @@ def application(
     any_host = not is_loopback(host) and not settings.server_hosts
     hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
     # The outermost middleware last.
-    app: App = Idempotency(api, mem.key_value("replies"))
-    app = BodyLimit(app, settings.server_body_bytes)
+    app: App = BodyLimit(api, settings.server_body_bytes)
     app = RateLimit(app, rate, monotonic)
     app = KeyCheck(
         app, mem, api.state.logins, required=required, remote=database, failures_per_minute=failures,
@@ -169,25 +160,26 @@ def _add_mcp(app: FastAPI, mem: Memotherm) -> Any:  # noqa: ANN401 - an optional
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(MemothermError)
     def known(request: Request, error: MemothermError) -> Response:  # noqa: ARG001
-        return _response(status_of(error), error.code, str(error))
+        return problem_response(status_of(error), error.code, str(error))
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001
         errors = [{"where": ".".join(map(str, entry["loc"])), "what": _what(entry)} for entry in error.errors()][:20]
         detail = "; ".join(f"{entry['where']}: {entry['what']}" for entry in errors[:3])
-        return _response(422, "invalid_input", detail, errors=errors)
+        return problem_response(422, "invalid_input", detail, errors=errors)
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
         if error.status_code == 405:
             headers["allow"] = ", ".join(_allowed(request.app.router.routes, request.scope))
-        return _response(error.status_code, _CODES.get(error.status_code, "error"), str(error.detail), headers)
+        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+        return problem_response(error.status_code, code, str(error.detail), headers)
 
     @app.exception_handler(Exception)
     def unexpected(request: Request, error: Exception) -> Response:  # noqa: ARG001
         _log.error("a request failed", exc_info=error)
-        return _response(500, "error", "the request failed: see the log of the server")
+        return problem_response(500, "error", "the request failed: see the log of the server")
 
 
 def _what(error: dict[str, Any]) -> str:
@@ -199,15 +191,6 @@ def _what(error: dict[str, Any]) -> str:
         if not value.strip():
             return "The text is empty or only white space: write at least one other character"
     return str(error["msg"])
-
-
-def _response(
-    status: int, code: str, detail: str, headers: dict[str, str] | None = None, **members: object
-) -> Response:
-    _, lines, body = encode_problem(status, code, detail, headers, **members)
-    response = Response(body, status_code=status)
-    response.raw_headers = lines
-    return response
 
 
 def _allowed(routes: list[BaseRoute], scope: Any) -> list[str]:  # noqa: ANN401

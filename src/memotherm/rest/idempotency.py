@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from starlette.requests import Request
+
 from memotherm import Memotherm
-from memotherm.errors import NotFound
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import KeyValue
 from memotherm.operations.codec import to_json
-from memotherm.rest.middleware import App, Receive, Scope, Send, header, refuse
 from memotherm.rest.problems import KeyReused
 
-__all__ = ["Answer", "Idempotency", "once"]
+__all__ = ["Answer", "once"]
 
 Json = dict[str, Any]
 
@@ -29,9 +29,6 @@ _STORE_FOR = timedelta(hours=24)
 _MAX_KEY_CHARS = 200
 #: What a response says about the request beside the memory itself; it quotes no content.
 _ADDED = ("rule", "warnings")
-
-#: The request in progress, if it has an Idempotency-Key.
-_current: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 class Answer(NamedTuple):
@@ -41,91 +38,58 @@ class Answer(NamedTuple):
     headers: dict[str, str]
 
 
-def once(act: Callable[[], Answer]) -> Answer:
-    """Carry out a request, once for each Idempotency-Key."""
-    request = _current.get()
-    return act() if request is None else request.carry_out(act)
-
-
-class Idempotency:
-    """Middleware that reads the Idempotency-Key of POST requests."""
-
-    def __init__(self, app: App, responses: KeyValue) -> None:
-        self._app = app
-        self._responses = responses
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        key = header(scope, "idempotency-key") if scope["type"] == "http" and scope["method"] == "POST" else None
-        if key is None:
-            return await self._app(scope, receive, send)
-        if not 0 < len(key) <= _MAX_KEY_CHARS:
-            return await refuse(send, 422, "invalid_input", f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
-        token = _current.set(_Request(self._responses, scope, key))
-        try:
-            return await self._app(scope, receive, send)
-        finally:
-            _current.reset(token)
-
-
 class _Taken(Exception):
     """Another request with the same Idempotency-Key was carried out first."""
 
 
-class _Request:
-    """A request with an Idempotency-Key."""
+def once(request: Request, act: Callable[[], Answer]) -> Answer:
+    """Carry out a request, once for each Idempotency-Key; return the response of the first one for the others."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return act()
+    if not 0 < len(key) <= _MAX_KEY_CHARS:
+        raise InvalidInput(f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
+    scope = request.scope
+    api_key, mem = scope.get("memotherm.key"), scope["memotherm"]
+    name = _digest("name", *(("", "") if api_key is None else (api_key.tenant, api_key.user or "")), key)
+    digest = _digest(
+        "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
+        *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
+    )  # fmt: skip
+    responses: KeyValue = request.app.state.responses
+    stored = responses.get(name)
+    if stored is not None:
+        return _repeated(mem, stored, digest)
+    try:
+        with responses.unit_of_work():
+            answer = act()
+            body = _without_contents(answer.body)
+            entry = {"request": digest, "location": answer.headers.get("location"), "body": body}
+            if responses.claim(name, entry, _STORE_FOR) is not None:
+                raise _Taken  # noqa: TRY301 - it undoes the unit of work
+            return answer
+    except Exception:
+        # What the handler refuses may be what another request with this key has just done.
+        stored = responses.get(name)
+        if stored is None:
+            raise
+    return _repeated(mem, stored, digest)
 
-    def __init__(self, responses: KeyValue, scope: Scope, key: str) -> None:
-        api_key = scope.get("memotherm.key")
-        self._responses = responses
-        self._mem: Memotherm = scope["memotherm"]
-        owner = ("", "") if api_key is None else (api_key.tenant, api_key.user or "")
-        self._name = _digest("name", *owner, key)
-        self._digest = _digest(
-            "request", scope["path"], scope.get("query_string", b"").decode("latin-1"),
-            *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
-        )  # fmt: skip
 
-    def carry_out(self, act: Callable[[], Answer]) -> Answer:
-        """Return the response of the first request, or carry this one out."""
-        entry = self._responses.get(self._name)
-        if entry is not None:
-            return self._repeated(entry)
-        try:
-            with self._responses.unit_of_work():
-                answer = act()
-                self._store(self._entry(answer))
-                return answer
-        except Exception:
-            # What the handler refuses may be what another request with this key has just done.
-            entry = self._responses.get(self._name)
-            if entry is None:
-                raise
-        return self._repeated(entry)
-
-    def _store(self, entry: Json) -> None:
-        if self._responses.claim(self._name, entry, _STORE_FOR) is not None:
-            raise _Taken
-
-    def _entry(self, answer: Answer) -> Json:
-        """Return what is stored of a response."""
-        location = answer.headers.get("location")
-        return {"request": self._digest, "location": location, "body": _without_contents(answer.body)}
-
-    def _repeated(self, entry: Json) -> Answer:
-        """Return the response of the first request with the memories as they are now."""
-        if entry["request"] != self._digest:
-            raise KeyReused("this Idempotency-Key was used for another request: use a new one for each request")
-        try:
-            body = _with_contents(self._mem, entry["body"])
-        except NotFound as exc:
-            raise NotFound("a memory of the first response has been purged since") from exc
-        headers = {"idempotency-replayed": "true"}
-        if entry["location"] is not None:
-            headers["location"] = entry["location"]
-        if isinstance(body, dict) and "version" in body:
-            headers["etag"] = f'"{body["version"]}"'
-        return Answer(body, headers)
+def _repeated(mem: Memotherm, stored: Json, digest: str) -> Answer:
+    """Return the response of the first request with the memories as they are now."""
+    if stored["request"] != digest:
+        raise KeyReused("this Idempotency-Key was used for another request: use a new one for each request")
+    try:
+        body = _with_contents(mem, stored["body"])
+    except NotFound as exc:
+        raise NotFound("a memory of the first response has been purged since") from exc
+    headers = {"idempotency-replayed": "true"}
+    if stored["location"] is not None:
+        headers["location"] = stored["location"]
+    if isinstance(body, dict) and "version" in body:
+        headers["etag"] = f'"{body["version"]}"'
+    return Answer(body, headers)
 
 
 def _without_contents(value: Any) -> Any:  # noqa: ANN401 - any part of a response

@@ -1,6 +1,6 @@
 """Long work of a server: jobs that run on threads of their own, with progress, a result, and an end on request.
 
-Jobs live in the memory of the process; where a server has several, a board shows them to the others.
+Jobs live in the memory of the process; where a server has several, a `JobBoard` shows them to the others.
 Each belongs to the scope of the request that started it.
 """
 
@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import LimitReached, MemothermError, NotFound
+from memotherm.memory import KeyValue, Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
-from memotherm.rest.job_board import JobBoard
+from memotherm.operations.codec import to_json
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["Job", "JobBoard", "Jobs"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,12 +28,48 @@ _log = logging.getLogger(__name__)
 _MOST_RUNNING = 2
 _MOST_KEPT = 50
 _RUNNING = "running"
+_SHOWN = ("id", "kind", "state", "done", "total", "started_at", "finished_at", "result", "error")
+#: How long a copy is kept: longer than a job takes between two copies.
+_KEPT = timedelta(hours=1)
 #: The time between two copies of a running job for the other processes, in seconds.
 _COPY_SECONDS = 0.5
 
 Json = dict[str, Any]
 #: Takes a function to call with (done, total), and returns the result.
 Work = Callable[[Callable[[int, int], None]], Json]
+
+
+class JobBoard:
+    """The jobs as all processes of a server see them: a copy of each in the store, and requests to cancel one."""
+
+    def __init__(self, mem: Memotherm) -> None:
+        self._jobs: KeyValue = mem.key_value("jobs")
+        self._cancelled: KeyValue = mem.key_value("cancelled_jobs")
+
+    def put(self, job: Json, scope: Scope) -> None:
+        """Store a copy of a job."""
+        self._jobs.put(job["id"], {"job": job, "scope": dict(scope.items())}, _KEPT)
+
+    def get(self, job_id: str, scope: Scope) -> Json | None:
+        """Return the fields of a job of a scope with their times, or None."""
+        copy = self._jobs.get(job_id)
+        if copy is None or Scope(**copy["scope"]) != scope:
+            return None
+        job: Json = copy["job"]
+        times = {name: job[name] and datetime.fromisoformat(job[name]) for name in ("started_at", "finished_at")}
+        return {**job, **times}
+
+    def running(self) -> int:
+        """Return how many jobs are running in all processes."""
+        return sum(copy["job"]["state"] == "running" for copy in self._jobs.all().values())
+
+    def cancel(self, job_id: str) -> None:
+        """Ask the process of a job to end it."""
+        self._cancelled.put(job_id, {}, _KEPT)
+
+    def is_cancelled(self, job_id: str) -> bool:
+        """Return whether a process has asked to end a job."""
+        return self._cancelled.get(job_id) is not None
 
 
 class _Cancelled(Exception):
@@ -61,17 +98,7 @@ class Job:
 
     def as_dict(self) -> Json:
         """Return the job as plain values."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "state": self.state,
-            "done": self.done,
-            "total": self.total,
-            "started_at": self.started_at.isoformat(),
-            "finished_at": None if self.finished_at is None else self.finished_at.isoformat(),
-            "result": self.result,
-            "error": self.error,
-        }
+        return {name: to_json(getattr(self, name)) for name in _SHOWN}
 
     def cancel(self) -> None:
         """Let the job end at its next step, in whichever process it runs."""

@@ -7,38 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
+from starlette.types import ASGIApp as App
+from starlette.types import Message, Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
+from memotherm.rest.dependencies import requested_scope
 from memotherm.rest.keys import Key, Keys
 from memotherm.rest.logins import Logins, cookie_of
-from memotherm.rest.problems import encode_problem
-from memotherm.rest.scope_header import requested_scope
+from memotherm.rest.problems import problem_response
 
-__all__ = [
-    "App",
-    "BodyLimit",
-    "HostCheck",
-    "KeyCheck",
-    "RateLimit",
-    "header",
-    "is_loopback",
-    "port_of",
-    "refuse",
-    "retry_after",
-]
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+__all__ = ["App", "BodyLimit", "HostCheck", "KeyCheck", "RateLimit", "header", "is_loopback"]
 
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -66,13 +50,6 @@ def header(scope: Scope, name: str) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == encoded), None)
 
 
-async def refuse(send: Send, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
-    """Send a problem response."""
-    _, lines, body = encode_problem(status, code, detail, headers)
-    await send({"type": "http.response.start", "status": status, "headers": lines})
-    await send({"type": "http.response.body", "body": body})
-
-
 class HostCheck:
     """Refuse requests of web pages: an unknown Host header (DNS rebinding) or an unknown Origin."""
 
@@ -89,11 +66,11 @@ class HostCheck:
         host = header(scope, "host") or ""
         if self._hosts and _host_name(host) not in self._hosts:
             detail = f"the Host {host[:100]!r} is not a name of this server: add it to the setting server_hosts"
-            return await refuse(send, 421, "wrong_host", detail)
+            return await problem_response(421, "wrong_host", detail)(scope, receive, send)
         origin = header(scope, "origin")
         if origin is not None and origin not in self._origins and origin.partition("://")[2] != host:
             detail = f"the Origin {origin[:100]!r} may not call this server: add it to the setting server_origins"
-            return await refuse(send, 403, "wrong_origin", detail)
+            return await problem_response(403, "wrong_origin", detail)(scope, receive, send)
         return await self._app(scope, receive, send)
 
 
@@ -105,11 +82,6 @@ def _host_name(host: str) -> str:
 
 def _needs_no_key(path: str) -> bool:
     return path in _OPEN_PATHS or path.startswith(ASSETS_PATH)
-
-
-def port_of(scope: Scope) -> int:
-    """Return the port that a request was sent to."""
-    return int((scope.get("server") or ("", 0))[1] or 0)
 
 
 class KeyCheck:
@@ -154,7 +126,7 @@ class KeyCheck:
         if scope["type"] != "http" or _needs_no_key(scope["path"]):
             return await self._app(scope, receive, send)
         authorization = header(scope, "authorization")
-        if authorization is None and (cookie := cookie_of(header(scope, "cookie"), port_of(scope))) is not None:
+        if authorization is None and (cookie := cookie_of(scope)) is not None:
             known, key = await anyio.to_thread.run_sync(self._logins.find, cookie)
             if known and self._accepts(key):
                 return await self._with_cookie(scope, receive, send, key)
@@ -172,7 +144,9 @@ class KeyCheck:
             wait = self._failures.wait(address)
             if wait > 0:
                 detail = "too many requests with a wrong API key from this address: try again later"
-                return await refuse(send, 429, "too_many_failures", detail, retry_after(wait))
+                return await problem_response(429, "too_many_failures", detail, _retry_after(wait))(
+                    scope, receive, send
+                )
         if self._remote:
             allowed, key = await anyio.to_thread.run_sync(self._authenticate, authorization)
         else:
@@ -187,7 +161,9 @@ class KeyCheck:
                 if authorization is None
                 else "the API key is unknown or was revoked"
             )
-            return await refuse(send, 401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="memotherm"'})
+            return await problem_response(
+                401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="memotherm"'}
+            )(scope, receive, send)
         if authorization is not None:
             if len(self._accepted) >= _MAX_ENTRIES:
                 self._accepted.clear()
@@ -199,7 +175,7 @@ class KeyCheck:
         origin = header(scope, "origin") or ""
         if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != header(scope, "host"):
             detail = "a request that changes something with the cookie of a login needs the Origin of this server"
-            return await refuse(send, 403, "wrong_origin", detail)
+            return await problem_response(403, "wrong_origin", detail)(scope, receive, send)
         return await self._pass_on(scope, receive, send, key)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, key: Key | None) -> None:
@@ -209,7 +185,7 @@ class KeyCheck:
             try:
                 scope["memotherm"] = scope["memotherm"].scoped(**requested_scope(scope["headers"]))
             except InvalidInput as exc:
-                return await refuse(send, 422, exc.code, str(exc))
+                return await problem_response(422, exc.code, str(exc))(scope, receive, send)
         return await self._app(scope, receive, send)
 
     def _authenticate(self, authorization: str | None) -> tuple[bool, Key | None]:
@@ -273,13 +249,14 @@ class RateLimit:
             wait = self._requests.wait(caller)
             if wait > 0:
                 detail = f"more than {self._per_minute} requests in a minute: try again later"
-                return await refuse(send, 429, "too_many_requests", detail, retry_after(wait))
+                return await problem_response(429, "too_many_requests", detail, _retry_after(wait))(
+                    scope, receive, send
+                )
             self._requests.take(caller)
         return await self._app(scope, receive, send)
 
 
-def retry_after(seconds: float) -> dict[str, str]:
-    """Return the header that tells a client when to try again."""
+def _retry_after(seconds: float) -> dict[str, str]:
     return {"retry-after": str(int(seconds) + 1)}
 
 
@@ -301,13 +278,15 @@ class BodyLimit:
             return await self._app(scope, receive, send)
         length = header(scope, "content-length") or "0"
         if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
-            return await refuse(send, 400, "bad_request", "the Content-Length is not a number")
+            return await problem_response(400, "bad_request", "the Content-Length is not a number")(
+                scope, receive, send
+            )
         try:
             with anyio.fail_after(BODY_SECONDS):
                 body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
         except TimeoutError:
             detail = f"the body took longer than {BODY_SECONDS:g} seconds to arrive: send it faster"
-            return await refuse(send, 408, "body_too_slow", detail, {"connection": "close"})
+            return await problem_response(408, "body_too_slow", detail, {"connection": "close"})(scope, receive, send)
         except ConnectionError:
             # The client has disconnected before the end of the request.
             return None
@@ -315,7 +294,7 @@ class BodyLimit:
             detail = (
                 f"the body is larger than {self._max_bytes:,} bytes: split it, or raise the setting server_body_bytes"
             )
-            return await refuse(send, 413, "body_too_large", detail, {"connection": "close"})
+            return await problem_response(413, "body_too_large", detail, {"connection": "close"})(scope, receive, send)
         scope["memotherm.body"] = body
         return await self._app(scope, _replay(body, receive), send)
 

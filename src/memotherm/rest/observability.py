@@ -11,6 +11,7 @@ import re
 import secrets
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -21,10 +22,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+from starlette.types import Message, Receive, Scope, Send
 
 from memotherm import Memotherm, __version__
-from memotherm.model.reports import Metrics
-from memotherm.rest.middleware import App, Message, Receive, Scope, Send, header
+from memotherm.rest.middleware import App, header
 
 try:
     from opentelemetry import propagate, trace
@@ -36,6 +37,7 @@ __all__ = ["JsonFormatter", "RequestLog", "RequestMetrics", "log_to_stderr"]
 _log = logging.getLogger("memotherm.rest")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+_METHODS = ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS")
 #: The names of the operations in OpenTelemetry, by operation id.
 _OPERATIONS = {
     "remember": "create_memory",
@@ -65,17 +67,9 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             # The message of an exception may contain parts of the request; its class and location do not.
             line["error"] = record.exc_info[0].__name__
-            line["where"] = _locations(record)
+            frames = list(traceback.walk_tb(record.exc_info[2]))[-5:]
+            line["where"] = [f"{frame.f_code.co_filename}:{number}" for frame, number in frames]
         return json.dumps(line, ensure_ascii=False)
-
-
-def _locations(record: logging.LogRecord) -> list[str]:
-    """Return the last five locations of the traceback."""
-    locations, trace = [], record.exc_info[2] if record.exc_info else None
-    while trace is not None:
-        locations.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return locations[-5:]
 
 
 def log_to_stderr(level: str) -> None:
@@ -153,8 +147,8 @@ class _StoreMetrics(Collector):
             ("hot_utilization_ratio", "Share of the hot limit in use, 0 to 1.", min(1, metrics.hot_utilization / 100)),
             ("hit_rate_ratio", "Share of recalls that found something relevant, 0 to 1.", metrics.hit_rate),
         )
-        for name, description, value in gauges:
-            yield GaugeMetricFamily(f"memotherm_{name}", description, value=value)
+        for name, description, share in gauges:
+            yield GaugeMetricFamily(f"memotherm_{name}", description, value=share)
         counters = (
             ("recalls", "Recalls.", metrics.recall_count),
             ("spills", "Operations that spilled memories of a session.", metrics.spill_count),
@@ -163,29 +157,23 @@ class _StoreMetrics(Collector):
         )
         for name, description, number in counters:
             yield CounterMetricFamily(f"memotherm_{name}", description, value=number)
-        moves = CounterMetricFamily("memotherm_tier_moves", "Moves by rule.", labels=["rule"])
-        for rule, number in metrics.moves.items():
-            moves.add_metric([rule], number)
-        yield moves
-        missed = CounterMetricFamily(
-            "memotherm_shadow_missed",
-            "Returned memories that the policy in the shadow would have had cold.",
-            labels=["policy"],
+        labelled = (
+            ("tier_moves", "Moves by rule.", "rule", metrics.moves),
+            ("shadow_missed", "Returned memories that the policy in the shadow would have had cold.", "policy",
+             metrics.shadow_missed),
+        )  # fmt: skip
+        for name, description, label, numbers in labelled:
+            family = CounterMetricFamily(f"memotherm_{name}", description, labels=[label])
+            for value, number in numbers.items():
+                family.add_metric([value], number)
+            yield family
+        recalls = HistogramMetricFamily(
+            "memotherm_recall_duration_seconds", "Duration of recalls, by whether they searched cold.", labels=["cold"]
         )
-        for policy, number in metrics.shadow_missed.items():
-            missed.add_metric([policy], number)
-        yield missed
-        yield _recall_durations(metrics)
-
-
-def _recall_durations(metrics: Metrics) -> HistogramMetricFamily:
-    family = HistogramMetricFamily(
-        "memotherm_recall_duration_seconds", "Duration of recalls, by whether they searched cold.", labels=["cold"]
-    )
-    for cold, durations in (("false", metrics.live_recalls), ("true", metrics.cold_recalls)):
-        buckets = [("+Inf" if isinf(bound) else f"{bound / 1000:g}", count) for bound, count in durations.buckets]
-        family.add_metric([cold], buckets, durations.total_ms / 1000)
-    return family
+        for cold, durations in (("false", metrics.live_recalls), ("true", metrics.cold_recalls)):
+            buckets = [("+Inf" if isinf(bound) else f"{bound / 1000:g}", count) for bound, count in durations.buckets]
+            recalls.add_metric([cold], buckets, durations.total_ms / 1000)
+        yield recalls
 
 
 class RequestLog:
@@ -211,64 +199,46 @@ class RequestLog:
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 
-        with _span(scope) as span:
+        # Unknown methods share one label, so that the number of labels is bounded.
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        with _span(scope, method) as span:
             try:
                 await self._app(scope, receive, send_with_id)
             finally:
-                route = _route(scope)
-                seconds = time.perf_counter() - started
-                self._metrics.add(_method(scope), route, status, seconds)
-                _finish(span, scope, route, status)
-                _write_log(scope, request_id, route, status, seconds)
+                seconds, found = time.perf_counter() - started, scope.get("route")
+                route = getattr(found, "path", None) or "unmatched"
+                self._metrics.add(method, route, status, seconds)
+                key = scope.get("memotherm.key")
+                fields = {
+                    "request_id": request_id,
+                    "method": method,
+                    "route": route,
+                    "status": status,
+                    "ms": round(seconds * 1000, 1),
+                    "key": None if key is None else key.name,
+                }
+                _log.info("request", extra={"fields": fields})
+                if span is not None:
+                    span.update_name(f"{method} {route}")
+                    operation = _OPERATIONS.get(str(getattr(found, "operation_id", "")))
+                    attributes = {
+                        "http.request.method": method,
+                        "http.route": route,
+                        "http.response.status_code": status,
+                        "gen_ai.operation.name": operation,
+                        "error.type": str(status) if status >= 500 else None,
+                    }
+                    span.set_attributes({name: value for name, value in attributes.items() if value is not None})
         return None
 
 
-def _method(scope: Scope) -> str:
-    """Return the label of a method; unknown ones share one, so that the number of labels is bounded."""
-    return scope["method"] if scope["method"] in ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
-
-
-def _route(scope: Scope) -> str:
-    path = getattr(scope.get("route"), "path", None)
-    return str(path) if path else "unmatched"
-
-
-def _write_log(scope: Scope, request_id: str, route: str, status: int, seconds: float) -> None:
-    key = scope.get("memotherm.key")
-    fields = {
-        "request_id": request_id,
-        "method": _method(scope),
-        "route": route,
-        "status": status,
-        "ms": round(seconds * 1000, 1),
-        "key": None if key is None else key.name,
-    }
-    _log.info("request", extra={"fields": fields})
-
-
 @contextmanager
-def _span(scope: Scope) -> Iterator[Any]:
+def _span(scope: Scope, method: str) -> Iterator[Any]:
     """Open a span if OpenTelemetry is installed and sends its spans anywhere; yield None otherwise."""
     if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         yield None
         return
     carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
     tracer = trace.get_tracer("memotherm", __version__)
-    with tracer.start_as_current_span(
-        _method(scope), context=propagate.extract(carrier), kind=trace.SpanKind.SERVER
-    ) as span:
+    with tracer.start_as_current_span(method, context=propagate.extract(carrier), kind=trace.SpanKind.SERVER) as span:
         yield span
-
-
-def _finish(span: Any, scope: Scope, route: str, status: int) -> None:  # noqa: ANN401 - an optional package's class
-    if span is None:
-        return
-    span.update_name(f"{_method(scope)} {route}")
-    span.set_attribute("http.request.method", _method(scope))
-    span.set_attribute("http.route", route)
-    span.set_attribute("http.response.status_code", status)
-    operation = _OPERATIONS.get(str(getattr(scope.get("route"), "operation_id", "")))
-    if operation:
-        span.set_attribute("gen_ai.operation.name", operation)
-    if status >= 500:
-        span.set_attribute("error.type", str(status))

@@ -7,20 +7,13 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from starlette.responses import Response
+
 from memotherm.errors import InvalidInput, MemothermError
 
-__all__ = [
-    "PROBLEMS",
-    "PROBLEM_SCHEMA",
-    "PROBLEM_TYPE",
-    "STATUSES",
-    "KeyReused",
-    "encode_problem",
-    "problem",
-    "status_of",
-]
+__all__ = ["PROBLEMS", "PROBLEM_SCHEMA", "STATUSES", "KeyReused", "problem_response", "status_of"]
 
-PROBLEM_TYPE = "application/problem+json"
+_PROBLEM_TYPE = "application/problem+json"
 
 #: The schema of a problem.
 PROBLEM_SCHEMA = {
@@ -34,7 +27,7 @@ PROBLEM_SCHEMA = {
     },
     "required": ["type", "title", "status", "code", "detail"],
 }
-_PROBLEM = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
+_PROBLEM = {_PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
 #: The problems of every route, for the OpenAPI document.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The request cannot be served; `code` and `detail` say why.", "content": _PROBLEM},
@@ -76,8 +69,6 @@ STATUSES = {
 #: Statuses with a Retry-After header.
 _RETRY_STATUSES = {429, 503}
 
-EncodedProblem = tuple[int, list[tuple[bytes, bytes]], bytes]
-
 
 class KeyReused(InvalidInput):
     """An Idempotency-Key that was used for another request."""
@@ -90,25 +81,17 @@ def status_of(error: MemothermError) -> int:
     return 422 if isinstance(error, KeyReused) else STATUSES.get(error.code, 500)
 
 
-def problem(status: int, code: str, detail: str, **members: object) -> dict[str, Any]:
-    """Return the body of a problem; `code` is for programs, `detail` tells a person what to do."""
-    title = HTTPStatus(status).phrase
-    return {
+def problem_response(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **members: object
+) -> Response:
+    """Return a problem; `code` is for programs, `detail` tells a person what to do."""
+    body = {
         "type": f"urn:memotherm:problem:{code}",
-        "title": title,
+        "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,
         **members,
     }
-
-
-def encode_problem(
-    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **members: object
-) -> EncodedProblem:
-    """Return a problem as status, headers and body."""
-    body = json.dumps(problem(status, code, detail, **members)).encode()
-    fields = {"content-type": PROBLEM_TYPE, "content-length": str(len(body)), **(headers or {})}
-    if status in _RETRY_STATUSES:
-        fields.setdefault("retry-after", "1")
-    return status, [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()], body
+    retry = {"retry-after": "1"} if status in _RETRY_STATUSES else {}
+    return Response(json.dumps(body), status, {**retry, **(headers or {})}, _PROBLEM_TYPE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self, Union, get_args
 
 from fastapi import Path
 from pydantic import (
@@ -13,10 +13,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StringConstraints,
     WithJsonSchema,
+    WrapValidator,
     create_model,
     model_validator,
 )
+from typing_extensions import TypeAliasType
 
 from memotherm.errors import InvalidInput
 from memotherm.model.memory import KNOWN_KINDS
@@ -24,12 +27,66 @@ from memotherm.model.names import renamed
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS
-from memotherm.rest.where import Where
 from memotherm.tiers.policy import PRESETS
 
 __all__ = ["PolicyRequest", "RequestBody", "absent", "body_model", "field_type", "path_parameter", "query_model"]
 
 Json = dict[str, Any]
+
+
+# The filter of metadata
+
+_Text = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
+#: The name of a member; one that begins with `$` is an operator.
+_Member = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^([^\x00$][^\x00]*)?$")]
+_Integer = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+_Number = Annotated[float, Field(ge=-1e308, le=1e308, allow_inf_nan=False)]
+_Compared = Union[_Integer, _Number, _Text]  # noqa: UP007 - evaluated when the model is built
+
+_Operand = TypeAliasType(
+    "_Operand",
+    "bool | _Integer | _Number | _Text | list[_Operand] | dict[_Text, _Operand] | None",
+)
+_Condition = TypeAliasType(
+    "_Condition",
+    "bool | _Integer | _Number | _Text | WhereOperators | list[_Condition] | dict[_Member, _Condition] | None",
+)
+
+
+class WhereOperators(BaseModel):
+    """Conditions on a value of the metadata; all must hold."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    eq: _Operand = Field(default=None, alias="$eq")
+    ne: _Operand = Field(default=None, alias="$ne")
+    gt: _Compared = Field(default=0, alias="$gt")
+    gte: _Compared = Field(default=0, alias="$gte")
+    lt: _Compared = Field(default=0, alias="$lt")
+    lte: _Compared = Field(default=0, alias="$lte")
+    in_: Annotated[list[_Operand], Field(max_length=1000)] = Field(default=[], alias="$in")
+    nin: Annotated[list[_Operand], Field(max_length=1000)] = Field(default=[], alias="$nin")
+    exists: bool = Field(default=True, alias="$exists")
+
+
+def _as_it_was_sent(value: Any, validate: Any) -> Any:  # noqa: ANN401 - pydantic's types
+    """Validate a filter, and return the JSON itself."""
+    validate(value)
+    return value
+
+
+#: Fields of the metadata and what they must be.
+Where = Annotated[
+    dict[_Text, _Condition],
+    WrapValidator(_as_it_was_sent),
+    Field(
+        description="Conditions on the metadata: values, nested objects, lists, and `$eq $ne $gt $gte $lt $lte $in "
+        "$nin $exists`.",
+    ),
+]
+
+
+# Requests
 
 
 class _Renamed(BaseModel):
@@ -109,9 +166,10 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     kind: Any = field_type(parameter)
     description = parameter.help or None
     default = ... if parameter.required else parameter.default
-    if parameter.nullable:
-        return kind | None, Field(default, description=description)
-    return kind, Field(default, description=description)
+    if default == "" and parameter.limits.get("min_length"):
+        # Its own limits refuse the default, which means that it is left out.
+        return kind, Field(None, description=description, json_schema_extra=_without_default)
+    return kind | None if parameter.nullable else kind, Field(default, description=description)
 
 
 def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint

@@ -52,9 +52,11 @@ class With(NamedTuple):
     value: object
     members: Mapping[str, Any]
     without: Collection[str] = ()
+    #: Whether the caller has it already, so that the response is empty.
+    unchanged: bool = False
 
 
-#: Carries out a call, and returns the result of the facade, perhaps with more; or the response itself.
+#: Carries out a call, and returns the result of the facade, perhaps with more.
 Act = Callable[[Call], object]
 
 
@@ -179,49 +181,37 @@ def _dumped(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 def _response(call: Call, act: Act, status: int) -> Response:
     """Carry out a call, and return its response."""
+    operation = call.operation
 
     def answer() -> Answer:
-        found = _applied(call, act)
-        if isinstance(found, Response):
-            raise _Answered(found)
-        value, members, without = found if isinstance(found, With) else With(found, {})
+        nonlocal status
+        try:
+            found = act(call)
+        except ContentTooLarge:
+            raise
+        except InvalidInput as exc:
+            # The request is valid, so that this may be a conflict with what is stored.
+            conflicts = operation.conflicts
+            if conflicts is True or (conflicts and not call.arguments.keys().isdisjoint(conflicts)):
+                raise HTTPException(409, str(exc)) from exc
+            raise
+        extended = found if isinstance(found, With) else With(found, {})
         headers = {}
-        if isinstance(value, Memory):
-            headers["etag"] = etag(value)
-            if call.operation.creates:
-                headers["location"] = f"/memories/{value.id}"
-        body = call.operation.body(value)
-        if members or without:
-            body = {name: part for name, part in body.items() if name not in without} | dict(members)
+        if isinstance(extended.value, Memory):
+            headers["etag"] = etag(extended.value)
+            if operation.creates:
+                headers["location"] = f"/memories/{extended.value.id}"
+        body = operation.body(extended.value)
+        if extended.members or extended.without:
+            body = {name: part for name, part in body.items() if name not in extended.without} | dict(extended.members)
+        if extended.unchanged:
+            status = 304
         return Answer(body, headers)
 
-    try:
-        body, headers = once(answer) if call.operation.once else answer()
-    except _Answered as exc:
-        return exc.response
-    if status == 204:
-        return Response(status_code=204, headers=headers)
+    body, headers = once(call.request, answer) if operation.once else answer()
+    if status in (204, 304):
+        return Response(status_code=status, headers=headers)
     return Response(encoded(body), status, headers, "application/json")
-
-
-class _Answered(Exception):
-    """The response itself instead of a result."""
-
-    def __init__(self, response: Response) -> None:
-        self.response = response
-
-
-def _applied(call: Call, act: Act) -> object:
-    """Carry out a call; the request is valid, so that an error may be a conflict with what is stored."""
-    try:
-        return act(call)
-    except ContentTooLarge:
-        raise
-    except InvalidInput as exc:
-        conflicts = call.operation.conflicts
-        if conflicts is True or (conflicts and not call.arguments.keys().isdisjoint(conflicts)):
-            raise HTTPException(409, str(exc)) from exc
-        raise
 
 
 def etag(memory: Memory) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import Response
 from starlette.exceptions import HTTPException
 
 from memotherm.errors import NotFound
@@ -15,7 +14,7 @@ from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import to_json
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import in_session
-from memotherm.rest.routes.derived import Act, Call, With, etag, perform
+from memotherm.rest.routes.derived import Act, Call, With, perform
 from memotherm.text.content import pluralize, title
 from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
 
@@ -57,12 +56,12 @@ def _context(call: Call) -> With:
     return With(context, {"memories": [to_json(memory) for memory in memories.values()]})
 
 
-def _get(call: Call) -> object:
+def _get(call: Call) -> With:
     memory = perform(call)
     if memory.retention is Retention.DELETED and not call.more.get("hidden"):
         raise NotFound(f"{memory.id} was forgotten: add ?hidden=true to read it, or restore it")
     if call.request.headers.get("if-none-match", "").strip('"') == str(memory.version):
-        return Response(status_code=304, headers={"etag": etag(memory)})
+        return With(memory, {}, unchanged=True)
     return With(memory, to_json(call.view.heat(memory)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import ConfigDict, model_validator
 
 from memotherm import tools
@@ -116,11 +116,11 @@ def get_by_key(view: View, key: Annotated[_Key, Query()], response: Response) ->
 @router.post(
     "/sessions/{session_id}", operation_id="session_begin", tags=["sessions"], status_code=204, responses=PROBLEMS
 )
-def session_begin(outer: OuterMemory, session_id: SessionId) -> Response:
+def session_begin(outer: OuterMemory, session_id: SessionId, request: Request) -> Response:
     """Begin a session, or continue it."""
 
     def begin() -> Answer:
         outer.session(session_id)
         return Answer(None, {})
 
-    return Response(status_code=204, headers=once(begin).headers)
+    return Response(status_code=204, headers=once(request, begin).headers)
