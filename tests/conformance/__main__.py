@@ -1,5 +1,7 @@
 """Let the official MCP inspector and conformance suite look at our server, on stdio and on HTTP, in both eras.
 
+And let `openapi-typescript` make a client of the OpenAPI document.
+
 The scenarios that do not apply to us stand, with the reason, in the file of each revision beside this one.
 A program that is not installed is told, and is a failure.
 """
@@ -87,6 +89,17 @@ def suite(url: str, revision: str, folder: Path) -> Checks:
     yield f"conformance {revision} ({total[1] if total else 'no result'})", done.returncode == 0
 
 
+def client(url: str, folder: Path) -> Checks:
+    """Yield whether a client of TypeScript is made of the OpenAPI document, without a warning."""
+    file = folder / "client.ts"
+    done = run(["openapi-typescript", f"{url}/openapi.json", "--output", str(file)], dict(os.environ))
+    told = done.stdout + done.stderr
+    well = done.returncode == 0 and not re.search(r"⚠|✘|warn|error", told, re.IGNORECASE)
+    if not well:
+        sys.stderr.write(told[-3000:])
+    yield "openapi-typescript makes a client", well and "/memories/{memory_id}" in file.read_text()
+
+
 def run(words: list[str], known: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, env=known, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
 
@@ -112,10 +125,11 @@ def checks(folder: Path) -> Checks:
     with store(folder, "open") as (path, _), served(path) as server:
         for revision in REVISIONS:
             yield from suite(f"{server.url}/mcp", revision, folder)
+        yield from client(server.url, folder)
 
 
 def main() -> int:
-    missing = [name for name in ("mcp-inspector", "conformance") if shutil.which(name) is None]
+    missing = [name for name in ("mcp-inspector", "conformance", "openapi-typescript") if shutil.which(name) is None]
     if missing:
         sys.stdout.write(f"FAIL not on the PATH: {', '.join(missing)}\n")
         return 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import memotherm
 from memotherm.rest.app import application
@@ -47,6 +48,16 @@ def test_no_request_that_follows_the_document_finds_an_answer_that_does_not(serv
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
+
+
+def test_the_document_follows_the_specification_of_openapi() -> None:
+    """Version 3.1, and every default is a value that its own schema accepts."""
+    mem = opened()
+    document = _document(mem)
+    mem.close()
+
+    assert document["openapi"].startswith("3.1.")
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
 
 
 def test_every_operation_is_named_tagged_and_explained() -> None:
