@@ -573,6 +573,19 @@ def test_piped_output_is_not_wrapped(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     assert text in cli("recall", "otter").out
 
 
+def test_a_long_content_is_cut_for_people_only(cli: Cli):
+    """A confirmation does not repeat a whole book; JSON and `get` have all of it."""
+    book = "otter " * 100_000
+    done = cli("remember", "-", stdin=book)
+    memory_id = done.out.split()[-1]
+
+    assert len(done.out) < 3_000
+    assert "(600,000 characters)" in done.out
+    assert len(cli("recall", "otter").out) < 3_000
+    assert cli("pin", memory_id, "--json").data["content"] == book
+    assert len(cli("get", memory_id).out) > len(book)
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_output_in_any_encoding_is_printed(encoding: str, tmp_path: Path):
     """What an encoding lacks is escaped, and JSON stays JSON."""
@@ -833,7 +846,7 @@ def lines_of(path: Path, count: int) -> None:
 
 def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
-    monkeypatch.setattr("memotherm.cli.formatting._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("memotherm.cli.output._SECONDS_BETWEEN_LINES", 0.0)
     monkeypatch.setattr("memotherm.cli.privacy._PAGE", 200)
     lines_of(tmp_path / "all.jsonl", 450)
     imported = cli("import", "jsonl", "all.jsonl")

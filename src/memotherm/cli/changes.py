@@ -14,7 +14,6 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance
-from memotherm.operations.codec import to_json
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -63,20 +62,11 @@ def _event_lines(events: Iterable[Event], *, with_id: bool = False) -> Iterator[
         yield line.append(f"  {event.memory_id}", style="dim") if with_id else line
 
 
-@click.command("history")
-@operation_options("history")
-@prints
-@memory_option()
-def history(mem: Memotherm, memory_id: str) -> Output:
-    """Show the events of a memory: time, actor, rule and reason.
-
-    \b
-    memotherm history mem_01J8ZQ4X0000000000000000
-    """
-    ledger = mem.history(memory_id)
-    return Output({"id": memory_id, "events": to_json(ledger)}, _event_lines(ledger))
-
-
+history = plain(
+    "history", _event_lines, f"memotherm history {ID}",
+    help="Show the events of a memory: time, actor, rule and reason.",
+    more=lambda _, values: {"id": values["memory_id"]},
+)  # fmt: skip
 events = plain(
     "events",
     lambda page: _event_lines(page, with_id=True),

@@ -1,27 +1,24 @@
-"""Values as coloured lines of a terminal, and the progress of long commands; the only module that imports rich."""
+"""Values as coloured lines of a terminal; the only module that imports rich before something is printed."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memotherm.cli.output import is_json, printable
+from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.reports import Status
 from memotherm.text.content import pluralize
 
 __all__ = [
-    "console", "event_line", "fields_table", "hit_line", "memory_line", "memory_table", "progress_bar",
-    "receipt_lines", "table", "tier_badge", "tier_bar", "timing",
+    "console", "event_line", "fields_table", "hit_line", "memory_line", "memory_table", "receipt_lines", "table",
+    "tier_badge", "tier_bar",
 ]  # fmt: skip
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
@@ -32,7 +29,8 @@ _BAR_TEXT = 45
 _PIPED_WIDTH = 100_000
 #: Below this width a table does not fit.
 _NARROW = 80
-_SECONDS_BETWEEN_LINES = 5.0
+#: The most characters of a content that are printed beside other memories; `get` prints all.
+_MOST_CHARS = 2_000
 
 
 class _Console(Console):
@@ -67,7 +65,7 @@ def memory_line(memory: Memory) -> Text:
     line = tier_badge(memory.tier)
     if memory.retention is not Retention.ACTIVE:
         line = Text(f"× {memory.retention}", style="dim strike")
-    line.append(f"  {memory.content}", style="" if memory.retention is Retention.ACTIVE else "dim")
+    line.append(f"  {_shortened(memory.content)}", style="" if memory.retention is Retention.ACTIVE else "dim")
     if memory.priority is not Priority.NORMAL:
         line.append(f"  {memory.priority}", style="magenta")
     for tag in memory.tags:
@@ -75,10 +73,16 @@ def memory_line(memory: Memory) -> Text:
     return line
 
 
+def _shortened(content: str) -> str:
+    if len(content) <= _MOST_CHARS:
+        return content
+    return f"{content[:_MOST_CHARS]}… ({len(content):,} characters)"
+
+
 def hit_line(hit: Hit) -> Text:
     """Return a hit: score and memory, and the reason in a second line."""
     line = Text(f"{hit.score:5.2f} ", style="bold")
-    line.append(tier_badge(hit.memory.tier)).append(f"  {hit.memory.content}")
+    line.append(tier_badge(hit.memory.tier)).append(f"  {_shortened(hit.memory.content)}")
     line.append(f"\n      why: {hit.why}", style="dim")
     return line
 
@@ -184,62 +188,3 @@ def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
 
 def _change(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 - fields have various types
     return f"{name} {after}" if before is None else f"{name} {before} → {after}"
-
-
-@contextmanager
-def progress_bar(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function (done, total) that shows progress on standard error, unless the command prints JSON.
-
-    In a terminal it is a bar, elsewhere a line every few seconds.
-
-    Args:
-        label: What is counted.
-        keeps: Whether what is done stays after an interruption, and the command goes on when it is repeated.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    in_terminal = sys.stderr.isatty()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    bars = Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-        disable=is_json() or not in_terminal,
-    )  # fmt: skip
-    bars.add_task(label, total=None, visible=False, rate="")
-    [task] = bars.tasks
-    printed = time.monotonic()
-
-    def update(done: int, total: int) -> None:
-        nonlocal printed
-        bars.update(task.id, completed=done, total=total, visible=True)
-        task.fields["rate"] = rate = f"{task.speed:,.0f}/s" if task.speed else ""
-        if is_json() or in_terminal or not rate or time.monotonic() - printed < _SECONDS_BETWEEN_LINES:
-            return
-        printed = time.monotonic()
-        left = _duration(task.time_remaining or 0)
-        click.echo(f"{label}: {done:,} of {total:,} ({done / total:.0%}), {rate}, {left} left", err=True)
-
-    try:
-        with bars:
-            yield update
-    except KeyboardInterrupt:
-        stays = keeps and not click.get_current_context().params.get("dry_run")
-        kept = "are done and stay; repeat the command to go on" if stays else "were done; nothing was written"
-        of_total = f"{task.total:,.0f} " if task.total else ""
-        click.echo(f"interrupted: {task.completed:,.0f} of {of_total}{label} {kept}", err=True)
-        raise
-
-
-def timing(seconds: float, embedding_seconds: float) -> str:
-    """Return how long a command took, and the part of it that the embedder took."""
-    if not embedding_seconds:
-        return f"took {_duration(seconds)}; no embedder was called"
-    share = min(1.0, embedding_seconds / max(seconds, 1e-9))
-    return f"took {_duration(seconds)}, the embedder {_duration(embedding_seconds)} of it ({share:.0%})"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -14,6 +14,7 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Hit, Memory, Recall, Retention, Tier
+from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
@@ -180,8 +181,8 @@ def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | 
         if keys:
             return _listed_keys(mem.keys(options["prefix"] or "", depth, options["limit"], options["cursor"]), options)
         if count:
-            filters = {name: value for name, value in arguments.items() if name not in ("limit", "cursor", "order")}
-            found = mem.count(**filters)
+            of_pages = ("limit", "cursor", "order", "skip")
+            found = mem.count(**{name: value for name, value in arguments.items() if name not in of_pages})
             return Output({"count": found}, [str(found)])
         page = mem.find(**arguments)
         elsewhere = [] if page.memories else ["no memory matches", *whereabouts(mem, store, page.hint)]
@@ -239,27 +240,24 @@ def _status_lines(current: memotherm.Status) -> Iterator[Text]:
     yield Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim")
 
 
-@click.command("scopes")
-@prints
-@memory_option()
-def scopes(mem: Memotherm) -> Output:
-    """List the scopes at and below the given one that hold memories, with counts and sizes.
-
-    \b
-    memotherm scopes
-    memotherm scopes --project shop --json
-    """
+def _scope_lines(counts: list[ScopeCount]) -> Iterator[RenderableType]:
     from memotherm.cli.formatting import table
 
-    counts = mem.scopes()
     rows = [
         [str(count.scope), *(f"{number:,}" for number in (
             count.memories, *(count.tiers[tier].memories for tier in Tier), count.tokens, count.hidden
         ))]
         for count in counts
     ]  # fmt: skip
-    shown = table(("scope", "memories", *map(str, Tier), "tokens", "hidden"), rows)
-    return Output({"scopes": to_json(counts)}, [shown] if counts else [], [] if counts else ["no scope holds memories"])
+    if rows:
+        yield table(("scope", "memories", *map(str, Tier), "tokens", "hidden"), rows)
+
+
+scopes = plain(
+    "scopes", _scope_lines, "memotherm scopes\nmemotherm scopes --project shop --json",
+    help="List the scopes at and below the given one that hold memories, with counts and sizes.",
+    notes=lambda counts: ["no scope holds memories"] * (not counts),
+)  # fmt: skip
 
 
 def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:

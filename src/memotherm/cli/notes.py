@@ -11,7 +11,7 @@ import click
 
 from memotherm import Memotherm
 from memotherm.cli.options import memory_option, prints, show
-from memotherm.cli.output import Output, content_of, is_json, printable
+from memotherm.cli.output import Output, content_of, is_json, printable, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options
 from memotherm.notes import NoteResults, Notes, Sync
@@ -59,8 +59,6 @@ def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
     \b
     memotherm notes sync --root workspace
     """
-    from memotherm.cli.formatting import progress_bar, timing
-
     started = time.monotonic()
     with progress_bar("notes") as progress:
         result = _notes(mem, root, extra).sync(progress)

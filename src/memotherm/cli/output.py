@@ -1,4 +1,4 @@
-"""Input and output of commands: data or JSON on standard output, notes on standard error, texts from standard input.
+"""Input and output of commands: data or JSON on standard output, notes and progress on standard error.
 
 Everything that is printed is safe: in any encoding, and without control sequences of terminals.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -18,8 +20,12 @@ from memotherm.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Output", "accept_any_text", "confirm", "content_of", "is_json", "print_json", "printable"]
+__all__ = [
+    "Output", "accept_any_text", "confirm", "content_of", "is_json", "print_json", "printable", "progress_bar",
+    "timing",
+]  # fmt: skip
 
+_SECONDS_BETWEEN_LINES = 5.0
 _ERRORS = "memotherm.escape"
 #: Control characters as their pictures, except tab and line feed; C1 controls and DEL have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
@@ -96,3 +102,63 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     text = error.object[error.start : error.end]
     units = text.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)), error.end
+
+
+@contextmanager
+def progress_bar(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function (done, total) that shows progress on standard error, unless the command prints JSON.
+
+    In a terminal it is a bar, elsewhere a line every few seconds.
+
+    Args:
+        label: What is counted.
+        keeps: Whether what is done stays after an interruption, and the command goes on when it is repeated.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    in_terminal = sys.stderr.isatty()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    bars = Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+        disable=is_json() or not in_terminal,
+    )  # fmt: skip
+    bars.add_task(label, total=None, visible=False, rate="")
+    [task] = bars.tasks
+    printed = time.monotonic()
+
+    def update(done: int, total: int) -> None:
+        nonlocal printed
+        bars.update(task.id, completed=done, total=total, visible=True)
+        task.fields["rate"] = rate = f"{task.speed:,.0f}/s" if task.speed else ""
+        if is_json() or in_terminal or not rate or time.monotonic() - printed < _SECONDS_BETWEEN_LINES:
+            return
+        printed = time.monotonic()
+        left = _duration(task.time_remaining or 0)
+        click.echo(f"{label}: {done:,} of {total:,} ({done / total:.0%}), {rate}, {left} left", err=True)
+
+    try:
+        with bars:
+            yield update
+    except KeyboardInterrupt:
+        stays = keeps and not click.get_current_context().params.get("dry_run")
+        kept = "are done and stay; repeat the command to go on" if stays else "were done; nothing was written"
+        of_total = f"{task.total:,.0f} " if task.total else ""
+        click.echo(f"interrupted: {task.completed:,.0f} of {of_total}{label} {kept}", err=True)
+        raise
+
+
+def timing(seconds: float, embedding_seconds: float) -> str:
+    """Return how long a command took, and the part of it that the embedder took."""
+    if not embedding_seconds:
+        return f"took {_duration(seconds)}; no embedder was called"
+    share = min(1.0, embedding_seconds / max(seconds, 1e-9))
+    return f"took {_duration(seconds)}, the embedder {_duration(embedding_seconds)} of it ({share:.0%})"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -12,7 +12,7 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.exit_codes import CONFIG, FAILURE, OK
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option, yes_option
-from memotherm.cli.output import Output, confirm, is_json, printable
+from memotherm.cli.output import Output, confirm, is_json, printable, progress_bar
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput, PolicyError
@@ -183,8 +183,6 @@ def adopt(mem: Memotherm, name: str, since: str | None, no_replay: bool, yes: bo
 
 def _replayed(mem: Memotherm, candidate: Policy, since: str | None) -> Replay | str:
     """Return what a policy would have done with the past, beside the one in force; or why that is not known."""
-    from memotherm.cli.formatting import progress_bar
-
     if since is not None:
         as_moment(since, "since", system_clock())
     current = mem.policies.current()
@@ -319,8 +317,6 @@ def replay(
     memotherm policy replay policy.toml builtin --since 90d --explain
     memotherm policy replay --trace web07.txt.gz --sizes auto
     """
-    from memotherm.cli.formatting import progress_bar
-
     if trace is not None:
         if policies:
             raise InvalidInput("a trace has no memories for policies: leave out --trace, or the policies")
@@ -373,8 +369,6 @@ def _cells(row: ReplayRow) -> tuple[str, ...]:
 
 
 def _replay_trace(trace: str, sizes: str) -> Output:
-    from memotherm.cli.formatting import progress_bar
-
     keys = read_trace(trace)
     distinct = len(set(keys))
     wanted = auto_sizes(distinct) if sizes == "auto" else _sizes(sizes)

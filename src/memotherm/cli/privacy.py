@@ -22,7 +22,7 @@ from memotherm.cli.options import (
     store_option,
     yes_option,
 )
-from memotherm.cli.output import Output, confirm
+from memotherm.cli.output import Output, confirm, progress_bar
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, given, operation_options
 from memotherm.errors import InvalidInput
@@ -192,8 +192,6 @@ def write_lines(path: str, lines: list[str]) -> None:
 
 def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]:
     """Return the memories as JSON, the archived ones first, each oldest first."""
-    from memotherm.cli.formatting import progress_bar
-
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
     counts = mem.status(inside=inside).retention
     total = sum(counts[retention] for retention in retentions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from memotherm.cli.options import memory_option, prints
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
-from memotherm.model.results import Spill
+from memotherm.model.results import SessionStatus, Spill
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
@@ -47,6 +47,18 @@ def _spill_lines(spill: Spill) -> Iterator[str]:
     yield f"{spill.spilled_count} spilled"
 
 
+def _status_lines(found: SessionStatus) -> Iterator[str]:
+    hot = f"hot {pluralize(found.hot.memories, 'memory')}, {found.hot.tokens} of {found.limit} tokens"
+    yield f"{found.session} ({found.state}): {hot}; warm {found.warm.memories}, cold {found.cold.memories}"
+    yield from (f"{each.type}: {each.reason}" for each in found.suggestions)
+
+
+def _metrics(mem: Memotherm, values: Mapping[str, Any]) -> dict[str, Any]:
+    from memotherm.tools.results import metrics_json
+
+    return {"metrics": metrics_json(mem.scoped(session=values["session_id"]).metrics())}
+
+
 @session.command("add", cls=TextCommand)
 @operation_options("session_add", left_out="tier")
 @prints
@@ -68,6 +80,10 @@ for command in (
     plain(
         "session_hot", _memory_lines, "memotherm session hot s1", help="Show the hot memories, newest first.",
         notes=lambda memories: ["the session has no hot memories"] * (not memories),
+    ),
+    plain(
+        "session_status", _status_lines, "memotherm session status s1", more=_metrics,
+        help="Show how full hot is, and what is suggested.",
     ),
     plain(
         "session_spill", _spill_lines, "memotherm session spill s1 --count 2 --dry-run",
@@ -109,25 +125,6 @@ def recall(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: 
     memotherm session recall s1 "what does the user want?" --no-promote
     """
     return recalled(mem.session(session_id).recall(**given(options)), options["limit"])
-
-
-@session.command("status")
-@_session
-@prints
-@memory_option(creates=True)
-def status(mem: Memotherm, session_id: str) -> Output:
-    """Show how full hot is, and what is suggested.
-
-    \b
-    memotherm session status s1
-    """
-    from memotherm.tools.results import metrics_json
-
-    found = mem.session_status(session_id)
-    data = {**to_json(found), "metrics": metrics_json(mem.scoped(session=session_id).metrics())}
-    hot = f"hot {pluralize(found.hot.memories, 'memory')}, {found.hot.tokens} of {found.limit} tokens"
-    counts = f"{found.session} ({found.state}): {hot}; warm {found.warm.memories}, cold {found.cold.memories}"
-    return Output(data, [counts, *(f"{each.type}: {each.reason}" for each in found.suggestions)])
 
 
 @session.command("flush")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option
-from memotherm.cli.output import Output, content_of
+from memotherm.cli.output import Output, content_of, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.cli.privacy import exported_lines, write_lines
 from memotherm.cli.verbs import plain
@@ -36,14 +36,6 @@ _key_file = click.option(
     help="The file with the key; default: MEMOTHERM_KEY, or the setting `key_file`.",
 )  # fmt: skip
 _create_key = click.option("--create-key", is_flag=True, help="Write a random key to the file first; it must be new.")
-
-
-@contextmanager
-def _progress(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, int], None]]:
-    from memotherm.cli.formatting import progress_bar
-
-    with progress_bar(label, keeps=keeps) as progress:
-        yield progress
 
 
 @click.group("store", cls=SuggestingGroup)
@@ -150,7 +142,7 @@ def migrate(source: str, target: str) -> Output:
     memotherm store migrate agent.db postgresql://memotherm@db.example/memotherm
     memotherm store migrate postgresql://memotherm@db.example/memotherm copy.db --json
     """
-    with _progress("rows") as progress:
+    with progress_bar("rows") as progress:
         migration = memotherm.migrate(source, target, progress=progress)
     return Output(to_json(migration), [str(migration)])
 
@@ -264,10 +256,8 @@ def import_(mem: Memotherm, kind: str, path: str) -> Output:
     memotherm import claude-code ~/.claude --dry-run
     memotherm import jsonl memories.jsonl
     """
-    from memotherm.cli.formatting import timing
-
     started = time.monotonic()
-    with _file(path) as source, _progress("entries") as progress:
+    with _file(path) as source, progress_bar("entries") as progress:
         imported = mem.import_(kind, source, progress)
     took = timing(time.monotonic() - started, mem.embedding_seconds)
     data: dict[str, Any] = to_json(imported)

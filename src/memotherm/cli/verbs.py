@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,10 +12,9 @@ import click
 
 from memotherm import Memotherm
 from memotherm.cli.options import memory_option, prints
-from memotherm.cli.output import Output, content_of
+from memotherm.cli.output import Output, content_of, progress_bar
 from memotherm.cli.parsing import Duration, MemoryId, Moment, TextCommand
 from memotherm.errors import InvalidInput
-from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
 
@@ -119,6 +118,7 @@ def plain(
     *,
     help: str = "",
     notes: Callable[[Any], Iterable[str]] = lambda _: (),
+    more: Callable[[Memotherm, Mapping[str, Any]], dict[str, Any]] = lambda mem, values: {},  # noqa: ARG005
     progress: str = "",
     **options: Any,  # noqa: ANN401 - those of `operation_options`
 ) -> click.Command:
@@ -130,6 +130,7 @@ def plain(
         examples: Command lines, for the help.
         help: What it does, if the description of the operation does not tell it.
         notes: What to say about a result beside it.
+        more: What its JSON has beside the result, from the memory and the values of the options.
         progress: What is counted while it runs, for a method that tells its progress.
         options: Arguments of `operation_options`.
     """
@@ -141,34 +142,19 @@ def plain(
     @prints
     @memory_option(creates=declared.owner == "session", dry_run=dry_run)
     def command(mem: Memotherm, **values: Any) -> Output:  # noqa: ANN401
-        with _shown_progress(progress) as update:
-            result = _called(mem, declared, values | ({"progress": update} if progress else {}))
-        return Output(declared.body(result), lines(result), notes(result))
+        arguments = given(values)
+        owner: Any = mem
+        if declared.owner == "session":
+            owner = mem.session(arguments.pop("session_id"))
+        elif declared.owner == "policies":
+            owner = mem.policies
+        with progress_bar(progress) if progress else nullcontext() as update:
+            told = {} if update is None else {"progress": update}
+            result = getattr(owner, declared.verb)(**arguments, **told)
+        return Output(declared.body(result) | more(mem, values), lines(result), notes(result))
 
     text = f"{help or declared.description}\n\n\b\n{examples}"
     return click.command(declared.verb, cls=TextCommand, help=text)(command)
-
-
-@contextmanager
-def _shown_progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    if not label:
-        yield None
-        return
-    from memotherm.cli.formatting import progress_bar
-
-    with progress_bar(label) as update:
-        yield update
-
-
-def _called(mem: Memotherm, operation: Operation, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - its result
-    """Call the method of an operation with the values of options."""
-    arguments = given(values)
-    owner: Any = mem
-    if operation.owner == "session":
-        owner = mem.session(arguments.pop("session_id"))
-    elif operation.owner == "policies":
-        owner = mem.policies
-    return getattr(owner, operation.verb)(**arguments)
 
 
 def _click(parameter: Parameter, default: Any, *, argument: bool) -> Callable[[Command], Command]:  # noqa: ANN401
