@@ -1,4 +1,6 @@
-"""Every operation of the table is called through Python, asyncio, REST, a remote client and MCP, with equal results.
+"""Every operation of the table is called through Python, asyncio, REST, a remote client, MCP and the command line.
+
+The results are equal.
 
 Each interface gets a store of its own with the same past, on a clock that stands still.
 """
@@ -8,18 +10,24 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 from starlette.testclient import TestClient
 
 import memotherm
-from memotherm import Memotherm, tools
+from memotherm import Memotherm, Scope
 from memotherm.aio import AsyncMemotherm
+from memotherm.cli.app import run
+from memotherm.mcp.results import concise
+from memotherm.mcp.server import build
 from memotherm.operations.arguments import read_arguments, write_arguments
 from memotherm.operations.call import perform
 from memotherm.operations.codec import from_json, to_json
@@ -72,6 +80,66 @@ CALLS: Mapping[str, Json] = {
     "policy_start_shadow": {"policy": POLICY},
     "erase": {"confirm": "user=ana"},
 }
+#: The command of an operation, with the arguments of `CALLS`.
+COMMANDS: Mapping[str, str] = {
+    "recall": "recall otter",
+    "context": "context otter",
+    "feedback": "feedback --used {memory_id}",
+    "receipts": "receipts",
+    "remember": "remember 'a seal' --tag x --priority critical --ttl 60m --metadata '{{\"n\": 1}}' --source agent",
+    "find": "list --kind fact --limit 2 --since 7d",
+    "count": "list --count --tier warm",
+    "get": "get {memory_id}",
+    "keys": "list --keys --prefix zoo/",
+    "update": "update {memory_id} --content 'the otter lives in Rome' --why moved",
+    "move": "move {memory_id} cold --why done",
+    "prioritize": "prioritize {memory_id} important",
+    "pin": "pin {memory_id}",
+    "unpin": "unpin {memory_id}",
+    "verify": "verify {memory_id}",
+    "archive": "archive {memory_id}",
+    "forget": "forget {memory_id}",
+    "restore": "restore {memory_id}",
+    "history": "history {memory_id}",
+    "session_add": "session add s1 'the badger said yes'",
+    "session_hot": "session hot s1",
+    "session_status": "session status s1",
+    "session_spill": "session spill s1",
+    "session_promote": "session promote s1 {session_memory}",
+    "session_demote": "session demote s1 {session_memory} --tier cold",
+    "session_keep": "session keep s1 {session_memory}",
+    "session_prune": "session prune s1",
+    "session_clear": "session clear s1",
+    "session_recall": "session recall s1 badger",
+    "session_end": "session end s1 --summary 'they talked about badgers'",
+    "notes_search": "notes search heron --min-score 0 --root {folder}",
+    "notes_get": "notes get memory/2026-01-26.md --root {folder}",
+    "notes_curate": "notes curate memory/2026-01-26.md --dry-run --root {folder}",
+    "compact": "compact",
+    "maintain": "maintain",
+    "events": "events",
+    "undo": "undo 2",
+    "policy_lint": "policy lint research --on-store",
+    "policy_diff": "policy diff builtin research",
+    "policy_rollback": "policy rollback --yes",
+    "policy_shadow_report": "policy shadow report",
+    "policy_start_shadow": "policy shadow start research",
+    "policy_stop_shadow": "policy shadow stop",
+    "status": "status",
+    "scopes": "scopes",
+    "erase": "erase --user ana --yes",
+    "check": "store check",
+}
+#: Commands that print another form than the result (what was confirmed, several answers, a file), or need a model.
+OTHER_FORMS = {
+    "explain_receipt", "purge", "forget_many", "restore_many", "purge_many", "session_flush_due", "policy_adopt",
+    "everything", "checkpoint", "import_", "reembed",
+}  # fmt: skip
+#: Operations for programs, which have no command.
+WITHOUT_COMMAND = {
+    "receipt", "remember_many", "capture", "full_id", "widen", "uses", "heat", "neighbours", "session_forget",
+    "session_start", "session_before_turn", "session_context_compacted", "session_run_ended", "tier_history", "recalls",
+}  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
     "unpin": lambda mem, memory_id: mem.pin(memory_id),
@@ -191,6 +259,10 @@ def comparable(operation: Operation, value: Any) -> str:
     found = operation.body(value)
     if operation.name == "status":
         found |= dict.fromkeys(("store", "bytes", "seq", "schema"), 0)
+    return without_ids(found)
+
+
+def without_ids(found: Any) -> str:
     return IDS.sub("-", json.dumps(found, sort_keys=True))
 
 
@@ -209,7 +281,7 @@ def test_every_interface_has_the_result_of_python(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.tool is not None])
 def test_a_tool_has_the_result_of_its_operation(name: str, tmp_path: Path) -> None:
-    """With the parameters that the tool has, and its defaults."""
+    """With the parameters and the defaults of the tool, without what agents do not need."""
     operation = OPERATIONS[name]
     declared = operation.tool
     assert declared is not None
@@ -219,9 +291,53 @@ def test_a_tool_has_the_result_of_its_operation(name: str, tmp_path: Path) -> No
         expected = by_python(mem, operation, offered)
     with prepared(tmp_path / "tool", operation) as (mem, given):
         arguments = {names[key] or key: value for key, value in given.items() if key in names}
-        found = tools.call(view(mem, operation), declared.name, arguments)
+        found = by_mcp(view(mem, operation), declared.name, arguments)
 
-    assert IDS.sub("-", json.dumps(found, sort_keys=True)) == comparable(operation, expected)
+    assert without_ids(found) == without_ids(concise(operation.body(expected)))
+
+
+def by_mcp(mem: Memotherm, tool: str, arguments: Json) -> Any:
+    """Call a tool in a session of the protocol."""
+
+    async def call() -> Any:
+        async with Client(build(mem, ["all"])) as client:
+            return await client.call_tool(tool, arguments)
+
+    answer = anyio.run(call)
+    assert not answer.is_error, answer.content[0].text
+    return answer.structured_content
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_prints_the_result_of_its_operation(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every member of the result is in the JSON; commands print more."""
+    operation = OPERATIONS[name]
+    with prepared(tmp_path / "python", operation) as (mem, given):
+        expected = operation.body(by_python(mem, operation, given))
+    with prepared(tmp_path / "command", operation) as (mem, given):
+        used = given["used"][0] if "used" in given else given.get("memory_id")
+        line = COMMANDS[name].format(folder=tmp_path / "command", memory_id=used, session_memory=used)
+
+        def opened(*_: Any, scope: Scope, **__: Any) -> Any:
+            return nullcontext(mem.scoped(**dict(scope.items())))
+
+        monkeypatch.setattr(memotherm, "open", opened)
+        assert run([*shlex.split(line), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = {"status": ("store", "bytes", "seq", "schema"), "context": expected.keys() - {"text", "tokens", "budget"}}
+    members = expected.keys() - set(own.get(name, ()))
+
+    assert members <= found.keys()
+    assert without_ids({each: found[each] for each in members}) == without_ids(
+        {each: expected[each] for each in members}
+    )
+
+
+def test_every_operation_has_a_command_or_a_reason_for_none() -> None:
+    """What is added to the table is called by these tests."""
+    assert COMMANDS.keys() | OTHER_FORMS | WITHOUT_COMMAND == OPERATIONS.keys()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
