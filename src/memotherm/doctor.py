@@ -9,13 +9,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import memotherm
 from memotherm import Memotherm, __version__
-from memotherm.errors import Forbidden, MemothermError, SettingsError
+from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.install import CLIENTS, installed
 from memotherm.settings.sources import described_settings
@@ -31,6 +32,7 @@ _EXTRAS = {
     "encryption": ("sqlcipher3", "cryptography"),
 }
 _REMEDIES = {
+    "settings": "correct the file or variable",
     "not_a_store": "name another file with --store, or move this one away",
     "wrong_key": "set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE to the key of this store",
     "schema_too_new": "pip install --upgrade memotherm",
@@ -65,10 +67,16 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield from _hooks()
     if settings.state == "failure":
         return
-    yield from _extras()
+    for extra, modules in _EXTRAS.items():
+        missing = ", ".join(name for name in modules if find_spec(name) is None)
+        if missing:
+            yield Finding(f"[{extra}]", "note", f"not installed ({missing})", f'pip install "memotherm[{extra}]"')
+        else:
+            yield Finding(f"[{extra}]", "ok", "installed")
     yield from store()
     yield checked("write", _write)
-    yield from _clients()
+    for client in CLIENTS:
+        yield checked(client, partial(_client, client))
 
 
 def store_findings(
@@ -82,50 +90,37 @@ def store_findings(
         inside: Whether to count everything at and below the scope.
         elsewhere: Returns notes about where the memories are, from what the status says.
     """
-    yield checked("store", lambda: _store(mem, url))
-    yield checked("permission", lambda: _permission(url))
-    yield checked("memories", lambda: _status(mem, elsewhere, inside=inside))
-    yield checked("policy", lambda: _policy(mem))
-    yield checked("embedder", lambda: _embedder(mem, inside=inside))
-    yield checked("maintenance", lambda: _maintenance(mem, inside=inside))
-    yield checked("recall", lambda: _recall(mem, inside=inside))
-    yield checked("check", lambda: _check(mem))
+    yield checked("store", partial(_store, mem, url))
+    yield checked("permission", partial(_permission, url))
+    yield checked("memories", partial(_status, mem, elsewhere, inside=inside))
+    yield checked("policy", partial(_policy, mem))
+    yield checked("embedder", partial(_embedder, mem, inside=inside))
+    yield checked("maintenance", partial(_maintenance, mem, inside=inside))
+    yield checked("recall", partial(_recall, mem, inside=inside))
+    yield checked("check", partial(_check, mem))
 
 
 def _hooks() -> Iterator[Finding]:
     """Yield which jobs of the hooks wait, and why."""
-    spool = user_spool()
+    spool, remedy = user_spool(), "memotherm agent worker --once --all"
     failing = postponed(spool)
     for store in failing:
         why = f"{store.jobs} jobs of {store.destination} wait: {store.error}"
         when = f"attempt {store.attempts} failed, the next is due at {store.retry_at:%Y-%m-%d %H:%M} UTC"
-        yield Finding("hooks", "warning", f"{why} ({when})", "memotherm agent worker --once --all")
+        yield Finding("hooks", "warning", f"{why} ({when})", remedy)
     others = len(spool.waiting()) - sum(store.jobs for store in failing)
     if others:
-        yield Finding(
-            "hooks", "note", f"{others} jobs wait for the end of their sessions", "memotherm agent worker --once --all"
-        )
+        yield Finding("hooks", "note", f"{others} jobs wait for the end of their sessions", remedy)
     failed = spool.failed()
     if failed:
-        yield Finding(
-            "hooks", "warning", f"{len(failed)} jobs were set aside, such as {failed[-1]}", "read or delete them"
-        )
+        detail = f"{len(failed)} jobs were set aside, such as {failed[-1]}"
+        yield Finding("hooks", "warning", detail, "read or delete them")
 
 
 def _settings() -> Finding:
     changed = described_settings(changed=True)
     described = [f"{name} = {entry['value']!r} ({entry['origin']})" for name, entry in changed.items()]
     return Finding("settings", "ok", ", ".join(described) or "all defaults")
-
-
-def _extras() -> Iterator[Finding]:
-    for extra, modules in _EXTRAS.items():
-        missing = [name for name in modules if find_spec(name) is None]
-        if missing:
-            remedy = f'pip install "memotherm[{extra}]"'
-            yield Finding(f"[{extra}]", "note", f"not installed ({', '.join(missing)})", remedy)
-        else:
-            yield Finding(f"[{extra}]", "ok", "installed")
 
 
 def _store(mem: Memotherm, url: str) -> Finding:
@@ -140,11 +135,10 @@ def _permission(url: str) -> Finding:
         return Finding("permission", "ok", "granted by the server")
     if "://" in url and not url.startswith("sqlite:///"):
         return Finding("permission", "ok", "granted by the database server")
-    read_only = [entry for entry in (path, path.parent) if not os.access(entry, os.W_OK)]
-    if read_only:
-        return Finding(
-            "permission", "failure", f"{read_only[0]} is not writable: it can only be read", f"chmod u+w {read_only[0]}"
-        )
+    for entry in (path, path.parent):
+        if not os.access(entry, os.W_OK):
+            detail = f"{entry} is not writable: it can only be read"
+            return Finding("permission", "failure", detail, f"chmod u+w {entry}")
     return Finding("permission", "ok", "the file and its folder are writable")
 
 
@@ -210,12 +204,6 @@ def _write() -> Finding:
     return Finding("write", "ok", f"a memory was stored and found in a temporary store{degraded}")
 
 
-def _clients() -> Iterator[Finding]:
-    for client in CLIENTS:
-        finding = checked(client, lambda name=client: _client(name))  # type: ignore[misc]
-        yield finding
-
-
 def _client(client: str) -> Finding:
     if installed(client):
         return Finding(client, "ok", "hooks are installed")
@@ -234,7 +222,4 @@ def checked(name: str, check: Callable[[], Finding]) -> Finding:
 
 def failure(name: str, error: MemothermError) -> Finding:
     """Return an error as the result of a check, with its remedy."""
-    remedy = _REMEDIES.get(error.code, "")
-    if isinstance(error, SettingsError):
-        remedy = "correct the file or variable"
-    return Finding(name, "failure", str(error), remedy)
+    return Finding(name, "failure", str(error), _REMEDIES.get(error.code, ""))
