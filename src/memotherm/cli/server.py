@@ -19,6 +19,7 @@ from memotherm.cli.options import StoreOptions, opened, prints, show, store_opti
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.errors import MemothermError, PluginUnavailable
+from memotherm.operations.codec import to_json
 from memotherm.settings import data_home, default_store
 
 __all__ = ["dashboard", "keys", "mcp", "serve"]
@@ -180,14 +181,14 @@ def list_keys(store: StoreOptions) -> Output:
     _refuse_scope(store, accepted=("tenant", "user"))
     wanted = dict(store.scope.items())
     with _whole_store(store) as mem:
-        found = [key for key in Keys(mem).all() if wanted.items() <= key.as_dict().items()]
+        found = [key for key in Keys(mem).all() if wanted.items() <= to_json(key).items()]
     lines = [
         f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
         f"\t{key.created_at:%Y-%m-%d %H:%M}"
         for key in found
     ]
     none = "there are no keys: `memotherm keys create NAME --tenant TENANT` creates one"
-    return Output([key.as_dict() for key in found], lines, [] if found else [none])
+    return Output(to_json(found), lines, [] if found else [none])
 
 
 @keys.command("revoke")

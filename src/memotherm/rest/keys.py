@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
+from memotherm.operations.codec import from_json, to_json
 
-__all__ = ["Key", "Keys"]
+__all__ = ["Key", "Keys", "secret_hash"]
 
 _NAMESPACE = "api-keys"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -34,10 +34,6 @@ class Key:
     #: Whether requests with it may only read.
     read_only: bool = False
     created_at: datetime
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the key as plain values."""
-        return {**asdict(self), "created_at": self.created_at.isoformat()}
 
     def view(self, mem: Memotherm) -> Memotherm:
         """Return a memory as requests with this key see it."""
@@ -67,42 +63,31 @@ class Keys:
             raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
         key = Key(name=name, tenant=tenant, user=user, read_only=read_only, created_at=self._keys.now())
-        self._keys.put(_hash(secret), key.as_dict())
+        self._keys.put(secret_hash(secret), to_json(key))
         return secret
 
     def all(self) -> list[Key]:
         """Return all keys, oldest first."""
-        return sorted((_key(value) for value in self._keys.all().values()), key=lambda key: (key.created_at, key.name))
+        keys: list[Key] = [from_json(Key, value) for value in self._keys.all().values()]
+        return sorted(keys, key=lambda key: (key.created_at, key.name))
 
     def revoke(self, name: str) -> None:
         """Revoke a key."""
-        hashes = [secret_hash for secret_hash, value in self._keys.all().items() if value["name"] == name]
+        hashes = [found for found, value in self._keys.all().items() if value["name"] == name]
         if not hashes:
             raise NotFound(f"no key {name!r}: `memotherm keys list` lists them")
-        for secret_hash in hashes:
-            self._keys.delete(secret_hash)
+        for found in hashes:
+            self._keys.delete(found)
 
-    def find(self, secret: str) -> Key | None:
-        """Return the key of a secret, or None; the lookup by hash does not leak by its duration how much is right."""
-        return self.find_by_hash(self.hash_of(secret))
-
-    def find_by_hash(self, secret_hash: str) -> Key | None:
+    def find(self, hashed: str) -> Key | None:
         """Return the key whose secret has a hash, or None."""
-        value = self._keys.get(secret_hash)
-        return None if value is None else _key(value)
-
-    @staticmethod
-    def hash_of(secret: str) -> str:
-        """Return the hash of a secret, as the store holds it."""
-        return _hash(secret)
+        value = self._keys.get(hashed)
+        return None if value is None else from_json(Key, value)
 
     def __bool__(self) -> bool:
         return bool(self._keys.all())
 
 
-def _hash(secret: str) -> str:
+def secret_hash(secret: str) -> str:
+    """Return the hash of a secret, as the store holds it; a lookup does not leak by its duration how much is right."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _key(value: dict[str, Any]) -> Key:
-    return Key(**{**value, "created_at": datetime.fromisoformat(value["created_at"])})

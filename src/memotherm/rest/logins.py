@@ -7,7 +7,6 @@ and is known to that process only.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from datetime import timedelta
 
@@ -18,7 +17,7 @@ from typing_extensions import TypedDict
 
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import View
-from memotherm.rest.keys import Key, Keys
+from memotherm.rest.keys import Key, Keys, secret_hash
 from memotherm.rest.problems import PROBLEMS
 
 __all__ = ["Logins", "cookie_of", "router"]
@@ -47,24 +46,24 @@ class Logins:
         """Return the cookie of a new login with the secret of a key; None: with the one-time token."""
         cookie = secrets.token_urlsafe(32)
         if secret is None:
-            self._with_token.add(_hash(cookie))
+            self._with_token.add(secret_hash(cookie))
         else:
-            self._logins.put(_hash(cookie), {"key": self._keys.hash_of(secret)}, _LIFETIME)
+            self._logins.put(secret_hash(cookie), {"key": secret_hash(secret)}, _LIFETIME)
         return cookie
 
     def find(self, cookie: str) -> tuple[bool, Key | None]:
         """Return whether a cookie is that of a login, and the key of the login."""
-        name = _hash(cookie)
+        name = secret_hash(cookie)
         if name in self._with_token:
             return True, None
         login = self._logins.get(name)
-        key = None if login is None else self._keys.find_by_hash(login["key"])
+        key = None if login is None else self._keys.find(login["key"])
         return key is not None, key
 
     def end(self, cookie: str) -> None:
         """End a login."""
-        self._with_token.discard(_hash(cookie))
-        self._logins.delete(_hash(cookie))
+        self._with_token.discard(secret_hash(cookie))
+        self._logins.delete(secret_hash(cookie))
 
 
 def cookie_of(scope: Scope) -> str | None:
@@ -76,10 +75,6 @@ def cookie_of(scope: Scope) -> str | None:
 def _cookie_name(scope: Scope) -> str:
     """Return the name of the cookie: browsers send cookies to all ports of a host."""
     return f"memotherm-{(scope.get('server') or ('', 0))[1] or 0}"
-
-
-def _hash(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # The routes

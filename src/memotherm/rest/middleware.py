@@ -18,7 +18,7 @@ from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import requested_scope
-from memotherm.rest.keys import Key, Keys
+from memotherm.rest.keys import Key, Keys, secret_hash
 from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import problem_response
 
@@ -192,7 +192,7 @@ class KeyCheck:
         if authorization is None:
             return not (self._required or self._keys), None
         secret = _secret(authorization)
-        key = self._keys.find(secret) if secret else None
+        key = self._keys.find(secret_hash(secret)) if secret else None
         return key is not None and self._accepts(key), key
 
     def _accepts(self, key: Key | None) -> bool:

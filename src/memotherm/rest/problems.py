@@ -34,38 +34,21 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     "5XX": {"description": "The server or its store has a problem.", "content": _PROBLEM},
 }
 
-#: Every error code of `memotherm.errors`; a test keeps the table complete.
-STATUSES = {
-    "error": 500,
-    "invalid_input": 422,
-    "content_too_large": 413,
-    "not_found": 404,
-    "limit_reached": 409,
-    "budget_too_small": 409,
-    "stale_write": 412,
-    "read_only": 403,
-    "forbidden": 403,
-    "note_unavailable": 503,
-    "settings": 500,
-    "policy": 422,
-    "store": 500,
-    "store_unavailable": 503,
-    "not_a_store": 500,
-    "wrong_key": 500,
-    "schema_too_new": 500,
-    "store_busy": 503,
-    "store_full": 507,
-    "store_damaged": 500,
-    "store_closed": 503,
-    "lease_lost": 503,
-    "embedder": 502,
-    "embedder_unavailable": 503,
-    "embedder_refused": 502,
-    "dimension_mismatch": 502,
-    "plugin": 500,
-    "plugin_not_found": 500,
-    "plugin_unavailable": 501,
+_CODES = {
+    403: "read_only forbidden",
+    404: "not_found",
+    409: "limit_reached budget_too_small",
+    412: "stale_write",
+    413: "content_too_large",
+    422: "invalid_input policy",
+    500: "error settings store not_a_store wrong_key schema_too_new store_damaged plugin plugin_not_found",
+    501: "plugin_unavailable",
+    502: "embedder embedder_refused dimension_mismatch",
+    503: "note_unavailable store_unavailable store_busy store_closed lease_lost embedder_unavailable",
+    507: "store_full",
 }
+#: Every error code of `memotherm.errors`; a test keeps the table complete.
+STATUSES = {code: status for status, codes in _CODES.items() for code in codes.split()}
 #: Statuses with a Retry-After header.
 _RETRY_STATUSES = {429, 503}
 
