@@ -102,7 +102,7 @@ def _year(days: int, policies: Sequence[PolicySource], per_day: int = 8, seed: i
 
         for _ in lived_days(mem, clock, ask, days, per_day, seed):
             pass
-        return mem.replay(policies, limit=3)
+        return mem.policies.replay(policies, limit=3)
 
 
 def _conversation(folder: Path, policies: Sequence[PolicySource]) -> Replay:
@@ -113,7 +113,7 @@ def _conversation(folder: Path, policies: Sequence[PolicySource]) -> Replay:
     with memotherm.open(":memory:", settings=_SETTINGS, clock=clock) as mem:
         own = ([each for each in lines if each["scope"] == first] for lines in (docs, queries))
         _talk(mem, clock, *own)
-        return mem.replay(policies, limit=5)
+        return mem.policies.replay(policies, limit=5)
 
 
 def _talk(mem: Memotherm, clock: FakeClock, docs: list[dict[str, Any]], queries: list[dict[str, Any]]) -> None:

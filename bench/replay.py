@@ -44,7 +44,7 @@ def measure(lab: Lab, options: Options) -> list[Row]:
     clock.now = FakeClock().now + timedelta(days=_DAYS + 1)
     with memotherm.open(path, embedder=lab.embedder, settings=_SETTINGS, clock=clock) as mem:
         started, began = time.process_time(), time.perf_counter()
-        found = mem.replay(_POLICIES)
+        found = mem.policies.replay(_POLICIES)
         seconds, elapsed = time.process_time() - started, time.perf_counter() - began
     notes = {
         "memories": memories,

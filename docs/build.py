@@ -13,7 +13,10 @@ from typing import Any
 import click
 
 from memotherm import errors
+from memotherm.bulk import Bulk
 from memotherm.cli.app import SECTIONS, app
+from memotherm.inspection import Inspection
+from memotherm.keys import Keys
 from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS
 from memotherm.model.names import known_name
@@ -22,11 +25,14 @@ from memotherm.notes import Notes
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, documented
 from memotherm.operations.table import OPERATIONS
+from memotherm.receipts import Receipts
 from memotherm.session import Session
 from memotherm.settings import FIELDS, GROUPS
 from memotherm.settings.schema import ESSENTIAL
 from memotherm.settings.sources import OTHER_NAMES
+from memotherm.tiers.policies import Policies
 from memotherm.tools import TOOLS
+from memotherm.upkeep import Upkeep
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
@@ -173,7 +179,7 @@ _OTHERS = {
     },
     "Fields of a memory": {
         "sessionId": "`scope.session`", "accessCount": "`access_count`", "usage_count": "`access_count`",
-        "decay_score": "`decay` of `mem.heat`, and of a memory that is read by its id",
+        "decay_score": "`decay` of `mem.inspect.heat`, and of a memory that is read by its id",
         "lastAccessedAt": "`accessed_at`", "createdAt": "`created_at`", "created_tick": "`created_at`, or `metadata`",
         "relevanceScore": "`relevance`", "token_count": "`tokens`", "retention_status": "`retention`",
         "agent_id": "`scope.agent`", "user_id": "`scope.user`", "a number or priority as `tier`": "`priority`",
@@ -364,7 +370,12 @@ def errors_page() -> str:
 def python_page() -> str:
     """Return every public verb with its signature and its first sentence."""
     sections = []
-    for title, owner in (("The memory", Memotherm), ("A session", Session), ("Notes", Notes)):
+    owners = {
+        "The memory": Memotherm, "`mem.bulk`": Bulk, "`mem.inspect`": Inspection, "`mem.keys`": Keys,
+        "`mem.policies`": Policies, "`mem.receipts`": Receipts, "`mem.store`": Upkeep, "A session": Session,
+        "Notes": Notes,
+    }  # fmt: skip
+    for title, owner in owners.items():
         entries = [_entry(name, method) for name, method in _verbs(owner)]
         about = (inspect.getdoc(owner) or "").splitlines()[0]
         sections.append(f"## {title}\n\n{about}\n\n" + "\n".join(entries))
@@ -432,7 +443,7 @@ def _route_entry(operation: Operation) -> str:
         *(["concerns the whole store"] if operation.whole_store else []),
         *(["the session must have begun"] if operation.begun else []),
     ]
-    python = {"memory": "mem", "session": "session", "notes": "notes", "policies": "mem.policies"}[operation.owner]
+    python = {"memory": "mem", "session": "session", "notes": "notes"}.get(operation.owner, f"mem.{operation.owner}")
     lines = [f"### `{operation.route}`", "", operation.summary, ""]
     lines += [f"In Python `{python}.{operation.verb}`" + (f"; {', '.join(marks)}." if marks else "."), ""]
     lines += [_parameter_line(parameter) for parameter in operation.parameters]

@@ -119,7 +119,7 @@ def reembed(path: str, seed: int) -> None:
     while True:
         seed += 1
         with memotherm.open(path, embedder=HashEmbedder(name=f"words-{seed % 3}"), settings=OPTIONS) as mem:
-            mem.reembed()
+            mem.store.reembed()
             say("A", mem.status().embedder)
 
 

@@ -368,7 +368,7 @@ CLOSED: list[Callable[[Memotherm], object]] = [
     lambda mem: mem.undo(1),
     lambda mem: mem.status(),
     lambda mem: mem.check(),
-    lambda mem: mem.reembed(),
+    lambda mem: mem.store.reembed(),
     lambda mem: mem.scoped(user="u").find(),
 ]
 

@@ -39,7 +39,7 @@ def test_a_jump_ahead_purges_nothing_that_is_in_its_grace(open_mem: Open, clock:
     assert all("the clock jumped ahead" in reason for run in runs for reason in run.degraded)
     assert "the clock jumped ahead" in status.degraded[-1]
     assert after.degraded == mem.status().degraded == ()
-    assert "deleted by mistake" in str(mem.everything().recalls), "the log of recalls was not trimmed"
+    assert "deleted by mistake" in str(mem.inspect.everything().recalls), "the log of recalls was not trimmed"
     assert mem.restore(memory.id).content == "deleted by mistake"
 
 

@@ -164,7 +164,7 @@ def test_a_kill_during_reembed_leaves_vectors_that_serve(
             assert len(mem.find(limit=1000)) == 300
 
     with memotherm.open(path, embedder=HashEmbedder(name="words-0")) as mem:
-        mem.reembed()
+        mem.store.reembed()
         assert mem.check() == []
         assert mem.status().pending_vectors == 0
         assert mem.recall("fact number 17 of the archive").degraded == ()

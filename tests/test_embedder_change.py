@@ -78,7 +78,7 @@ def test_an_interrupted_change_goes_on_with_the_next_maintenance(path: Path) -> 
 def test_background_maintenance_starts_the_change(path: Path) -> None:
     """A server needs nobody to run reembed."""
     with opened(path, embedder=HashEmbedder(name="new")) as mem:
-        assert mem.maintenance(every_minutes=60).run_once()
+        assert mem.store.maintenance(every_minutes=60).run_once()
         recall = mem.recall("fact 7 about books")
 
         assert recall.degraded == ()
@@ -92,7 +92,7 @@ def test_maintenance_does_not_change_back_to_an_embedder_that_served_before(path
     with opened(path, embedder="pond") as mem:
         maintained = mem.maintain()
         recall = mem.recall("fact 7 about books")
-        remade = mem.reembed()
+        remade = mem.store.reembed()
 
         assert maintained.embedded == 0
         assert "run reembed" in recall.degraded[0]

@@ -71,7 +71,7 @@ def test_any_failure_of_an_embedder_leaves_words(fault: Callable[[], object], me
         recall = mem.recall("green boat")
         maintained = mem.maintain()
         with pytest.raises(EmbedderError) as failure:
-            mem.reembed()
+            mem.store.reembed()
 
         assert contents(recall)[0] == "the green boat"
         assert "text only" in recall.degraded[0]
@@ -120,7 +120,7 @@ def test_a_splitter_that_returns_no_windows_leaves_words(windows: Callable[[str]
         mem.remember("the red boat")
         mem.remember("the blue boat")
         with pytest.raises(EmbedderRefused, match="split"):
-            mem.reembed()
+            mem.store.reembed()
 
         assert contents(mem.recall("blue boat"))[0] == "the blue boat"
         assert mem.status().pending_vectors == 1

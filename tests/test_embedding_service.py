@@ -34,7 +34,7 @@ def test_without_an_embedder_search_is_by_words_and_says_so() -> None:
         assert mem.status().pending_vectors == 0
         assert mem.status().degraded == recall.degraded
         with pytest.raises(EmbedderError, match="open the store with another one"):
-            mem.reembed()
+            mem.store.reembed()
 
 
 def test_memories_are_stored_while_the_embedder_is_down() -> None:
@@ -57,7 +57,7 @@ def test_memories_are_stored_while_the_embedder_is_down() -> None:
         recall = mem.recall("green boat again")
         assert recall.degraded == ("1 memory without vectors: run reembed",)
 
-        assert mem.reembed() == 1
+        assert mem.store.reembed() == 1
         recall = mem.recall("green boat")
         assert recall.degraded == ()
         assert recall[0].memory.id == waiting.id
@@ -77,7 +77,7 @@ def test_an_embedder_that_never_worked_is_said_to_be_down() -> None:
         assert mem.status().pending_vectors == 1
 
         embedder.down = False
-        assert mem.reembed() == 1
+        assert mem.store.reembed() == 1
         assert mem.recall("boat").degraded == ()
         assert vectors_answer(mem, "boat")
         assert mem.check() == []
@@ -90,7 +90,7 @@ def test_reembed_without_need_does_nothing() -> None:
         mem.remember("the red boat")
         embedder.texts.clear()
 
-        assert mem.reembed() == 0
+        assert mem.store.reembed() == 0
         assert embedder.texts == []
 
 
@@ -101,7 +101,7 @@ def test_reembed_fails_loudly_when_the_embedder_is_down() -> None:
         mem.remember("the red boat")
 
         with pytest.raises(EmbedderUnavailable):
-            mem.reembed()
+            mem.store.reembed()
 
 
 # Changing the embedder
@@ -139,7 +139,7 @@ def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
 
     with opened(path, embedder=HashEmbedder(name="old")) as mem:
         assert mem.recall("glaciers").degraded == ("1 memory without vectors: run reembed",)
-        assert mem.reembed() == 1
+        assert mem.store.reembed() == 1
         hit = mem.recall("a note about glaciers")[0]
         assert (hit.memory.id, hit.why.vector is None) == (memory.id, False)
         assert mem.check() == []
@@ -151,7 +151,7 @@ def test_reembed_makes_every_vector_anew(path: Path) -> None:
         hidden = mem.forget(mem.find()[0].id)
     steps: list[tuple[int, int]] = []
     with opened(path, embedder=HashEmbedder(32, name="new")) as mem:
-        assert mem.reembed(progress=lambda done, total: steps.append((done, total))) == len(FACTS)
+        assert mem.store.reembed(progress=lambda done, total: steps.append((done, total))) == len(FACTS)
 
         assert mem.recall("fact 7 about books").degraded == ()
         assert vectors_answer(mem, "fact 7 about books")
@@ -171,7 +171,7 @@ def test_an_interrupted_reembed_goes_on_where_it_stopped(path: Path) -> None:
     failing = Flaky("new", after=2)
     with opened(path, embedder=failing) as mem:
         with pytest.raises(EmbedderUnavailable):
-            mem.reembed()
+            mem.store.reembed()
         assert "text only" in mem.recall("fact 7 about books").degraded[0]
         assert mem.check() == []
     done = len(failing.texts)
@@ -183,7 +183,7 @@ def test_an_interrupted_reembed_goes_on_where_it_stopped(path: Path) -> None:
 
     second = HashEmbedder(name="new", record=True)
     with opened(path, embedder=second) as mem:
-        assert mem.reembed() == len(FACTS) - done
+        assert mem.store.reembed() == len(FACTS) - done
         assert len(second.texts) == len(FACTS) - done
         assert vectors_answer(mem, "fact 7 about books")
         assert mem.check() == []
@@ -192,13 +192,13 @@ def test_an_interrupted_reembed_goes_on_where_it_stopped(path: Path) -> None:
 def test_a_memory_changed_during_the_change_of_embedder_gets_vectors_of_its_new_content(path: Path) -> None:
     """New vectors made of a content that has changed since never serve."""
     with opened(path, embedder=Flaky("new", after=2)) as mem, pytest.raises(EmbedderUnavailable):
-        mem.reembed()
+        mem.store.reembed()
     with opened(path, embedder=HashEmbedder(name="old")) as mem:
         for memory in mem.find(limit=1000):
             mem.update(memory.id, content=f"{memory.content} and glaciers")
 
     with opened(path, embedder=HashEmbedder(name="new")) as mem:
-        assert mem.reembed() == len(FACTS)
+        assert mem.store.reembed() == len(FACTS)
         assert mem.check() == []
         for memory in mem.find(limit=10):
             hits = mem.recall(memory.content, tiers=(memory.tier,), track=False)
@@ -217,7 +217,7 @@ def test_memories_that_arrive_during_reembed_are_not_forgotten(path: Path) -> No
             if len(arrived) < 3:
                 arrived.append(other.remember(f"arrived after {done} of {total}").id)
 
-        mem.reembed(progress=write)
+        mem.store.reembed(progress=write)
 
         assert mem.status().pending_vectors == 0
         assert mem.check() == []
@@ -255,7 +255,7 @@ def test_two_embedders_that_start_at_once_do_not_mix(tmp_path: Path) -> None:
 
         assert first.check() == []
         assert first.status().pending_vectors == 1
-        assert first.reembed() == 1
+        assert first.store.reembed() == 1
         vectors_belong_to(first)
 
 
@@ -268,7 +268,7 @@ def test_a_change_of_embedder_in_the_middle_of_a_write_does_not_mix(path: Path) 
 
         assert new.check() == []
         assert new.status().pending_vectors == 1
-        new.reembed()
+        new.store.reembed()
         vectors_belong_to(new)
 
 
@@ -276,7 +276,7 @@ def test_a_process_with_the_old_embedder_notices_the_switch(path: Path) -> None:
     """A memory that was open all the time says from then on that its vectors are gone."""
     with opened(path, embedder=HashEmbedder(name="old")) as old, opened(path, embedder=HashEmbedder(name="new")) as new:
         assert old.recall("fact 7 about books").degraded == ()
-        new.reembed()
+        new.store.reembed()
 
         assert "reembed" in old.recall("fact 7 about books").degraded[0]
         assert old.remember("one more").id

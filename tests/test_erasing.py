@@ -84,7 +84,7 @@ def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Call
     _life_of_ana(mem)
     mem.scoped(user="bob").remember("Bob keeps a wombat")
     mem.scoped(user="bob").recall("wombat")
-    stored = mem.scoped(user="ana").everything()
+    stored = mem.scoped(user="ana").inspect.everything()
     assert sorted(str(memory.retention) for memory in stored.memories) == ["active"] * 3 + ["archived", "deleted"]
     assert {event.memory_id for event in stored.events} == {memory.id for memory in stored.memories}
     assert {f"where is the {WORD}", f"the {WORD}"} <= {recall.query for recall in stored.recalls}
@@ -99,7 +99,7 @@ def test_what_was_erased_does_not_come_back_with_an_import(open_mem: Callable[..
     ana.erase()
     export = tmp_path / "export.jsonl"
     export.write_text(json.dumps({"content": "Ana keeps a quokka"}))
-    assert ana.import_("jsonl", export).purged == 1
+    assert ana.store.import_("jsonl", export).purged == 1
 
 
 def test_an_erasure_needs_a_scope_and_the_right_to_write(mem: Memotherm) -> None:

@@ -117,7 +117,7 @@ def test_a_change_of_embedder_may_lean_on_the_former_one(tmp_path: Path) -> None
         before = mem.recall("otter swims")
         mem.remember("the heron flies")
         pending = mem.status().pending_vectors
-        mem.reembed()
+        mem.store.reembed()
         after = mem.recall("otter swims")
 
         assert before.hits[0].why.vector is not None

@@ -46,7 +46,7 @@ amem = memotherm.AsyncMemotherm(mem)
 kept = mem.remember("the parent wrote this before the fork").id
 asyncio.run(amem.recall("parent"))
 session = mem.session("chat")
-scheduler = mem.maintenance(60).start()
+scheduler = mem.store.maintenance(60).start()
 
 def use():
     return {

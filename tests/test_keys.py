@@ -57,7 +57,7 @@ def test_a_key_is_unique_in_its_scope_and_the_narrowest_scope_wins(mem: Memother
     rival.remember("Editor: nano", key="secret")
     with pytest.raises(NotFound, match="no memory with the key 'secret'"):
         ann.get(key="secret")
-    assert ann.keys() == ["editor"]
+    assert ann.inspect.keys() == ["editor"]
 
 
 @pytest.mark.sqlite
@@ -88,7 +88,7 @@ def test_a_hidden_memory_keeps_its_key_and_comes_back_under_it(mem: Memotherm, v
 
     with pytest.raises(NotFound):
         mem.get(key="k")
-    assert mem.keys() == []
+    assert mem.inspect.keys() == []
     again = mem.remember("two", key="k", tier="hot")
     assert (again.id, again.retention, again.tier) == (memory.id, "active", "hot")
     assert contents(mem.recall("two")) == ["two"]
@@ -135,7 +135,7 @@ def test_an_expired_memory_comes_back_under_its_key(mem: Memotherm, clock: FakeC
     memory = mem.remember("one", key="k", ttl="1h")
     clock.advance(hours=2)
 
-    assert mem.keys() == []
+    assert mem.inspect.keys() == []
     assert mem.remember("two", key="k").expires_at is None
     assert mem.get(key="k").id == memory.id
 
@@ -169,15 +169,15 @@ def test_keys_are_listed_by_prefix_and_depth(mem: Memotherm) -> None:
     names = ["a/b/c", "a/b/d", "a/e", "a/é/x", "b", "ab/1", "z/" + "y/" * 30]
     mem.remember_many([{"content": name, "key": name} for name in names])
 
-    assert mem.keys() == sorted(names)
-    assert mem.keys(depth=1) == ["a/", "ab/", "b", "z/"]
-    assert mem.keys("a/", depth=1) == ["a/b/", "a/e", "a/é/"]
-    assert mem.keys("a/", depth=2) == ["a/b/c", "a/b/d", "a/e", "a/é/x"]
-    assert mem.keys("a", depth=1) == ["a/", "ab/"]
-    assert mem.keys("nothing") == []
-    assert mem.keys(depth=1, limit=2) == ["a/", "ab/"]
-    assert mem.keys(depth=1, limit=2, after="ab/") == ["b", "z/"]
-    assert mem.keys(limit=1, after="a/e") == ["a/é/x"]
+    assert mem.inspect.keys() == sorted(names)
+    assert mem.inspect.keys(depth=1) == ["a/", "ab/", "b", "z/"]
+    assert mem.inspect.keys("a/", depth=1) == ["a/b/", "a/e", "a/é/"]
+    assert mem.inspect.keys("a/", depth=2) == ["a/b/c", "a/b/d", "a/e", "a/é/x"]
+    assert mem.inspect.keys("a", depth=1) == ["a/", "ab/"]
+    assert mem.inspect.keys("nothing") == []
+    assert mem.inspect.keys(depth=1, limit=2) == ["a/", "ab/"]
+    assert mem.inspect.keys(depth=1, limit=2, after="ab/") == ["b", "z/"]
+    assert mem.inspect.keys(limit=1, after="a/e") == ["a/é/x"]
 
 
 @pytest.mark.sqlite
@@ -186,9 +186,9 @@ def test_prefixes_of_many_keys_are_listed_past_one_page(mem: Memotherm) -> None:
     mem.remember_many([{"content": f"{number}", "key": f"a/{number:04}", "index": False} for number in range(1200)])
     mem.remember("last", key="b/1")
 
-    assert mem.keys(depth=1) == ["a/", "b/"]
-    assert len(mem.keys()) == 1000
-    assert mem.keys(after="a/0999")[-1] == "b/1"
+    assert mem.inspect.keys(depth=1) == ["a/", "b/"]
+    assert len(mem.inspect.keys()) == 1000
+    assert mem.inspect.keys(after="a/0999")[-1] == "b/1"
 
 
 def test_without_index_no_vector_is_ever_made(open_mem: Open, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_without_index_no_vector_is_ever_made(open_mem: Open, tmp_path: Path) ->
     mem.remember("Otters swim")
     mem.update(memory.id, content="The vault code is heliotropic")
     mem.maintain()
-    mem.reembed()
+    mem.store.reembed()
 
     assert memory.index is False
     assert not any("vault" in text for text in embedder.texts)
@@ -210,7 +210,7 @@ def test_without_index_no_vector_is_ever_made(open_mem: Open, tmp_path: Path) ->
     )
     other = HashEmbedder(name="other", record=True)
     with memotherm.open(located(tmp_path / "plain.db"), embedder=other) as reopened:
-        reopened.reembed()
+        reopened.store.reembed()
         assert reopened.check() == []
         assert not any("vault" in text for text in other.texts)
     with memotherm.open(located(tmp_path / "plain.db"), embedder=other) as reopened:

@@ -54,7 +54,7 @@ def test_a_listing_can_be_narrowed_by_a_text_and_counted(mem: Memotherm) -> None
     assert contents(mem, contains="e%t") == []
     assert (mem.count(), mem.count(contains="deploy"), mem.count(contains="deploy", inside=True)) == (4, 2, 3)
     assert mem.count(tier="hot") == 0
-    assert [m.content for m in mem.forget_many(contains="otter", count=1)] == ["an otter"]
+    assert [m.content for m in mem.bulk.forget(contains="otter", count=1)] == ["an otter"]
 
 
 def test_a_memory_and_events_are_found_inside_a_scope(mem: Memotherm) -> None:
@@ -79,13 +79,13 @@ def test_the_uses_of_a_memory_are_the_recalls_and_contexts_that_had_it(mem: Memo
     mem.recall("herons reeds", limit=1)
     mem.session("s1").before_turn("where do otters live?", budget=500)
 
-    uses = mem.uses(otter.id)
+    uses = mem.inspect.uses(otter.id)
 
     assert uses.recalls[-1].query == "otters river"
     assert "herons reeds" not in {recall.query for recall in uses.recalls}
     assert [(receipt.scope.session, receipt.query) for receipt in uses.receipts] == [("s1", "where do otters live?")]
-    assert len(mem.uses(heron.id).receipts) <= 1
-    assert mem.scoped(project="web").uses(otter.id).recalls == ()
+    assert len(mem.inspect.uses(heron.id).receipts) <= 1
+    assert mem.scoped(project="web").inspect.uses(otter.id).recalls == ()
 
 
 def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock: FakeClock) -> None:
@@ -102,17 +102,17 @@ def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock:
     mem.scoped(project="web").move(second.id, "cold")
     clock.advance(days=1)
 
-    points = mem.tier_history(since=clock.now - timedelta(days=4.5), points=10)
+    points = mem.inspect.tier_history(since=clock.now - timedelta(days=4.5), points=10)
 
     counts = [(point.hot, point.warm, point.cold) for point in points]
     assert counts == [
         (0, 0, 0), (0, 2, 0), (0, 2, 0), (1, 1, 0), (1, 1, 0), (0, 1, 1), (0, 1, 1), (0, 0, 1), (0, 0, 1), (0, 0, 1),
     ]  # fmt: skip
     assert points[-1].at == clock.now
-    assert [point.cold for point in mem.scoped(project="web").tier_history("12h", 2)] == [1, 1]
+    assert [point.cold for point in mem.scoped(project="web").inspect.tier_history("12h", 2)] == [1, 1]
     for wrong in ({"points": 1}, {"since": clock.now + timedelta(days=1)}, {"since": "soon"}):
         with pytest.raises(InvalidInput):
-            mem.tier_history(**wrong)
+            mem.inspect.tier_history(**wrong)
 
 
 def test_the_neighbours_of_a_memory_are_those_most_like_it(mem: Memotherm) -> None:
@@ -124,7 +124,7 @@ def test_the_neighbours_of_a_memory_are_those_most_like_it(mem: Memotherm) -> No
     mem.forget(hidden.id)
     mem.scoped(project="web").remember("The otter of the web project lives in the lake")
 
-    assert [hit.memory.id for hit in mem.neighbours(otter.id)] == [like.id]
-    assert otter.id in [hit.memory.id for hit in mem.neighbours(hidden.id)]
-    assert mem.uses(like.id).recalls == ()
+    assert [hit.memory.id for hit in mem.inspect.neighbours(otter.id)] == [like.id]
+    assert otter.id in [hit.memory.id for hit in mem.inspect.neighbours(hidden.id)]
+    assert mem.inspect.uses(like.id).recalls == ()
     assert mem.get(like.id).access_count == 0

@@ -84,13 +84,16 @@ def test_every_public_name_can_be_imported() -> None:
 
 
 def test_type_checkers_see_the_same_names_as_programs() -> None:
-    """The imports for type checkers, the lazy table and `__all__` agree."""
+    """The imports for type checkers are those of the search for names, and each name is found in one place."""
     tree = ast.parse(Path(memotherm.__file__).read_text("utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
-    assert sorted(typed) == sorted(memotherm.__all__)
-    assert typed == {name: f"memotherm.{home}" for name, home in memotherm._HOMES.items()}
+    assert [node.module for node in block.body if isinstance(node, ast.ImportFrom)] == sorted(
+        f"memotherm.{home}" for home in memotherm._HOMES
+    )
+    for name in memotherm.__all__:
+        found = [getattr(loaded(f"memotherm.{home}"), name, None) for home in memotherm._HOMES]
+        assert {id(each) for each in found if each is not None} == {id(getattr(memotherm, name))}, name
 
 
 IMPORTING = """
@@ -230,7 +233,22 @@ def test_async_verbs_are_awaited() -> None:
         if not name.startswith("__") and not inspect.iscoroutinefunction(verb)
     }
 
-    assert at_once <= {"for_user", "key_value", "maintenance", "notes", "read_only", "scoped", "session"}
+    assert at_once <= {"for_user", "notes", "read_only", "scoped", "session"}
+
+
+def test_the_async_face_has_the_same_groups(tmp_path: Path) -> None:
+    """What is reached together in one is in the other, with the same methods, which are awaited."""
+    with memotherm.open(tmp_path / "store.db", embedder="none") as mem:
+        face = AsyncMemotherm(mem)
+        for name, value in inspect.getmembers(Memotherm, lambda each: isinstance(each, property)):
+            if name in ("scope", "settings") or name.startswith("_"):
+                continue
+            group = getattr(mem, name)
+            for verb in verbs(type(group)):
+                twin = getattr(getattr(face, name), verb)
+                assert inspect.iscoroutinefunction(twin), f"{name}.{verb}"
+                assert inspect.signature(twin) == inspect.signature(getattr(group, verb))
+            assert value.__doc__ == getattr(AsyncMemotherm, name).__doc__
 
 
 def test_every_public_verb_is_documented() -> None:

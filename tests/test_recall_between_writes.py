@@ -29,7 +29,7 @@ def test_vectors_of_an_embedder_that_another_process_has_changed_are_not_compare
         assert reader.recall("otter").degraded == ()
 
         with opened(path, embedder=HashEmbedder(seed=1)) as writer:
-            writer.reembed()
+            writer.store.reembed()
 
         found = reader.recall("otter")
         assert contents(found) == ["An otter swims in the river"]

@@ -99,18 +99,18 @@ def test_many_memories_are_forgotten_and_brought_back_by_a_filter(mem: Memotherm
     mem.remember_many({"content": f"ticket {number}", "metadata": {"sprint": number % 2}} for number in range(6))
     other = mem.scoped(project="other").remember("ticket of another project", metadata={"sprint": 1})
 
-    assert len(mem.forget_many(where={"sprint": 1}, dry_run=True)) == 3
+    assert len(mem.bulk.forget(where={"sprint": 1}, dry_run=True)) == 3
     with pytest.raises(StaleWrite, match="3 memories match the filters, not 5"):
-        mem.forget_many(where={"sprint": 1}, count=5)
+        mem.bulk.forget(where={"sprint": 1}, count=5)
     assert len(mem.find()) == 6
 
-    gone = mem.forget_many("the sprint is over", where={"sprint": 1}, count=3)
+    gone = mem.bulk.forget("the sprint is over", where={"sprint": 1}, count=3)
     assert {memory.retention for memory in gone} == {Retention.DELETED}
     assert [event.why for event in mem.history(gone[0].id)][-1] == "the sprint is over"
     assert [memory.metadata for memory in mem.find()] == [{"sprint": 0}] * 3
     assert mem.scoped(project="other").get(other.id).retention is Retention.ACTIVE
 
-    assert len(mem.restore_many(where={"sprint": 1})) == 3
+    assert len(mem.bulk.restore(where={"sprint": 1})) == 3
     assert len(mem.find()) == 6
 
 
@@ -119,7 +119,7 @@ def test_many_memories_are_erased_by_a_filter(mem: Memotherm) -> None:
     secret, kept = mem.remember("a secret", metadata={"case": 7}), mem.remember("no secret")
     mem.forget(mem.remember("an older secret", metadata={"case": 7}).id)
 
-    assert len(mem.purge_many(where={"case": 7})) == 2
+    assert len(mem.bulk.purge(where={"case": 7})) == 2
     assert [memory.id for memory in mem.find(retention="any")] == [kept.id]
     assert mem.history(secret.id)[-1].action == "purge"
 
@@ -127,11 +127,11 @@ def test_many_memories_are_erased_by_a_filter(mem: Memotherm) -> None:
 def test_nothing_is_changed_without_a_filter(mem: Memotherm) -> None:
     """So that a forgotten argument does not empty a store."""
     mem.remember("a fact")
-    for change in (mem.forget_many, mem.purge_many, mem.restore_many):
+    for change in (mem.bulk.forget, mem.bulk.purge, mem.bulk.restore):
         with pytest.raises(InvalidInput, match="no filter is given"):
             change(retention="any")
     with pytest.raises(InvalidInput, match="unknown filter 'wher'"):
-        mem.forget_many(wher={"a": 1})  # type: ignore[call-arg]
+        mem.bulk.forget(wher={"a": 1})  # type: ignore[call-arg]
     assert len(mem.find()) == 1
 
 
@@ -213,8 +213,8 @@ def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memothe
     )
     assert contents(mem.recall("tea", prefix="n%")) == contents(mem.find(prefix="notes/c")) == set()
     assert len(mem.find(prefix="")) == 5
-    assert len(mem.forget_many(prefix="notes/")) == 2
-    assert mem.keys() == ["notes_/c", "other"]
+    assert len(mem.bulk.forget(prefix="notes/")) == 2
+    assert mem.inspect.keys() == ["notes_/c", "other"]
 
 
 def test_the_length_of_metadata_is_a_setting(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:

@@ -73,7 +73,7 @@ def test_nothing_is_missing_or_doubled_after_an_exit_without_close_and_a_fork(tm
 
     with opened(path) as mem:
         assert [memory.access_count for memory in mem.find()] == [2]
-        assert [recall.query for recall in mem.recalls()] == ["ferry", "ferry"]
+        assert [recall.query for recall in mem.inspect.recalls()] == ["ferry", "ferry"]
         assert mem.check() == []
 
 
@@ -84,7 +84,7 @@ def test_a_log_that_waits_is_written_without_another_call(open_mem: Callable[...
     mem.recall("ferry")
 
     deadline = time.monotonic() + 60
-    while not other.recalls() and time.monotonic() < deadline:
+    while not other.inspect.recalls() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert [memory.access_count for memory in other.find()] == [1]
 
@@ -108,8 +108,8 @@ def test_a_log_that_waits_says_nothing_about_a_memory_purged_meanwhile(
     mem.context("when does the ferry leave")
     other.purge(memory.id)
 
-    assert mem.recalls() == []
-    assert [(receipt.query, receipt.included) for receipt in mem.receipts()] == [(None, ())]
+    assert mem.inspect.recalls() == []
+    assert [(receipt.query, receipt.included) for receipt in mem.receipts.list()] == [(None, ())]
 
 
 def test_erasing_leaves_no_query_that_waits(mem: Memotherm) -> None:
@@ -118,7 +118,7 @@ def test_erasing_leaves_no_query_that_waits(mem: Memotherm) -> None:
     mine.remember(_FERRY)
     mine.recall("nothing that anybody has said")
     mine.erase()
-    assert mem.recalls() == []
+    assert mem.inspect.recalls() == []
 
 
 @pytest.mark.sqlite
@@ -130,7 +130,7 @@ def test_uses_wait_while_another_writer_holds_the_store(open_mem: Callable[..., 
         assert [mem.recall("ferry")[0].memory.access_count for _ in range(3)] == [0, 1, 2]
         assert contents(mem.find()) == [_FERRY]
     assert mem.get(memory.id).access_count == 3
-    assert len(mem.recalls()) == 3
+    assert len(mem.inspect.recalls()) == 3
 
 
 @pytest.mark.sqlite
@@ -165,5 +165,5 @@ def test_a_recall_whose_store_is_closed_before_its_end_fails(
     mem.remember_many([{"content": _FERRY}, {"content": "The ferry returns at six"}])
     with pytest.raises(StoreClosed, match="open it again"):
         closed.recall("ferry")
-    assert not mem.recalls()
+    assert not mem.inspect.recalls()
     assert not caplog.records

@@ -20,17 +20,19 @@ def filled(mem: Memotherm) -> Memotherm:
 
 def test_scopes_are_listed_with_what_they_hold(filled: Memotherm) -> None:
     """Each one at or below the scope, and nothing of another tenant."""
-    counts = {str(count.scope): (count.memories, count.tokens > 0, count.hidden) for count in filled.scopes()}
+    counts = {str(count.scope): (count.memories, count.tokens > 0, count.hidden) for count in filled.inspect.scopes()}
     one = (1, True, 0)
     assert counts == {
         "project=shop": one, "project=shop user=ada": one, "tenant=acme project=web": one, "tenant=rival": one,
     }  # fmt: skip
-    assert filled.scoped(project="shop").scopes()[0].tiers[Tier.HOT].memories == 1
-    assert [count.scope for count in filled.scoped(tenant="acme").scopes()] == [Scope(tenant="acme", project="web")]
+    assert filled.scoped(project="shop").inspect.scopes()[0].tiers[Tier.HOT].memories == 1
+    assert [count.scope for count in filled.scoped(tenant="acme").inspect.scopes()] == [
+        Scope(tenant="acme", project="web")
+    ]
 
     shop = filled.scoped(project="shop")
     shop.forget(shop.find()[0].id)
-    assert [(count.memories, count.hidden) for count in shop.scopes()] == [(0, 1), (1, 0)]
+    assert [(count.memories, count.hidden) for count in shop.inspect.scopes()] == [(0, 1), (1, 0)]
 
 
 def test_inside_reaches_everything_at_and_below_a_scope(filled: Memotherm) -> None:

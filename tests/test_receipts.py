@@ -24,7 +24,7 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     session.before_turn("where do otters live?", budget=500)
     mem.session("s2").session_start()
 
-    third, second, first = mem.receipts(session="s1")
+    third, second, first = mem.receipts.list(session="s1")
     assert (third.included, third.tokens) == ((), 0)
     assert {entry.id: entry.reason.rpartition("; ")[2] for entry in third.left_out} == dict.fromkeys(
         [pinned.id, fact.id], "this session was given it before"
@@ -37,9 +37,9 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     assert (entry.id, entry.section, entry.form) == (fact.id, "recalled", "full")
     assert (entry.tokens, entry.reason) == (told.tokens, told.reason)
     assert entry.score == pytest.approx(told.score, abs=1e-3)
-    assert [receipt.scope.session for receipt in mem.receipts()] == ["s2", "s1", "s1", "s1"]
-    page = mem.receipts(limit=3)
-    assert [len(page), len(mem.receipts(limit=3, cursor=page.cursor))] == [3, 1]
+    assert [receipt.scope.session for receipt in mem.receipts.list()] == ["s2", "s1", "s1", "s1"]
+    page = mem.receipts.list(limit=3)
+    assert [len(page), len(mem.receipts.list(limit=3, cursor=page.cursor))] == [3, 1]
 
 
 def test_a_receipt_says_what_was_left_out_for_want_of_space(mem: Memotherm) -> None:
@@ -48,7 +48,7 @@ def test_a_receipt_says_what_was_left_out_for_want_of_space(mem: Memotherm) -> N
         mem.remember(f"Otter number {number} lives in the river near the old mill")
     low = mem.remember("An otter of little interest lives in the river", priority="low")
     context = mem.context("where do otters live in the river?", budget=150)
-    (kept,) = mem.receipts()
+    (kept,) = mem.receipts.list()
 
     assert [entry.id for entry in kept.included] == [entry.id for entry in context.included]
     told = {entry.id: entry for entry in context.left_out}
@@ -76,10 +76,10 @@ def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, 
     later = ana.remember("Otters live in the lake")
     ana.restore(archived.id)
     ana.move(cold.id, "hot")
-    second, first = mem.receipts()
+    second, first = mem.receipts.list()
 
     def answer(memory: Memory, number: int = first.number) -> tuple[str, str]:
-        found = mem.explain_receipt(number, memory.id)
+        found = mem.receipts.explain(number, memory.id)
         assert (found.receipt, found.id) == (number, memory.id)
         return found.state, found.reason
 
@@ -99,12 +99,12 @@ def test_a_receipt_is_explained_inside_its_scope_only(mem: Memotherm) -> None:
     mine, theirs = ana.remember("Be kind", priority="pinned"), ben.remember("Be quick", priority="pinned")
     for view in (ana, ben):
         view.context()
-    of_ben, of_ana = mem.receipts()
+    of_ben, of_ana = mem.receipts.list()
 
-    assert ana.explain_receipt(of_ana.number, mine.id).state == "included"
+    assert ana.receipts.explain(of_ana.number, mine.id).state == "included"
     for number, memory in ((of_ben.number, mine), (of_ana.number, theirs), (99, mine), (0, mine)):
         with pytest.raises(NotFound):
-            ana.explain_receipt(number, memory.id)
+            ana.receipts.explain(number, memory.id)
 
 
 def test_receipts_are_seen_from_their_scope_and_around_it_only(mem: Memotherm) -> None:
@@ -114,10 +114,10 @@ def test_receipts_are_seen_from_their_scope_and_around_it_only(mem: Memotherm) -
         view.remember("Be kind", priority="pinned")
         view.session("s1").session_start()
 
-    assert [receipt.scope.user for receipt in mem.scoped(tenant="acme").receipts()] == ["ann"]
-    assert len(ann.receipts("s1")) == 1
-    assert len(mem.scoped(tenant="acme", user="bob").receipts()) == 0
-    assert [receipt.scope.tenant for receipt in rival.receipts()] == ["rival"]
+    assert [receipt.scope.user for receipt in mem.scoped(tenant="acme").receipts.list()] == ["ann"]
+    assert len(ann.receipts.list("s1")) == 1
+    assert len(mem.scoped(tenant="acme", user="bob").receipts.list()) == 0
+    assert [receipt.scope.tenant for receipt in rival.receipts.list()] == ["rival"]
 
 
 def test_a_purge_erases_a_memory_from_receipts_and_from_the_recall_log(mem: Memotherm) -> None:
@@ -128,7 +128,7 @@ def test_a_purge_erases_a_memory_from_receipts_and_from_the_recall_log(mem: Memo
     mem.recall("code 4711")
     mem.purge(secret.id)
 
-    (receipt,) = mem.receipts()
+    (receipt,) = mem.receipts.list()
     assert ([entry.id for entry in receipt.included], receipt.query) == ([kept.id], None)
     assert mem.metrics().recall_latency_ms == 0
 
@@ -142,7 +142,7 @@ def test_maintenance_deletes_old_receipts(mem: Memotherm, clock: FakeClock) -> N
     clock.advance(days=15)
     mem.maintain()
 
-    assert len(mem.receipts()) == 1
+    assert len(mem.receipts.list()) == 1
 
 
 @pytest.mark.sqlite
@@ -155,8 +155,8 @@ def test_receipts_and_the_texts_of_queries_can_be_switched_off(open_mem: Open, t
         mem.context("kindness please")
         mem.context("kindness please", track=False)
 
-    assert len(off.receipts()) == 0
-    assert [receipt.query for receipt in quiet.receipts()] == [None]
+    assert len(off.receipts.list()) == 0
+    assert [receipt.query for receipt in quiet.receipts.list()] == [None]
     assert b"kindness please" not in (tmp_path / "quiet.db-wal").read_bytes()
 
 

@@ -141,7 +141,7 @@ def test_capture_keeps_no_secret_and_says_how_many(open_mem: Callable[..., Memot
     assert mem.capture("<private>all of this").status == "skipped"
     assert mem.capture("Blue is the colour of the shop").redacted == 0
     kept = mem.remember("the password is hunter2")
-    assert (kept.content, mem.secrets_in(kept.content)) == ("the password is hunter2", ("a password",))
+    assert (kept.content, mem.inspect.secrets_in(kept.content)) == ("the password is hunter2", ("a password",))
 
 
 def test_redaction_can_be_switched_off_and_projects_excluded(open_mem: Callable[..., Memotherm]) -> None:
@@ -160,7 +160,7 @@ def test_logged_queries_have_no_secrets(open_mem: Callable[..., Memotherm], tmp_
     mem.remember("The staging database is called heron", tier="hot")
     mem.context("staging database with password: hunter2")
     mem.recall("staging database with password: hunter2")
-    (receipt,) = mem.receipts()
+    (receipt,) = mem.receipts.list()
     assert receipt.query == f"staging database with password: {MARK}"
     assert not [path for path in tmp_path.iterdir() if path.is_file() and b"hunter2" in path.read_bytes()]
 
@@ -171,8 +171,8 @@ def test_imports_are_redacted_but_not_our_own_exports(open_mem: Callable[..., Me
     foreign, own = tmp_path / "mem0.json", tmp_path / "own.jsonl"
     foreign.write_text(json.dumps([{"memory": "the password is hunter2", "metadata": {"k": "AKIAIOSFODNN7EXAMPLE"}}]))
     own.write_text(json.dumps({"content": "the password is hunter3"}))
-    assert mem.import_("mem0", foreign).redacted == 2
-    assert mem.import_("jsonl", own).redacted == 0
+    assert mem.store.import_("mem0", foreign).redacted == 2
+    assert mem.store.import_("jsonl", own).redacted == 0
     contents = [memory.content for memory in mem.find()]
     assert contents == ["the password is hunter3", f"the password is {MARK}"]
     assert "AKIA" not in str([memory.metadata for memory in mem.find()])

@@ -185,7 +185,7 @@ class _Run:
         began = time.monotonic()
         self._cluster.nodes[1].kill()
         time.sleep(5)
-        missing = self._mem.missing_nodes()
+        missing = self._mem.store.missing_nodes()
         time.sleep(10)
         self._cluster.nodes[1].start()
         return {"dead_for_s": round(time.monotonic() - began, 1), "missing": len(missing)}

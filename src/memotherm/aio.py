@@ -1,6 +1,6 @@
 """The same verbs for asyncio, derived from the facade and not written again.
 
-The verbs are listed for type checkers; one of the table of operations that is missing here is added to its class.
+The verbs are listed for type checkers; one that is missing here is added to its class.
 
 Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
 statement that is already running.
@@ -10,39 +10,27 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from memotherm.errors import StoreClosed
-from memotherm.memory import KeyValue, Memotherm
+from memotherm.memory import Memotherm
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
-from memotherm.operations.table import OPERATIONS
 from memotherm.session import Session
-from memotherm.tiers.policies import Policies
-from memotherm.tiers.scheduler import Scheduler
 
 __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
+Class = TypeVar("Class", bound=type)
 
 _THREADS = 8
-
-
-class ScopeFields(TypedDict, total=False):
-    """The fields that narrow a scope."""
-
-    tenant: str | None
-    project: str | None
-    environment: str | None
-    user: str | None
-    agent: str | None
-    session: str | None
 
 
 class _ThreadRunner(Protocol):
@@ -71,6 +59,19 @@ def _off_thread(
     return call
 
 
+def _derived_from(twin: type) -> Callable[[Class], Class]:
+    """Return a decorator that adds the verbs of the twin which a class does not list for type checkers."""
+
+    def add(cls: Class) -> Class:
+        for name, method in vars(twin).items():
+            if inspect.isfunction(method) and not name.startswith("_") and not hasattr(cls, name):
+                setattr(cls, name, _off_thread(method))
+        return cls
+
+    return add
+
+
+@_derived_from(Session)
 class AsyncSession(_Derived[Session[Memotherm]]):
     """A session, for asyncio. `sync` is the session underneath."""
 
@@ -99,6 +100,7 @@ class AsyncSession(_Derived[Session[Memotherm]]):
     flush_due = _off_thread(Session.flush_due)
 
 
+@_derived_from(Notes)
 class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
@@ -120,22 +122,22 @@ class AsyncNotes(_Derived[Notes]):
         return self._twin.watch()
 
 
-class AsyncPolicies(_Derived[Policies]):
-    """Tier policies, for asyncio."""
+class AsyncGroup(_Derived[Any]):
+    """What belongs together, such as `mem.receipts`, for asyncio: all its methods are awaited."""
 
-    lint = _off_thread(Policies.lint)
-    diff = _off_thread(Policies.diff)
-    current = _off_thread(Policies.current)
-    unused = _off_thread(Policies.unused)
-    history = _off_thread(Policies.history)
-    adopt = _off_thread(Policies.adopt)
-    rollback = _off_thread(Policies.rollback)
-    replay = _off_thread(Policies.replay)
-    start_shadow = _off_thread(Policies.start_shadow)
-    stop_shadow = _off_thread(Policies.stop_shadow)
-    shadow_report = _off_thread(Policies.shadow_report)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a coroutine function, or a value
+        found = getattr(self._twin, name)
+        if not callable(found):
+            return found
+
+        @functools.wraps(found)
+        async def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - those of the method
+            return await self._run(functools.partial(found, *args, **kwargs))
+
+        return call
 
 
+@_derived_from(Memotherm)
 class AsyncMemotherm(_Derived[Memotherm]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
@@ -161,24 +163,12 @@ class AsyncMemotherm(_Derived[Memotherm]):
     context = _off_thread(Memotherm.context)
     feedback = _off_thread(Memotherm.feedback)
     get = _off_thread(Memotherm.get)
-    keys = _off_thread(Memotherm.keys)
-    receipts = _off_thread(Memotherm.receipts)
-    receipt = _off_thread(Memotherm.receipt)
-    recalls = _off_thread(Memotherm.recalls)
-    explain_receipt = _off_thread(Memotherm.explain_receipt)
     verify = _off_thread(Memotherm.verify)
-    full_id = _off_thread(Memotherm.full_id)
     find = _off_thread(Memotherm.find)
     count = _off_thread(Memotherm.count)
-    neighbours = _off_thread(Memotherm.neighbours)
-    uses = _off_thread(Memotherm.uses)
-    tier_history = _off_thread(Memotherm.tier_history)
-    heat = _off_thread(Memotherm.heat)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)
-    scopes = _off_thread(Memotherm.scopes)
-    session_status = _off_thread(Memotherm.session_status)
     update = _off_thread(Memotherm.update)
     move = _off_thread(Memotherm.move)
     prioritize = _off_thread(Memotherm.prioritize)
@@ -188,35 +178,51 @@ class AsyncMemotherm(_Derived[Memotherm]):
     forget = _off_thread(Memotherm.forget)
     restore = _off_thread(Memotherm.restore)
     purge = _off_thread(Memotherm.purge)
-    forget_many = _off_thread(Memotherm.forget_many)
-    restore_many = _off_thread(Memotherm.restore_many)
-    purge_many = _off_thread(Memotherm.purge_many)
     erase = _off_thread(Memotherm.erase)
-    everything = _off_thread(Memotherm.everything)
     undo = _off_thread(Memotherm.undo)
     capture = _off_thread(Memotherm.capture)
-    secrets_in = _off_thread(Memotherm.secrets_in)
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     widen = _off_thread(Memotherm.widen)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
-    replay = _off_thread(Memotherm.replay)
     metrics = _off_thread(Memotherm.metrics)
-    reembed = _off_thread(Memotherm.reembed)
     check = _off_thread(Memotherm.check)
-    missing_nodes = _off_thread(Memotherm.missing_nodes)
     checkpoint = _off_thread(Memotherm.checkpoint)
-    import_ = _off_thread(Memotherm.import_)
 
     async def session(self, session_id: str) -> AsyncSession:
         """Return the working memory of one session, beginning or continuing it."""
         return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
 
     @property
-    def policies(self) -> AsyncPolicies:
+    def bulk(self) -> AsyncGroup:
+        """Changes of all memories that filters select."""
+        return AsyncGroup(self.sync.bulk, self._run)
+
+    @property
+    def inspect(self) -> AsyncGroup:
+        """What the store holds and how it is used: keys, heat, uses, neighbours, scopes, the recall log."""
+        return AsyncGroup(self.sync.inspect, self._run)
+
+    @property
+    def keys(self) -> AsyncGroup:
+        """The API keys of the server."""
+        return AsyncGroup(self.sync.keys, self._run)
+
+    @property
+    def policies(self) -> AsyncGroup:
         """Tier policies, and what they would do to these memories."""
-        return AsyncPolicies(self.sync.policies, self._run)
+        return AsyncGroup(self.sync.policies, self._run)
+
+    @property
+    def receipts(self) -> AsyncGroup:
+        """What contexts have injected, and why."""
+        return AsyncGroup(self.sync.receipts, self._run)
+
+    @property
+    def store(self) -> AsyncGroup:
+        """The store itself: vectors, imports, maintenance in the background, the nodes of a cluster."""
+        return AsyncGroup(self.sync.store, self._run)
 
     def notes(
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
@@ -248,14 +254,6 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         return AsyncMemotherm(self.sync.for_user(), self._executor)
 
-    def key_value(self, namespace: str) -> KeyValue:
-        """Return the JSON values of a namespace; they are read and written without a thread of their own."""
-        return self.sync.key_value(namespace)
-
-    def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
-        """Return maintenance that runs in the background, on a thread of its own."""
-        return self.sync.maintenance(every_minutes, first_minutes)
-
     async def close(self) -> None:
         """Close the store and the threads; calling it twice, or in a forked process, is harmless."""
         if not self._owner or not self._process.current:
@@ -270,18 +268,6 @@ class AsyncMemotherm(_Derived[Memotherm]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _add_missing(cls: type, owner: str) -> None:
-    for operation in OPERATIONS.values():
-        if operation.owner == owner and not hasattr(cls, operation.verb):
-            setattr(cls, operation.verb, _off_thread(operation.function))
-
-
-_add_missing(AsyncMemotherm, "memory")
-_add_missing(AsyncSession, "session")
-_add_missing(AsyncNotes, "notes")
-_add_missing(AsyncPolicies, "policies")
 
 
 class Opening:

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from memotherm import embed
 from memotherm import settings as settings_module
@@ -112,8 +112,7 @@ def _connect(url: str, scope: Scope | None, settings: Settings, key: Key | None,
     if given:
         raise InvalidInput(f"{given[0]} is for a store that is opened here: set it where {url} runs")
     transport = Transport(url, api_key(settings, key), _REMOTE_TIMEOUT_SECONDS)
-    # A type checker sees the verbs of a store here; those that a server does not offer are no attributes of it.
-    return cast("Memotherm", RemoteMemotherm(transport, with_key(settings, None), scope))
+    return RemoteMemotherm(transport, with_key(settings, None), scope)
 
 
 def aopen(

@@ -1,54 +1,32 @@
-"""What the verbs are made of: the services of one tenant's store, built in one place, and a view of them."""
+"""What the verbs are made of: the services of one tenant's store, built in one place."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Unpack, cast
+from typing import cast
 
-from memotherm.context.assembler import Assembler, Request
-from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Memory, Priority, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_moment, read_clock
-from memotherm.model.memory import FormatName, MemoryFilters, TierName
-from memotherm.model.results import ScopeCount
+from memotherm.context.assembler import Assembler
+from memotherm.model import Retention
+from memotherm.model.clock import Clock
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.feedback import FeedbackLog
 from memotherm.recall.hidden import WithHidden
-from memotherm.recall.pipeline import Pipeline, nearest
-from memotherm.recall.recaller import Recaller, RecallLog
+from memotherm.recall.pipeline import Pipeline
+from memotherm.recall.recaller import Recaller
 from memotherm.recall.values import DEFAULT_RANKING, Question, RankingOptions
 from memotherm.remember.changes import Changes
-from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
 from memotherm.storage.read_only import read_only
 from memotherm.storage.store import Store
-from memotherm.storage.values import Cause, Filter, Find, Record
-from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import ClockChecks, RuleEngine
-from memotherm.tiers.rules.select import parsed_where
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["ANY_RETENTION", "Services", "View", "require_limit", "wanted_retentions"]
-
-#: Stands for active, archived and deleted in a listing.
-ANY_RETENTION = "any"
-
-#: The number of a memory in its store, as a context names a memory that it has shortened.
-_NUMBER = re.compile(r"#([0-9]{1,18})")
-_LONGEST_QUERY = 100_000
-_LONGEST_KIND = 100
-#: The longest text that a listing looks for in contents.
-_LONGEST_PART = 1000
-#: How many scopes a hint names.
-_MOST_NAMED = 5
+__all__ = ["Services"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +35,7 @@ class Services:
 
     store: Store
     #: The store for what concerns all tenants together.
-    whole: Store
+    all_tenants: Store
     #: What recalls read, which may be a replica of the store.
     reader: Store
     active_policy: ActivePolicy
@@ -80,7 +58,7 @@ class Services:
     def build(
         cls,
         store: Store,
-        whole: Store,
+        all_tenants: Store,
         vectorizer: Vectorizer,
         active_policy: ActivePolicy,
         clock: Clock,
@@ -96,11 +74,11 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        engine = RuleEngine(store, changes, vectorizer, active, ClockChecks(whole, clock))
+        engine = RuleEngine(store, changes, vectorizer, active, ClockChecks(all_tenants, clock))
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,
-            whole=whole,
+            all_tenants=all_tenants,
             reader=reader,
             active_policy=active_policy,
             adoption=active.adoption,
@@ -128,275 +106,16 @@ class Services:
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""
-        return replace(self, whole=read_only(self.whole)).on(read_only(self.store))
+        return replace(self, all_tenants=read_only(self.all_tenants)).on(read_only(self.store))
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
         return Services.build(
             store,
-            self.whole,
+            self.all_tenants,
             self.vectorizer,
             self.active_policy,
             self.clock,
             self.pipeline.options,
             self.past,
         )
-
-
-class View:
-    """A store as one scope sees it, and the arguments of the verbs as the services take them."""
-
-    __slots__ = ("_services", "scope")
-
-    def __init__(self, services: Services, scope: Scope) -> None:
-        self._services = services
-        self.scope = scope
-
-    @property
-    def services(self) -> Services:
-        """The services, with the rules and limits of the policy that is in force as far as was seen."""
-        services = self._services
-        if services.adoption != services.whole.adopted:
-            services = self._services = services.on(services.store)
-        return services
-
-    def refresh(self) -> None:
-        """Read which policy is in force, before the rules run."""
-        self.services.active_policy.refresh()
-
-    def narrowed(self, **fields: str | None) -> View:
-        """Return a view from a narrower scope; another tenant has services of its own."""
-        scope = self.scope.narrowed(**fields)
-        services = self.services
-        if scope.tenant != self.scope.tenant:
-            services = services.on(services.whole.for_tenant(scope.tenant))
-        return View(services, scope)
-
-    def of_user(self) -> View:
-        """Return the view from the scope of the user, which is seen from all of the user's projects."""
-        return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
-
-    @property
-    def inside(self) -> Store:
-        """The store for what lies inside the scope: without a tenant, that is every tenant's."""
-        return self.services.whole if self.scope.tenant is None else self.services.store
-
-    def hint(self) -> str:
-        """Return where the memories are if none can be seen from the scope, or an empty text."""
-        counts = self.services.store.counts(self.spaces(), self.now())
-        if any(counts.tiers[tier].memories for tier in Tier):
-            return ""
-        return _whereabouts(self.scope, self.inside.scopes(self.inside.spaces_within(self.scope)))
-
-    def at_and_below(self) -> View:
-        """Return a view whose services can read everything inside the scope."""
-        if self.inside is self.services.store:
-            return self
-        return View(self.services.on(self.inside), self.scope)
-
-    @property
-    def actor(self) -> str:
-        """Who the ledger says has asked for a change."""
-        return self.scope.agent or self.scope.user or "agent"
-
-    def now(self) -> datetime:
-        """Return the time by the memory's clock."""
-        return read_clock(self.services.clock)
-
-    def cause(self, action: str, why: str = "") -> Cause:
-        """Return the cause of a change that is asked for now."""
-        return Cause(action=action, at=self.now(), actor=self.actor, why=why)
-
-    def spaces(self) -> tuple[int, ...]:
-        """Return the spaces whose memories the scope can see."""
-        return self.services.store.spaces(self.scope)
-
-    def record_inside(self, memory_id: str) -> Record:
-        """Return a memory at or below the scope by its id, or raise `NotFound`."""
-        store = self.inside
-        record = store.get(store.spaces_within(self.scope), memory_id) if isinstance(memory_id, str) else None
-        if record is None or record.memory.retention is Retention.PURGED:
-            raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
-        return record
-
-    def record(self, memory_id: str, *, purged: bool = False) -> Record:
-        """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
-        record = None
-        if isinstance(memory_id, str):
-            number = _NUMBER.fullmatch(memory_id)
-            record = self._numbered(int(number[1])) if number else self.services.store.get(self.spaces(), memory_id)
-        if record is None or (record.memory.retention is Retention.PURGED and not purged):
-            raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
-        return record
-
-    def _numbered(self, number: int) -> Record | None:
-        """Return the active memory with a number, if the scope can see it."""
-        store = self.services.store
-        with store.snapshot():
-            visible = store.candidates(self.spaces(), tuple(Tier), [number], Filter(now=self.now()))
-            return store.records([number])[number] if visible else None
-
-    def record_with_key(self, key: str) -> Record:
-        """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
-        spaces = self.spaces()
-        records = self.services.store.with_key(spaces, key, self.now())
-        if not records:
-            raise NotFound(f"no memory with the key {key!r} can be seen from here ({self.scope})")
-        return max(records, key=lambda record: spaces.index(record.space))
-
-    def full_id(self, prefix: str) -> str:
-        """Return the only id in sight that begins with a prefix."""
-        if not isinstance(prefix, str) or not prefix:
-            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
-        if _NUMBER.fullmatch(prefix):
-            return self.record(prefix).memory.id
-        ids = self.services.store.ids(self.spaces(), prefix, 3)
-        if not ids:
-            raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
-        if len(ids) > 1 and prefix not in ids:
-            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
-            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
-        return ids[0]
-
-    def question(
-        self,
-        query: str,
-        tiers: Sequence[Tier | TierName] | TierName,
-        *,
-        kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        where: Mapping[str, Any] | None = None,
-        prefix: str | None = None,
-        min_score: float | None = None,
-        spaces: tuple[int, ...] | None = None,
-        now: datetime | None = None,
-    ) -> Question:
-        """Return a query as the search takes it, or say what is wrong with it."""
-        searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
-        floor = self.services.settings.min_score if min_score is None else min_score
-        if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
-            raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
-        accepted = (
-            None if kinds is None else [require_text(kind, "a kind", _LONGEST_KIND) for kind in _listed(kinds, "kinds")]
-        )
-        return Question(
-            text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=self.services.reader.spaces(self.scope) if spaces is None else spaces,
-            tiers=searched,
-            where=Filter(
-                now=now or self.now(),
-                kinds=None if accepted is None else tuple(accepted),
-                tags=None if tags is None else checked_tags(tags),
-                since=self._moment(since, "since"),
-                until=self._moment(until, "until"),
-                where=None if where is None else parsed_where(where),
-                prefix=checked_key(prefix) if prefix else None,
-            ),
-            min_score=floor,
-            # A search that mixes the archive with live memories lets the live ones go first.
-            penalise=Tier.COLD in searched and len(searched) > 1,
-        )
-
-    def nearest(
-        self, query: str, limit: int, *, where: Mapping[str, Any] | None = None, prefix: str | None = None
-    ) -> list[tuple[Memory, float]]:
-        """Return the memories of all tiers whose vectors are nearest to that of a query, with the cosines.
-
-        It serves stores of other frameworks that order by cosines alone; nothing is logged.
-        """
-        require_limit(limit, self.services.settings.pool_size)
-        reader = self.services.reader
-        question = self.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
-        return nearest(reader, self.services.vectorizer.on(reader), question, limit)
-
-    def listing(self, **filters: Unpack[MemoryFilters]) -> Find:
-        """Return the filters of a listing as the store takes them, or say what is wrong with them."""
-        unknown = filters.keys() - MemoryFilters.__annotations__.keys()
-        if unknown:
-            raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
-        tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
-        tags, where, prefix = filters.get("tags"), filters.get("where"), filters.get("prefix")
-        retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
-        return Find(
-            now=self.now(),
-            tier=None if tier is None else Tier.of(tier),
-            priority=None if priority is None else Priority.of(priority),
-            retention=None if retention == ANY_RETENTION else Retention.of(retention),
-            kind=None if kind is None else require_text(kind, "a kind", _LONGEST_KIND),
-            tags=None if tags is None else checked_tags(tags),
-            since=self._moment(filters.get("since"), "since"),
-            until=self._moment(filters.get("until"), "until"),
-            where=None if where is None else parsed_where(where),
-            prefix=checked_key(prefix) if prefix else None,
-            contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
-        )
-
-    def _moment(self, value: datetime | str | None, name: str) -> datetime | None:
-        return None if value is None else as_moment(value, name, self.now())
-
-    def context_request(
-        self,
-        query: str | None,
-        budget: int,
-        format: FormatName = "markdown",  # noqa: A002 - the word everyone uses for it
-        *,
-        include_cold: bool | None = None,
-        track: bool = True,
-        where: Mapping[str, Any] | None = None,
-        now: datetime | None = None,
-    ) -> Request:
-        """Return what is wanted of a context as the assembler takes it."""
-        settings = self.services.settings
-        cold = settings.auto_recall_include_cold if include_cold is None else include_cold
-        tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
-        blank = query is None or (isinstance(query, str) and not query.strip())
-        now, spaces = now or self.now(), self.spaces()
-        question = None
-        if not blank:
-            # What a replica sees may be older.
-            seen = spaces if self.services.reader is self.services.store else None
-            question = self.question(str(query), tiers, min_score=0.0, where=where, spaces=seen, now=now)
-        return Request(spaces=spaces, now=now, question=question, budget=budget, format=format, track=track)
-
-    def count_injected(self, records: Sequence[Record]) -> None:
-        """Count that memories were read without a search."""
-        log = RecallLog(self.services.store, self.services.settings)
-        log.count_injected([record.no for record in records], self.now(), self.spaces()[-1])
-
-
-def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
-    """Return a sentence about the scopes that have most memories, or an empty text if there are none."""
-    largest = sorted((count for count in counts if count.memories), key=lambda count: -count.memories)
-    if not largest:
-        return ""
-    named = [f"{count.scope} ({count.memories})" for count in largest[:_MOST_NAMED]]
-    more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
-    total = pluralize(sum(count.memories for count in largest), "memory")
-    return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
-
-
-def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
-    """Return the retentions of a search: one of them, or all but purged for any."""
-    if retention == ANY_RETENTION:
-        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
-    wanted = Retention.of(retention)
-    if wanted is Retention.PURGED:
-        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
-    return (wanted,)
-
-
-def require_limit(limit: int, most: int) -> None:
-    """Refuse a limit that is no whole number, negative, or more than can be served."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
-        raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
-
-
-def _listed(values: object, name: str) -> Sequence[object]:
-    """Return several values where one, or several, were given."""
-    if isinstance(values, str):
-        return [values]
-    if not isinstance(values, Sequence | AbstractSet):
-        raise InvalidInput(f"{name} must be a list of words, not {values!r}")
-    return list(values)

@@ -16,7 +16,8 @@ from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.remember.draft import Draft
-from memotherm.services import Services, View
+from memotherm.services import Services
+from memotherm.view import View
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush

@@ -134,7 +134,7 @@ def test_what_cannot_be_stored_is_an_error_for_the_model(tool: MemothermMemoryTo
     """The error is a `ToolError` with the reason, and nothing is stored."""
     with pytest.raises(ToolError):
         tool.call(command)
-    assert tool.memory.keys() == []
+    assert tool.memory.inspect.keys() == []
 
 
 def test_two_tools_lose_no_edit_of_the_same_file(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_deleted_event_stays_deleted(mem: Memotherm, clock: FakeClock) -> None
     asyncio.run(service.delete_memory(app_name="app", user_id="bob", memory_id="e1"))
     asyncio.run(service.add_session_to_memory(session))
     assert found(service, "staging") == []
-    mem.scoped(project="app", user="ada").purge_many(prefix="google-adk/events/")
+    mem.scoped(project="app", user="ada").bulk.purge(prefix="google-adk/events/")
     asyncio.run(service.add_session_to_memory(session))
     assert found(service, "staging") == []
 

@@ -13,7 +13,6 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.rest.keys import Keys
 from tests.interfaces.served import Served, served
 from tests.postgres import database, nodes
 
@@ -33,7 +32,7 @@ def mem() -> Iterator[Memotherm]:
 @pytest.fixture(scope="module")
 def key(mem: Memotherm) -> str:
     """The secret of a key of the tenant acme."""
-    return Keys(mem).create("ana", "acme", "ana")
+    return mem.keys.create("ana", "acme", "ana")
 
 
 @pytest.fixture(scope="module")

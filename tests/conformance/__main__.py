@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import memotherm
-from memotherm.rest.keys import Keys
 from tests.interfaces.served import environment, served
 
 HERE = Path(__file__).parent
@@ -111,7 +110,7 @@ def store(folder: Path, name: str, tenant: str | None = None) -> Iterator[tuple[
     path.parent.mkdir()
     with memotherm.open(path, embedder="none") as mem:
         mem.scoped(tenant=tenant).remember(FACT, tier="hot")
-        key = Keys(mem).create("inspector", tenant) if tenant else None
+        key = mem.keys.create("inspector", tenant) if tenant else None
     yield path, key
 
 

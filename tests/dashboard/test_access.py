@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.rest.keys import Keys
 from tests.dashboard.conftest import Open, served, violations
 
 
@@ -39,7 +38,7 @@ def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, ope
         acme = mem.scoped(tenant="acme")
         acme.remember("An otter of acme")
         mem.scoped(tenant="rival").remember("A heron of the rival")
-        secret = Keys(mem).create("audit", "acme", read_only=True)
+        secret = mem.keys.create("audit", "acme", read_only=True)
         with served(mem, require_keys=True) as address:
             page = open_page("/memories", at=address, expected=(401,))
             page.get_by_label("API key").fill("mtk_wrong")

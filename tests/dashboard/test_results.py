@@ -15,7 +15,6 @@ from playwright.sync_api import Page, expect
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.cli.cases import read_cases, run_cases
-from memotherm.rest.keys import Keys
 from memotherm.testing import HashEmbedder
 from tests import year
 from tests.dashboard.conftest import Open, overflow, violations_in_both_schemes
@@ -61,7 +60,7 @@ def text_of(page: Page) -> str:
 def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -> None:
     """Axe finds nothing in either colour scheme, and no page is wider than 360 pixels."""
     page = open_page("/")
-    number = mem.receipts(limit=1).receipts[0].number
+    number = mem.receipts.list(limit=1).receipts[0].number
     found = []
     for path, text in (
         (f"{ASKED}&budget=300", "Left out"),
@@ -135,12 +134,12 @@ def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open
 
 def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page: Open, mem: Memotherm) -> None:
     """From the first page by clicks and words only: in it, left out, cold, hidden, of another scope."""
-    last = mem.receipts(limit=1).receipts[0]
+    last = mem.receipts.list(limit=1).receipts[0]
     included = mem.get(last.included[0].id, inside=True)
     left_out = mem.get(last.left_out[-1].id, inside=True)
     earlier = [memory for memory in mem.find(inside=True, limit=400) if memory.created_at < last.at]
     other = next(memory for memory in earlier if not last.scope.sees(memory.scope))
-    cold = next(memory for memory in earlier if "cold then" in mem.explain_receipt(last.number, memory.id).reason)
+    cold = next(memory for memory in earlier if "cold then" in mem.receipts.explain(last.number, memory.id).reason)
     page = open_page("/")
     page.get_by_role("link", name=re.compile(r"Why was a memory \(not\) in the last prompt")).click()
     expect(page.get_by_role("heading", name=f"Turn {last.number}")).to_be_visible()
@@ -162,7 +161,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
 
 def test_turns_are_listed_by_session_with_their_tokens(open_page: Open, mem: Memotherm) -> None:
     """A session of the list limits the turns; its link shows the same in another browser."""
-    receipts = mem.receipts(limit=40).receipts
+    receipts = mem.receipts.list(limit=40).receipts
     page = open_page("/injected")
     turns = page.get_by_role("region", name="Turns").locator("tbody tr")
     expect(turns).to_have_count(len(receipts))
@@ -226,7 +225,7 @@ def test_a_replay_shows_its_progress_is_cancelled_and_reports(open_page: Open, m
 
     page.get_by_role("button", name="Replay the past").click()
     table = page.get_by_role("region", name="Result of the replay")
-    expected = mem.replay([mem.policies.current(), "coding-agent"], since="90d")
+    expected = mem.policies.replay([mem.policies.current(), "coding-agent"], since="90d")
     for row in expected.rows:
         shown = table.locator("tr", has=page.get_by_text(row.name, exact=True))
         regret = "–" if row.regret is None else f"{100 * row.regret:.1f}".replace(".", ",")
@@ -242,7 +241,7 @@ def test_a_replay_shows_its_progress_is_cancelled_and_reports(open_page: Open, m
 
 def test_health_shows_sizes_recalls_settings_and_runs_the_checks(open_page: Open, mem: Memotherm) -> None:
     """The figures are those of the store, settings are found by words, and both checks report."""
-    slowest = mem.recalls(1, "slowest")[0]
+    slowest = mem.inspect.recalls(1, "slowest")[0]
     page = open_page("/health")
     expect(page.get_by_role("region", name="Slowest queries")).to_contain_text(slowest.query or "")
     expect(page.locator("main")).to_contain_text(f"{mem.status(inside=True).tiers['hot'].memories}")  # type: ignore[index]
@@ -262,7 +261,7 @@ def test_hostile_contents_are_texts_on_every_page(open_page: Open, mem: Memother
     shop = mem.scoped(project="shop")
     session = shop.session("hostile")
     session.before_turn(year.HOSTILE[0], budget=800)
-    number = mem.receipts(limit=1).receipts[0].number
+    number = mem.receipts.list(limit=1).receipts[0].number
     page = open_page("/playground?scope=project%3Dshop&q=hijacked&budget=4000")
     expect(page.locator(".context")).to_contain_text("<script>document.title")
     for path in (f"/injected?receipt={number}&memory=hijacked", "/health", "/policies?policy=builtin"):
@@ -276,7 +275,7 @@ def test_the_key_of_a_tenant_reads_its_part_and_changes_nothing(open_page: Open,
     """Policies and the state of the whole store are not shown to it, with the reason; its own recalls are."""
     stopping = threading.Event()
     with memotherm.open(tmp_path / "tenants.db", scope=Scope(), embedder=HashEmbedder()) as mem:
-        secret = Keys(mem).create("reader", "acme", read_only=True)
+        secret = mem.keys.create("reader", "acme", read_only=True)
         mem.scoped(tenant="acme").remember("Otters live in the river")
         mem.scoped(tenant="acme").recall("where do otters live?")
         with serving(mem, stopping=stopping) as url:

@@ -112,12 +112,12 @@ def test_expiry_is_set_on_the_command_line(tmp_path: Path, monkeypatch: pytest.M
 def test_the_heat_of_a_memory_can_be_read(mem: Memotherm, client: TestClient, clock: FakeClock) -> None:
     """It grows with use and halves with every half-life; REST and the tool show what Python does."""
     memory = mem.remember("an otter")
-    assert mem.heat(memory.id).heat == 0
+    assert mem.inspect.heat(memory.id).heat == 0
     for _ in range(3):
         mem.recall("otter")
-    used = mem.heat(memory.id)
+    used = mem.inspect.heat(memory.id)
     clock.advance(days=HALF_LIFE_DAYS)
-    later = mem.heat(mem.get(memory.id))
+    later = mem.inspect.heat(mem.get(memory.id))
 
     assert (used.heat, used.decay) == (2.0, 1.0)
     assert (later.heat, later.decay) == (1.0, 0.5)

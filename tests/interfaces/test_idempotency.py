@@ -89,7 +89,7 @@ def test_a_server_that_is_killed_leaves_the_change_and_its_response_or_neither(
 
     with memotherm.open(url, embedder="none") as mem:
         stored = len(mem.scoped(session="chat").events())
-        assert stored == len(mem.key_value("replies").all())
+        assert stored == len(mem.store.key_value("replies").all())
         repeated, again = ask(mem), ask(mem)
 
         assert (repeated.status_code, again.status_code) == (201, 201), repeated.text

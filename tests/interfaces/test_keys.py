@@ -18,7 +18,6 @@ from memotherm import Memotherm, Scope, Tier
 from memotherm.errors import ReadOnly
 from memotherm.rest import middleware, serve
 from memotherm.rest.app import application
-from memotherm.rest.keys import Keys
 from tests.helpers import opened
 from tests.interfaces.served import serving
 from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
@@ -39,7 +38,7 @@ def tool(client: TestClient, headers: dict[str, str], name: str, **arguments: An
 
 def test_a_key_of_a_user_gives_access_to_that_user_only(mem: Memotherm) -> None:
     """Over REST and MCP; the header cannot name another user, and responses are not repeated to another one."""
-    keys = Keys(mem)
+    keys = mem.keys
     ana, ben = (bearer(keys.create(name, "acme", name)) for name in ("ana", "ben"))
     with asking(mem) as client:
         once = {"idempotency-key": "k1"}
@@ -58,7 +57,7 @@ def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
     acme = mem.scoped(tenant="acme")
     otter = acme.remember("An otter swims", tier="cold")
     acme.session("s1").add("A badger digs")
-    reader = bearer(Keys(mem).create("reader", "acme", read_only=True))
+    reader = bearer(mem.keys.create("reader", "acme", read_only=True))
     before = (acme.status().seq, acme.metrics())
     place = f"/memories/{otter.id}"
     with asking(mem) as client:
@@ -99,7 +98,7 @@ def test_a_read_only_view_refuses_changes(mem: Memotherm) -> None:
         lambda: view.session("s1"),
         lambda: view.purge(otter.id),
         view.maintain,
-        lambda: view.key_value("keys").put("a", {}),
+        lambda: view.store.key_value("keys").put("a", {}),
     ):
         with pytest.raises(ReadOnly):
             change()

@@ -17,7 +17,6 @@ from starlette.testclient import TestClient
 import memotherm
 from memotherm import Memotherm
 from memotherm.rest.app import application
-from memotherm.rest.keys import Keys
 from tests.interfaces.served import environment
 
 ADDRESS = "http://127.0.0.1:8077"
@@ -40,7 +39,7 @@ def bearer(secret: str) -> dict[str, str]:
 
 def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm) -> None:
     """The cookie authenticates the same routes with the rights of the key, until the browser logs out."""
-    secret = Keys(mem).create("ana", "acme", "ana")
+    secret = mem.keys.create("ana", "acme", "ana")
     client = browser(mem)
     answer = client.post("/login", headers={**bearer(secret), **SAME_ORIGIN})
 
@@ -66,10 +65,10 @@ def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm
 def test_a_login_ends_with_its_key(mem: Memotherm) -> None:
     """A revoked key is of no use to a browser that logged in with it."""
     client = browser(mem)
-    client.post("/login", headers=bearer(Keys(mem).create("ci", "acme")))
+    client.post("/login", headers=bearer(mem.keys.create("ci", "acme")))
     assert client.get("/status").status_code == 200
 
-    Keys(mem).revoke("ci")
+    mem.keys.revoke("ci")
 
     assert client.get("/status").status_code == 401
 
@@ -77,7 +76,7 @@ def test_a_login_ends_with_its_key(mem: Memotherm) -> None:
 def test_a_login_with_a_read_only_key_may_only_read(mem: Memotherm) -> None:
     """A change is refused on the server, whatever the page offers."""
     client = browser(mem)
-    client.post("/login", headers=bearer(Keys(mem).create("audit", "acme", read_only=True)))
+    client.post("/login", headers=bearer(mem.keys.create("audit", "acme", read_only=True)))
 
     assert client.get("/login").json()["read_only"]
     assert client.post("/memories", json={"content": "An otter"}, headers=SAME_ORIGIN).json()["code"] == "read_only"

@@ -172,7 +172,7 @@ def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -
     assert (demoted["tier"], kept["scope"], pruned["pruned"], cleared["cleared"]) == ("cold", {}, [first.id], 1)
     assert mem.session("s").memory.get(third.id).retention == "deleted"
     assert [move["id"] for move in ended["compaction"]["moves"]] == [blocker.id, second.id]
-    assert (mem.session_status("s").state, compacted["moves"]) == ("summarized", [])
+    assert (mem.inspect.session("s").state, compacted["moves"]) == ("summarized", [])
     for name in ("memory_prune", "memory_clear", "memory_end"):
         assert "not_found" in str(refused(mem, name, sessionId="nobody"))
 

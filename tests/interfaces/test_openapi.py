@@ -13,7 +13,6 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import memotherm
 from memotherm.rest.app import application
-from memotherm.rest.keys import Keys
 from tests.helpers import opened
 from tests.interfaces.served import Served, served
 
@@ -28,7 +27,7 @@ expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 412, 429]
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     path = tmp_path_factory.mktemp("openapi") / "memory.db"
     with memotherm.open(path, settings={"embedder": "none"}) as mem:
-        key = Keys(mem).create("schemathesis", "acme")
+        key = mem.keys.create("schemathesis", "acme")
         mem.scoped(tenant="acme").remember("Otters hold hands while they sleep", tier="hot")
     with served(path, key=key, MEMOTHERM_SYNCHRONOUS="normal") as running:
         yield running

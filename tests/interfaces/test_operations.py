@@ -167,8 +167,8 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
         if operation.name in BEFORE:
             BEFORE[operation.name](mem, target)
         known = {
-            "memory_id": target, "session_id": "s1", "number": mem.receipts().receipts[0].number, "prefix": target[:-1],
-            "event_seq": 2,
+            "memory_id": target, "session_id": "s1", "number": mem.receipts.list().receipts[0].number,
+            "prefix": target[:-1], "event_seq": 2,
         }  # fmt: skip
         text = json.dumps(CALLS.get(operation.name, {}))
         text = text.replace("{memory_id}", target).replace("{session_memory}", added.id)
@@ -208,7 +208,7 @@ def by_async(mem: Memotherm, operation: Operation, given: Json) -> Any:
         if operation.owner == "session":
             owner = await face.session(str(session_id))
         elif operation.owner != "memory":
-            owner = face.notes() if operation.owner == "notes" else face.policies
+            owner = face.notes() if operation.owner == "notes" else getattr(face, operation.owner)
         return await getattr(owner, operation.verb)(**arguments)
 
     return asyncio.run(call())
@@ -221,7 +221,7 @@ def by_remote(mem: Memotherm, operation: Operation, given: Json) -> Any:
 
 
 def _with_notes(remote: Any) -> Any:
-    remote.settings = memotherm.Settings(notes_root="of the server")  # which `perform` asks for
+    remote._settings = memotherm.Settings(notes_root="of the server")  # which `perform` asks for
     return remote
 
 

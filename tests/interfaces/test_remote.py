@@ -32,13 +32,10 @@ from memotherm.errors import (
 )
 from memotherm.operations.table import OPERATIONS
 from memotherm.remote.client import RemoteMemotherm
-from memotherm.remote.policies import RemotePolicies
 from memotherm.remote.session import RemoteSession
 from memotherm.rest.app import application
-from memotherm.rest.keys import Keys
 from memotherm.session import Session
 from memotherm.spool import Spool
-from memotherm.tiers.policies import Policies
 from memotherm.tiers.policy import PRESETS
 from tests.interfaces.served import environment, free_port, serving
 
@@ -77,14 +74,15 @@ def public(cls: type) -> set[str]:
 
 def test_every_verb_of_the_facade_is_a_request_or_no_attribute(remote: Memotherm) -> None:
     """What a server does not offer, such as reembedding, is not there; `hasattr` says so."""
-    needs_the_store = {"reembed", "checkpoint", "import_", "maintenance", "missing_nodes", "key_value"}
-    local = {"scope", "settings", "embedding_seconds"}  # attributes of the instance
+    needs_the_store = {"store", "keys", "checkpoint"}
 
-    assert public(Memotherm) - needs_the_store - local <= public(RemoteMemotherm)
-    assert public(Session) <= public(RemoteSession)
-    assert public(Policies) <= public(RemotePolicies)
     assert not any(hasattr(remote, name) for name in needs_the_store)
-    assert not isinstance(remote, Memotherm)
+    assert not any(hasattr(remote.notes(), name) for name in ("sync", "append", "watch", "root"))
+    for name in public(Memotherm) - needs_the_store:
+        assert name in vars(RemoteMemotherm), f"{name} is inherited, and has no store"
+    for group in (remote.bulk, remote.inspect, remote.receipts, remote.policies):
+        assert all(name in vars(type(group)) for name in public(type(group)))
+    assert public(Session) - {"memory", "id"} <= vars(RemoteSession).keys()
 
 
 def test_the_server_has_a_handler_for_every_route_of_the_table(local: Memotherm) -> None:
@@ -115,19 +113,19 @@ def test_memories_come_back_equal(here: Memotherm, remote: Memotherm) -> None:
     assert remote.find(limit=1000) == here.find(limit=1000)
     assert remote.history(stored.id) == here.history(stored.id)
     assert remote.events(limit=2) == here.events(limit=2)
-    assert remote.scopes() == here.scopes()
+    assert remote.inspect.scopes() == here.inspect.scopes()
     assert remote.status(inside=True).tiers == here.status(inside=True).tiers
     keyed = remote.remember("three", key="plans/3", version=0)
     with pytest.raises(StaleWrite):
         remote.remember("four", key="plans/3", version=0)
     remote.remember_many([], forget=[many[1].id], why="not needed")
     assert here.history(many[1].id)[-1].why == "not needed"
-    assert remote.keys("plans/", depth=1) == here.keys("plans/", depth=1) == ["plans/3"]
+    assert remote.inspect.keys("plans/", depth=1) == here.inspect.keys("plans/", depth=1) == ["plans/3"]
     assert list(remote.find(prefix="plans/")) == [keyed]
     assert [hit.memory.id for hit in remote.recall("three", prefix="plans/")] == [keyed.id]
     assert remote.find(prefix="") == here.find(prefix="")
-    assert remote.full_id(stored.id[:-1]) == stored.id
-    assert remote.heat(stored).decay == pytest.approx(here.heat(stored).decay, abs=1e-3)
+    assert remote.inspect.full_id(stored.id[:-1]) == stored.id
+    assert remote.inspect.heat(stored).decay == pytest.approx(here.inspect.heat(stored).decay, abs=1e-3)
 
 
 def test_recalls_and_contexts_come_back_equal(here: Memotherm, remote: Memotherm) -> None:
@@ -160,9 +158,9 @@ def test_changes_are_made_on_the_server(here: Memotherm, remote: Memotherm) -> N
     assert remote.get(memory.id) == gone
     assert remote.undo(gone.version).retention == "active"
     remote.unpin(memory.id)
-    assert [each.id for each in remote.forget_many(where={"status": "open"})] == [memory.id]
-    assert [each.id for each in remote.restore_many(where={"status": "open"})] == [memory.id]
-    assert [each.content for each in remote.purge_many(where={"status": "open"})] == ["the new plan"]
+    assert [each.id for each in remote.bulk.forget(where={"status": "open"})] == [memory.id]
+    assert [each.id for each in remote.bulk.restore(where={"status": "open"})] == [memory.id]
+    assert [each.content for each in remote.bulk.purge(where={"status": "open"})] == ["the new plan"]
     with pytest.raises(NotFound):
         here.get(memory.id)
 
@@ -214,13 +212,13 @@ def test_policies_are_compared_and_replayed_on_the_server(
         assert whole.policies.current() == local.policies.current()
         local.policies.rollback()
     steps: list[tuple[int, int]] = []
-    replayed = remote.replay(["builtin", own], progress=lambda done, total: steps.append((done, total)))
-    assert replayed == replace(here.replay(["builtin", own]), final={})
+    replayed = remote.policies.replay(["builtin", own], progress=lambda done, total: steps.append((done, total)))
+    assert replayed == replace(here.policies.replay(["builtin", own]), final={})
     assert replayed.questions == 1
     assert steps
     for wrong in ([], ["builtin", "builtin"]):
         with pytest.raises(InvalidInput, match=r"polic(y|ies)"):
-            remote.replay(wrong)
+            remote.policies.replay(wrong)
 
 
 def test_all_that_is_stored_comes_back_equal(here: Memotherm, remote: Memotherm) -> None:
@@ -229,10 +227,10 @@ def test_all_that_is_stored_comes_back_equal(here: Memotherm, remote: Memotherm)
     here.forget(here.remember("gone").id)
     here.scoped(user="ana").recall("otter")
     here.scoped(user="ana").context("otter")
-    stored = remote.everything()
-    assert stored == here.everything()
+    stored = remote.inspect.everything()
+    assert stored == here.inspect.everything()
     assert (len(stored.memories), len(stored.receipts)) == (2, 1)
-    assert remote.scoped(user="bob").everything().memories == ()
+    assert remote.scoped(user="bob").inspect.everything().memories == ()
 
 
 def test_the_notes_of_the_server_are_searched_read_and_curated(
@@ -275,7 +273,7 @@ def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> No
     assert session.hot() == []
     added = session.add("the badger said yes")
     assert session.hot()[0].id == added.id
-    assert session.status() == here.session_status("s1")
+    assert session.status() == here.inspect.session("s1")
     assert "badger" in session.before_turn("what did the badger say?").text
     assert session.spill().spilled_ids == (added.id,)
     assert [session.recall("badger").promoted for _ in range(2)] == [(), ()]
@@ -286,7 +284,7 @@ def test_a_session_works_on_the_server(here: Memotherm, remote: Memotherm) -> No
     assert flush.file in flush.prompt
     assert session.flush_due(199_500) is None
     session.session_end("they talked about badgers")
-    assert here.session_status("s1").state == "summarized"
+    assert here.inspect.session("s1").state == "summarized"
 
 
 def test_errors_are_of_the_same_class(remote: Memotherm) -> None:
@@ -298,7 +296,7 @@ def test_errors_are_of_the_same_class(remote: Memotherm) -> None:
         (InvalidInput, lambda: remote.recall("x", limit=-1)),
         (InvalidInput, lambda: remote.remember("x", expires_at=datetime(2020, 1, 1, tzinfo=UTC))),
         (StaleWrite, lambda: remote.update(memory.id, content="twice", version=memory.version + 1)),
-        (StaleWrite, lambda: remote.forget_many(kind="fact", count=50)),
+        (StaleWrite, lambda: remote.bulk.forget(kind="fact", count=50)),
         (LimitReached, lambda: [remote.remember(f"pinned {n}", priority="pinned") for n in range(6)]),
         (ReadOnly, lambda: remote.read_only().remember("x")),
         (InvalidInput, lambda: remote.scoped(tenant="other").status()),
@@ -310,7 +308,7 @@ def test_errors_are_of_the_same_class(remote: Memotherm) -> None:
 
 def test_what_needs_the_store_itself_says_so(remote: Memotherm, address: str) -> None:
     """The error names the verb, and where to run it."""
-    for act in (lambda: remote.reembed(None), lambda: remote.checkpoint("x.db")):
+    for act in (lambda: remote.store.reembed(None), lambda: remote.checkpoint("x.db")):
         with pytest.raises(InvalidInput, match="needs the store itself: run it where"):
             act()
     with pytest.raises(InvalidInput, match="embedder is for a store that is opened here"):
@@ -357,7 +355,7 @@ def test_a_key_is_required_and_never_shown(
     What concerns the whole store is forbidden to it, and the doctor leaves it out.
     """
     with memotherm.open(tmp_path / "keys.db", embedder="none") as mem:
-        secret = Keys(mem).create("laptop", "acme")
+        secret = mem.keys.create("laptop", "acme")
         file = tmp_path / "key"
         file.write_text(secret)
         file.chmod(0o600)

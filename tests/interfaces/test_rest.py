@@ -22,7 +22,6 @@ from memotherm import Memotherm, Scope, errors
 from memotherm.errors import LimitReached, NotFound, SettingsError
 from memotherm.rest.app import application
 from memotherm.rest.jobs import Jobs
-from memotherm.rest.keys import Keys
 from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
@@ -303,7 +302,7 @@ def test_the_scope_comes_with_a_header(client: TestClient) -> None:
 
 def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> None:
     """No key, a wrong key, another tenant's key and id."""
-    keys = Keys(mem)
+    keys = mem.keys
     acme, other = keys.create("acme-ci", "acme"), keys.create("other-ci", "other")
     with asking(mem) as client:
         made = client.post("/memories", json={"content": "An otter of acme"}, headers=bearer(acme)).json()
@@ -324,7 +323,7 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> N
         assert b'memotherm_memories{tier="warm"} 0.0' in client.get("/metrics", headers=bearer(other)).content
         keys.revoke("acme-ci")
         problem(client.get(place, headers=bearer(acme)), 401, "unauthorized")
-    mem.key_value("replies").all()
+    mem.store.key_value("replies").all()
     assert acme.encode() not in (tmp_path / "memory.db").read_bytes()
     assert acme.encode() not in (tmp_path / "memory.db-wal").read_bytes()
 
@@ -332,7 +331,7 @@ def test_keys_are_hashed_scoped_and_revoked(mem: Memotherm, tmp_path: Path) -> N
 def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
     """A key of another tenant is no key there."""
     with opened(tmp_path / "memory.db", scope=Scope(tenant="acme")) as mem, asking(mem) as client:
-        keys = Keys(mem)
+        keys = mem.keys
         acme, other = keys.create("a", "acme"), keys.create("o", "other")
 
         assert client.get("/status", headers=bearer(acme)).status_code == 200
@@ -341,7 +340,7 @@ def test_a_server_of_one_tenant_takes_its_keys_only(tmp_path: Path) -> None:
 
 def test_mcp_beside_it_wants_the_same_keys(mem: Memotherm) -> None:
     """And sees the same tenant's memories only."""
-    key = Keys(mem).create("ci", "acme")
+    key = mem.keys.create("ci", "acme")
     call = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -364,10 +363,10 @@ def test_the_server_listens_to_others_only_with_keys(mem: Memotherm) -> None:
     with pytest.raises(SettingsError, match="memotherm keys create"):
         require_safe(mem, "0.0.0.0")
     assert require_safe(mem, "127.0.0.1") is False
-    Keys(mem).create("ci", "acme")
+    mem.keys.create("ci", "acme")
     assert require_safe(mem, "0.0.0.0") is True
     with asking(mem, host="0.0.0.0", require_keys=True) as client:
-        Keys(mem).revoke("ci")
+        mem.keys.revoke("ci")
         problem(client.get("/status"), 401, "unauthorized")
 
 
@@ -445,7 +444,7 @@ def test_resources_and_prompts_are_a_tenants_own(tmp_path: Path) -> None:
 
 
 def _require_own_resources(mem: Memotherm) -> None:
-    keys = Keys(mem)
+    keys = mem.keys
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
     made = mem.scoped(tenant="acme").remember("An otter of acme", tier="hot")
     calls: list[tuple[str, Json]] = [
@@ -469,7 +468,7 @@ def _require_own_resources(mem: Memotherm) -> None:
 
 def test_every_route_wants_a_key(mem: Memotherm) -> None:
     """All that the document names but health, and what it does not name but the pages, which hold no memories."""
-    Keys(mem).create("ci", "acme")
+    mem.keys.create("ci", "acme")
     # An hour passes between two looks at the clock, so that no wrong key is one too many.
     with asking(mem, monotonic=itertools.count(step=3600).__next__) as client:
         paths = client.get("/openapi.json").json()["paths"]
@@ -541,7 +540,7 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
             problem(other, 422, "idempotency_key_reused")
             problem(here.post("/memories", json=body, headers={"idempotency-key": "x" * 300}), 422, "invalid_input")
         assert one.status().tiers[memotherm.Tier.WARM].memories == 1
-        kept = json.dumps(one.key_value("replies").all())
+        kept = json.dumps(one.store.key_value("replies").all())
         assert "otter" not in kept
         assert "order-1" not in kept
 
@@ -574,12 +573,12 @@ def test_what_was_refused_or_asked_is_not_kept(mem: Memotherm, client: TestClien
     assert client.post("/recall", json={"query": "otter"}, headers=key).json()["items"] == []
     mem.remember("An otter")
     assert len(client.post("/recall", json={"query": "otter"}, headers=key).json()["items"]) == 1
-    assert mem.key_value("replies").all() == {}
+    assert mem.store.key_value("replies").all() == {}
 
 
 def test_a_key_is_one_tenants_own(mem: Memotherm) -> None:
     """Another tenant's request under the same Idempotency-Key is another request."""
-    keys = Keys(mem)
+    keys = mem.keys
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
     with asking(mem) as client:
         made = [
@@ -765,7 +764,7 @@ def test_reading_the_status_of_a_session_does_not_begin_it(mem: Memotherm, clien
     problem(client.get("/sessions/nobody/hot"), 404, "not_found")
     problem(client.get("/sessions/nobody/status"), 404, "not_found")
     with pytest.raises(NotFound, match="no session 'nobody' has begun"):
-        mem.session_status("nobody")
+        mem.inspect.session("nobody")
 
     assert mem.status().seq == before
     client.post("/sessions/somebody/memories", json={"content": "An otter"})
@@ -783,7 +782,7 @@ def test_a_request_that_is_refused_does_not_begin_a_session(client: TestClient) 
 
 def test_a_key_of_a_tenant_is_not_told_what_is_wrong_with_a_request_about_the_whole_store(mem: Memotherm) -> None:
     """Whether it may ask at all is checked first."""
-    secret = Keys(mem).create("ci", "acme")
+    secret = mem.keys.create("ci", "acme")
     with asking(mem) as client:
         problem(client.post("/policy/lint", json={"nonsense": 1}, headers=bearer(secret)), 403, "forbidden")
 
@@ -815,7 +814,7 @@ class Seconds:
 
 def test_wrong_keys_are_limited_by_the_address_they_come_from(mem: Memotherm) -> None:
     """429 with Retry-After until the minute has passed; a key that has worked from there goes on working."""
-    keys, seconds = Keys(mem), Seconds()
+    keys, seconds = mem.keys, Seconds()
     secret, other = keys.create("acme", "acme"), keys.create("globex", "globex")
     with asking(mem, require_keys=True, monotonic=seconds) as client:
         assert client.get("/status", headers=bearer(secret)).status_code == 200
@@ -838,7 +837,7 @@ def test_wrong_keys_are_limited_by_the_address_they_come_from(mem: Memotherm) ->
 
 def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
     """Requests without a key guess nothing, and do not lock anybody out."""
-    secret = Keys(mem).create("acme", "acme")
+    secret = mem.keys.create("acme", "acme")
     with asking(mem, require_keys=True, monotonic=Seconds()) as client:
         assert {client.get("/status").status_code for _ in range(40)} == {401}
         assert client.get("/status", headers=bearer(secret)).status_code == 200
@@ -886,7 +885,7 @@ def test_many_memories_are_changed_by_http_when_their_number_is_confirmed(client
 
 def test_a_key_looks_inside_its_own_tenant_only(mem: Memotherm) -> None:
     """Scopes, counts, listings, recalls and hints name nothing of another tenant."""
-    key = Keys(mem).create("ours", "acme")
+    key = mem.keys.create("ours", "acme")
     mem.scoped(tenant="acme", project="web").remember("acme drinks tea")
     mem.scoped(tenant="rival", project="spy").remember("rivals drink tea")
     with asking(mem, require_keys=True) as client:
@@ -991,5 +990,5 @@ def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:
         assert client.get("/policy").json()["hash"] == adopted["hash"]
         assert [move["id"] for move in client.post("/policy/rollback").json()["moves"]] == [said.id]
         problem(client.post("/policy/rollback"), 404, "not_found")
-        secret = Keys(mem).create("ci", "acme")
+        secret = mem.keys.create("ci", "acme")
         problem(client.get("/policy", headers={"authorization": f"Bearer {secret}"}), 403, "forbidden")

@@ -9,7 +9,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from memotherm import Memotherm
-from memotherm.rest.keys import Keys
 from tests.helpers import opened
 from tests.interfaces.test_rest import asking, problem
 
@@ -41,7 +40,7 @@ def test_the_state_of_the_store_is_shown_to_those_who_may_see_all_of_it(
     settings = {setting["name"]: setting for setting in client.get("/settings").json()["settings"]}
     assert settings["hot_max_facts"]["origin"] == "default"
     assert settings["hot_max_facts"]["help"]
-    secret = Keys(mem).create("ci", "acme", read_only=True)
+    secret = mem.keys.create("ci", "acme", read_only=True)
     key = {"authorization": f"Bearer {secret}"}
     for path in ("/store", "/check", "/doctor", "/settings", "/keys", "/policy"):
         problem(client.get(path, headers=key), 403, "forbidden")
@@ -54,7 +53,7 @@ def test_keys_are_listed_without_their_secrets_and_settings_without_credentials(
     monkeypatch.setenv("MEMOTHERM_OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("MEMOTHERM_STORE", "postgresql://ana:hunter2@db/agent?password=hunter3")
     with opened(tmp_path / "memory.db") as mem, asking(mem, token="once") as client:
-        secret = Keys(mem).create("ci", "acme", user="ana", read_only=True)
+        secret = mem.keys.create("ci", "acme", user="ana", read_only=True)
         client.post("/login", headers={"authorization": "Bearer once"})
         (key,) = client.get("/keys").json()["keys"]
         text = client.get("/keys").text + client.get("/settings").text

@@ -14,7 +14,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from memotherm import Memotherm, ReadOnly
-from memotherm.rest.keys import Keys
 from tests.helpers import opened
 from tests.interfaces.served import served
 from tests.interfaces.test_rest import asking, problem
@@ -35,7 +34,7 @@ def client(mem: Memotherm) -> Iterator[TestClient]:
 
 def test_the_interface_is_explained_on_a_page_that_loads_nothing(mem: Memotherm, client: TestClient) -> None:
     """Every operation is on it, without a key, without scripts and without another address."""
-    Keys(mem).create("ci", "acme")
+    mem.keys.create("ci", "acme")
     page = client.get("/docs")
     paths = client.get("/openapi.json").json()["paths"]
 
@@ -85,7 +84,7 @@ def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) ->
     (notes / "memory").mkdir(parents=True)
     (notes / "memory" / "2026-01-26.md").write_text("# Day\n\n- The otter lives in Oslo\n")
     with opened(tmp_path / "memory.db", settings={"notes_root": str(notes)}) as mem:
-        keys = Keys(mem)
+        keys = mem.keys
         reader, writer = (
             {"authorization": f"Bearer {keys.create(name, 'acme', read_only=name == 'reader')}"}
             for name in ("reader", "writer")

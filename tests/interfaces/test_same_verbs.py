@@ -128,7 +128,7 @@ class PythonInterface(Interface):
         return to_json(self.mem.undo(event))
 
     def receipts(self) -> Any:
-        return [receipt.as_dict() for receipt in self.mem.receipts()]
+        return [receipt.as_dict() for receipt in self.mem.receipts.list()]
 
     def verify(self, memory_id: str) -> Any:
         return to_json(self.mem.verify(memory_id))
@@ -143,7 +143,7 @@ class PythonInterface(Interface):
         return to_json(self.mem.get(key=key))
 
     def list_keys(self, prefix: str, depth: int) -> Any:
-        return self.mem.keys(prefix, depth)
+        return self.mem.inspect.keys(prefix, depth)
 
     def status(self) -> Any:
         return tools.memory_status(self.mem)

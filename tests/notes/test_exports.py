@@ -90,7 +90,7 @@ def test_the_export_of_another_program(kind: str, mem: Memotherm, tmp_path: Path
     data, (content, sort, tags, metadata, scope) = EXPORTS[kind]
     export = tmp_path / ("export.jsonl" if kind == "mempalace" else "export.json")
     export.write_text(json.dumps(data))
-    first, second = mem.import_(kind, export), mem.import_(kind, export)
+    first, second = mem.store.import_(kind, export), mem.store.import_(kind, export)
 
     (memory,) = mem.scoped(**scope).find()
     assert (memory.content, memory.kind, memory.tags, memory.metadata) == (content, sort, tags, metadata)
@@ -117,7 +117,7 @@ def test_an_entry_without_text_or_that_was_deleted_is_not_stored(
 ) -> None:
     """It is skipped with a reason, not stored as the word None or as an active memory."""
     (tmp_path / "export.jsonl").write_text(json.dumps(entry))
-    imported = mem.import_(kind, tmp_path / "export.jsonl")
+    imported = mem.store.import_(kind, tmp_path / "export.jsonl")
 
     assert (imported.stored, len(imported.skipped)) == (0, 1)
     assert told(mem) == {}
@@ -128,7 +128,7 @@ def test_one_tag_as_text_is_one_tag(kind: str, mem: Memotherm, tmp_path: Path) -
     """Its letters are no tags."""
     entry = {"memory": "Likes tea", "text": "Likes tea", "tags": "food", "categories": "food"}
     (tmp_path / "export.json").write_text(json.dumps([entry]))
-    mem.import_(kind, tmp_path / "export.json")
+    mem.store.import_(kind, tmp_path / "export.json")
 
     assert [memory.tags for memory in mem.find()] == [("food",)]
 
@@ -140,7 +140,7 @@ def test_an_export_keeps_when_a_memory_was_verified(mem: Memotherm, clock: FakeC
     verified = mem.verify(memory.id)
     (tmp_path / "export.jsonl").write_text(json.dumps(verified.as_dict()))
     with memotherm.open(tmp_path / "other.db", embedder="none", clock=clock) as other:
-        other.import_("jsonl", tmp_path / "export.jsonl")
+        other.store.import_("jsonl", tmp_path / "export.jsonl")
         (copy,) = other.find()
 
     assert (copy.created_at, copy.verified_at) == (verified.created_at, clock.now)
@@ -154,7 +154,7 @@ def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:
         database.execute("INSERT INTO observations VALUES (1, 'shop', 'The port is 5433', 'discovery', '2025-03-01')")
         database.execute("INSERT INTO session_summaries VALUES (1, 'shop', 'Tea sells well', '2025-03-01')")
     before = (tmp_path / "claude-mem.db").read_bytes()
-    mem.import_("claude-mem", tmp_path)
+    mem.store.import_("claude-mem", tmp_path)
 
     assert told(mem.scoped(project="shop")) == {"The port is 5433": "fact", "Learned: Tea sells well": "context"}
     assert (tmp_path / "claude-mem.db").read_bytes() == before
@@ -170,7 +170,7 @@ def test_the_markdown_of_mempalace(mem: Memotherm, tmp_path: Path) -> None:
     )
     text = drawer.format("d1", "Tea is hot\n> \n> and green", "a.md") + drawer.format("d2", "Tea is cheap", "unknown")
     (tmp_path / "shop" / "kitchen.md").write_text(f"# shop / kitchen\n\n{text}")
-    mem.import_("mempalace", tmp_path)
+    mem.store.import_("mempalace", tmp_path)
 
     second, first = mem.scoped(project="shop").find()
     assert (first.content, second.content) == ("Tea is hot\n\nand green", "Tea is cheap")
@@ -188,8 +188,8 @@ def test_an_import_reports_its_progress_and_keeps_what_is_done(mem: Memotherm, t
             raise KeyboardInterrupt(total)
 
     with pytest.raises(KeyboardInterrupt, match="450"):
-        mem.import_("jsonl", tmp_path / "all.jsonl", interrupt)
-    rest = mem.import_("jsonl", tmp_path / "all.jsonl")
+        mem.store.import_("jsonl", tmp_path / "all.jsonl", interrupt)
+    rest = mem.store.import_("jsonl", tmp_path / "all.jsonl")
     assert (rest.stored, rest.duplicates) == (50, 400)
 
 
@@ -199,7 +199,7 @@ def test_front_matter_is_not_a_memory(name: str, mem: Memotherm, tmp_path: Path)
     front = "---\nname: tabs\nmetadata:\n  node_type: memory\n  type: user\n---"
     (tmp_path / name).write_text(f"{front}\n\n- Likes tabs\n")
     (tmp_path / "empty.md").write_text(front)
-    mem.import_("claude-code", tmp_path)
+    mem.store.import_("claude-code", tmp_path)
 
     assert [memory.content.lstrip("- ") for memory in mem.find()] == ["Likes tabs"]
 
@@ -212,7 +212,7 @@ def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memo
         folder = tmp_path / "claude" / "projects" / name / "memory"
         folder.mkdir(parents=True)
         (folder / "fact.md").write_text(f"A fact of {name}\n")
-    mem.import_("claude-code", tmp_path / "claude")
+    mem.store.import_("claude-code", tmp_path / "claude")
 
     assert len(told(mem.scoped(project="my.web-app"))) == 1
     assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}

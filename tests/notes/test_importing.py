@@ -26,7 +26,7 @@ def test_an_openclaw_workspace(mem: Memotherm, tmp_path: Path) -> None:
     (tmp_path / "USER.md").write_text("- Likes short answers\n")
     (tmp_path / "memory" / "2025-06-01.md").write_text("## 10:00\n\n- Fixed the port\n")
     (tmp_path / "memory" / "2026-01-04.md").write_text("```sh\n# a comment\nmake\n```\n")
-    done = mem.import_("openclaw", tmp_path)
+    done = mem.store.import_("openclaw", tmp_path)
 
     assert told(mem) == {
         "Uses uv\nfor everything": "fact",
@@ -48,7 +48,7 @@ def test_an_openclaw_workspace(mem: Memotherm, tmp_path: Path) -> None:
 def test_importing_again_brings_nothing_twice(mem: Memotherm, tmp_path: Path) -> None:
     """And tells so."""
     (tmp_path / "MEMORY.md").write_text("- One\n- Two of them\n- Two of them\n")
-    first, second = mem.import_("openclaw", tmp_path), mem.import_("openclaw", tmp_path)
+    first, second = mem.store.import_("openclaw", tmp_path), mem.store.import_("openclaw", tmp_path)
 
     assert (first.stored, first.duplicates) == (2, 1)
     assert (second.stored, second.duplicates) == (0, 3)
@@ -65,15 +65,15 @@ def test_a_claude_code_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
     )
     (folder / "plain.md").write_text("Just text.\n")
     (folder.parent / "session.jsonl").write_text('{"type": "summary"}\n{"type": "user", "cwd": "/home/me/my-app"}\n')
-    done = mem.import_("claude-code", tmp_path)
+    done = mem.store.import_("claude-code", tmp_path)
 
     about_user = {"Run the tests before committing\n\nAlways, not just in CI.": "preference"}
     assert told(mem) == about_user
     assert told(mem.scoped(project="my-app")) == {**about_user, "A loose remark": "fact", "Just text.": "fact"}
     assert done.files == 3
-    assert mem.import_("claude-code", folder).stored == 0
+    assert mem.store.import_("claude-code", folder).stored == 0
     web = mem.scoped(project="web")
-    assert web.import_("claude-code", tmp_path).stored == 3
+    assert web.store.import_("claude-code", tmp_path).stored == 3
     assert set(told(web)) == set(told(mem.scoped(project="my-app")))
 
 
@@ -83,8 +83,8 @@ def test_codex_memories(mem: Memotherm, tmp_path: Path) -> None:
     (tmp_path / "memories" / "MEMORY.md").write_text("# Task Group: api\n\n- The API speaks gRPC\n")
     (tmp_path / "memories" / "memory_summary.md").write_text("The user works on an API.\n")
 
-    assert mem.import_("codex", tmp_path).stored == 2
-    assert mem.import_("codex", tmp_path / "memories").duplicates == 2
+    assert mem.store.import_("codex", tmp_path).stored == 2
+    assert mem.store.import_("codex", tmp_path / "memories").duplicates == 2
     assert set(told(mem)) == {"The API speaks gRPC", "The user works on an API."}
 
 
@@ -98,18 +98,18 @@ def test_the_reference_memory_server(mem: Memotherm, tmp_path: Path) -> None:
         {"type": "spell"},
     ]
     file.write_text("".join(json.dumps(entry) + "\n" for entry in entries) + "{broken\n")
-    done = mem.import_("mcp-memory", file)
+    done = mem.store.import_("mcp-memory", file)
 
     assert set(told(mem)) == {"Ada: Writes Rust", "Ada: Lives in Kyiv", "Acme is a company", "Ada works at Acme"}
     assert [each.path for each in done.skipped] == ["memory.jsonl#L4", "memory.jsonl#L5"]
-    assert mem.import_("mcp-memory", tmp_path).duplicates == 4
+    assert mem.store.import_("mcp-memory", tmp_path).duplicates == 4
 
 
 def test_lines_that_hold_no_memory_are_named(mem: Memotherm, tmp_path: Path) -> None:
     """What stands in the others is kept."""
     entries: list[object] = [{"content": "kept"}, {"content": 5}, {"content": " "}, {"tier": "hot"}, ["content"]]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    done = mem.import_("jsonl", tmp_path / "all.jsonl")
+    done = mem.store.import_("jsonl", tmp_path / "all.jsonl")
 
     assert set(told(mem)) == {"kept"}
     assert [each.path for each in done.skipped] == [f"all.jsonl#L{line}" for line in (2, 3, 4, 5)]
@@ -122,7 +122,7 @@ def test_an_entry_that_cannot_be_stored_does_not_end_the_import(mem: Memotherm, 
     entries[10] = {"content": "a fact", "kind": "Not A Kind!"}
     entries[250] = {"content": "x" * 2_000_000}
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    done = mem.import_("jsonl", tmp_path / "all.jsonl")
+    done = mem.store.import_("jsonl", tmp_path / "all.jsonl")
 
     assert (done.stored, done.duplicates) == (298, 0)
     assert [each.path for each in done.skipped] == ["all.jsonl#L11", "all.jsonl#L251"]
@@ -134,7 +134,7 @@ def test_front_matter_full_of_spaces_is_read(mem: Memotherm, tmp_path: Path) -> 
     """A long run of spaces takes no more time than other text, which the time limit of the tests would notice."""
     text = f"---\nname:{' ' * 400_000}x y\ntype: user\nnote: x{' ' * 400_000}y\n---\nPrefers tea\n"
     (tmp_path / "tea.md").write_text(text)
-    mem.import_("claude-code", tmp_path)
+    mem.store.import_("claude-code", tmp_path)
 
     (memory,) = mem.find()
     assert (memory.content, memory.kind, memory.metadata["name"]) == ("Prefers tea", "preference", "x y")
@@ -144,7 +144,7 @@ def test_injected_blocks_are_not_imported(mem: Memotherm, tmp_path: Path) -> Non
     """What was recalled is not remembered again."""
     block = "<memotherm-memory>\n- recalled\n</memotherm-memory>"
     (tmp_path / "MEMORY.md").write_text(f"- kept\n\n{block}\n")
-    mem.import_("openclaw", tmp_path)
+    mem.store.import_("openclaw", tmp_path)
 
     assert "kept" in told(mem)
     assert all("memotherm-memory" not in content for content in told(mem))
@@ -153,12 +153,12 @@ def test_injected_blocks_are_not_imported(mem: Memotherm, tmp_path: Path) -> Non
 def test_what_cannot_be_imported_says_why(mem: Memotherm, tmp_path: Path) -> None:
     """An unknown kind, a path that is not there."""
     with pytest.raises(InvalidInput, match=f"import one of {', '.join(KINDS)}"):
-        mem.import_("mem1", tmp_path)
+        mem.store.import_("mem1", tmp_path)
     with pytest.raises(NotFound, match="does not exist"):
-        mem.import_("codex", tmp_path / "nowhere")
+        mem.store.import_("codex", tmp_path / "nowhere")
     (tmp_path / "other.json").write_text('{"unknown": true}')
     for kind in ("mem0", "letta", "claude-mem", "hindsight"):
-        assert mem.import_(kind, tmp_path / "other.json").stored == 0
+        assert mem.store.import_(kind, tmp_path / "other.json").stored == 0
 
 
 def test_an_import_restores_what_was_archived_as_archived(
@@ -180,7 +180,7 @@ def test_an_import_restores_what_was_archived_as_archived(
     export = tmp_path / "all.jsonl"
     export.write_text("".join(json.dumps(entry) + "\n" for entry in entries), "utf-8")
     mem = open_mem(tmp_path / "target.db")
-    first, again = mem.import_("jsonl", export), mem.import_("jsonl", export)
+    first, again = mem.store.import_("jsonl", export), mem.store.import_("jsonl", export)
 
     archived = {"an archived otter", "an archived and expired otter"}
     assert (first.stored, again.stored, again.duplicates, len(first.skipped)) == (4, 0, 4, 1)

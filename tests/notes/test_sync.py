@@ -291,7 +291,7 @@ def test_another_embedder_serves_when_all_its_vectors_are_there(
 
     assert cited(results) == ["memory/new.md#L1"]
     assert any("run reembed" in reason for reason in results.degraded)
-    assert new.reembed() == 5
+    assert new.store.reembed() == 5
     again = new.notes(workspace).search("capybara")
     assert again.degraded == ()
     assert again[0].why.vector is not None
@@ -339,7 +339,7 @@ def test_an_embedder_that_fails_leaves_words_and_says_so(open_mem: Callable[...,
     service.down = False
     mem.remember("anything")
     mem.maintain()
-    mem.reembed()
+    mem.store.reembed()
     back = notes.search("glaciers")
     assert back.degraded == ()
     assert back[0].why.vector is not None

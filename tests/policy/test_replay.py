@@ -48,7 +48,7 @@ def lived() -> Iterator[Memotherm]:
 
 def test_a_rule_that_keeps_decisions_has_more_live_hits(lived: Memotherm):
     """The built-in rules let the decision go cold; the other policy, the oracle and everything live have it."""
-    found = lived.replay([_KEEP, "builtin"])
+    found = lived.policies.replay([_KEEP, "builtin"])
 
     assert found.row("keep").live_hits == found.row("everything").live_hits == 1.0
     assert found.row("builtin").cold_asked == 2
@@ -60,14 +60,14 @@ def test_a_rule_that_keeps_decisions_has_more_live_hits(lived: Memotherm):
 
 def test_the_recorded_history_is_what_the_policy_in_force_did(lived: Memotherm):
     """The row of what really happened equals that of the built-in policy."""
-    found = lived.replay(["builtin"])
+    found = lived.policies.replay(["builtin"])
 
     assert replace(found.row("recorded"), name="builtin", note="") == found.row("builtin")
 
 
 def test_the_memories_that_explain_the_regret_are_named_with_their_rule(lived: Memotherm):
     """The decision, the rule that cooled it, and how often it was asked for; and all regret by rule."""
-    found = lived.replay(["builtin", _KEEP])
+    found = lived.policies.replay(["builtin", _KEEP])
     (cause,) = found.causes
 
     assert found.regret_by_rule == {"builtin": {"compact.idle": 2}, "keep": {}}
@@ -82,7 +82,7 @@ def test_the_oracle_has_a_bound_of_hot_hits_by_tokens():
         wanted = mem.remember("the blue ferry leaves the northern harbour at noon", tier="warm")
         clock.advance(hours=1)
         mem.recall("the blue ferry leaves the northern harbour at noon", limit=1)
-        found = mem.replay(["builtin"], limit=1)
+        found = mem.policies.replay(["builtin"], limit=1)
 
     assert found.row("builtin").hot_hits == 0.0
     assert found.row("oracle@builtin").hot_hits == pytest.approx(unrelated.tokens / wanted.tokens)
@@ -91,14 +91,14 @@ def test_the_oracle_has_a_bound_of_hot_hits_by_tokens():
 def test_a_replay_writes_nothing(lived: Memotherm):
     """Events, tiers, uses and the log stay as they are."""
     before = [(memory, memory.access_count) for memory in lived.find(limit=100)], lived.metrics().recall_count
-    lived.replay([_KEEP])
+    lived.policies.replay([_KEEP])
 
     assert ([(memory, memory.access_count) for memory in lived.find(limit=100)], lived.metrics().recall_count) == before
 
 
 def test_a_later_beginning_counts_fewer_questions(lived: Memotherm):
     """`since` takes a duration before now; what lies before it is followed as it was recorded."""
-    found = lived.replay(["builtin"], since="3d")
+    found = lived.policies.replay(["builtin"], since="3d")
 
     assert found.questions == 1
     assert found.row("builtin").cold_asked == 1
@@ -106,7 +106,7 @@ def test_a_later_beginning_counts_fewer_questions(lived: Memotherm):
 
 def test_intervals_and_rows_are_ordered(lived: Memotherm):
     """Each interval has its share inside, and the oracle is never worse than an LRU of its size."""
-    found = lived.replay(["builtin", _KEEP])
+    found = lived.policies.replay(["builtin", _KEEP])
 
     for row in found.rows:
         assert row.interval.low <= row.live_hits <= row.interval.high
@@ -121,12 +121,12 @@ def test_a_store_without_a_log_says_what_is_missing():
         mem.remember("a ferry")
         mem.recall("ferry")
         with pytest.raises(InvalidInput, match="recall_log"):
-            mem.replay(["builtin"])
+            mem.policies.replay(["builtin"])
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings={"recall_log": "hash"}) as mem:
         mem.remember("a ferry")
         mem.recall("ferry")
         with pytest.raises(InvalidInput, match="stored as hashes"):
-            mem.replay(["builtin"])
+            mem.policies.replay(["builtin"])
 
 
 def test_questions_that_cannot_be_asked_again_are_counted():
@@ -135,7 +135,7 @@ def test_questions_that_cannot_be_asked_again_are_counted():
         mem.remember("a ferry")
         mem.recall("ferry")
         mem.recall("ferry", kinds=["fact"])
-        found = mem.replay(["builtin"])
+        found = mem.policies.replay(["builtin"])
 
     assert (found.questions, found.askable) == (2, 1)
     assert "1 of 2 questions (50%) could not be asked again" in found.notes[0]
@@ -145,7 +145,7 @@ def test_a_replay_needs_policies_with_names_of_their_own(lived: Memotherm):
     """None, or two with the same name, are refused."""
     for policies in ([], ["builtin", "builtin"]):
         with pytest.raises(InvalidInput, match=r"at least one|same name"):
-            lived.replay(policies)
+            lived.policies.replay(policies)
 
 
 _GOLDEN = Path(__file__).with_name("replay.json")
@@ -210,7 +210,7 @@ def _worked_report() -> dict[str, Any]:
     clock, settings = FakeClock(), {"recall_log_days": 1000, "grace_days": 1000, "cool_warm_days": 6}
     with memotherm.open(":memory:", clock=clock, settings=settings, embedder=HashEmbedder()) as mem:
         _work(mem, clock, 14)
-        found = mem.replay(["builtin", "coding-agent", _HOUSE], limit=4)
+        found = mem.policies.replay(["builtin", "coding-agent", _HOUSE], limit=4)
     return {
         "rows": [asdict(row) for row in found.rows],
         "causes": sorted([cause.policy, cause.content, cause.rule, cause.times] for cause in found.causes),

@@ -56,8 +56,8 @@ def test_a_scope_sees_exactly_what_is_its_own(owners: list[Scope], viewers: list
                     view.remember(f"replaces {memory.id}", supersedes=memory.id)
 
         assert [
-            mem._services.whole.events(record)[-1].action
-            for record in mem._services.whole.records(list(range(1, 7))).values()
+            mem._services.all_tenants.events(record)[-1].action
+            for record in mem._services.all_tenants.records(list(range(1, 7))).values()
         ] == ["remember"] * len(made)
         assert mem.check() == []
 

@@ -117,7 +117,7 @@ def test_replaying_the_policy_in_force_reproduces_the_recorded_state(seed: int, 
         clock.advance(minutes=1)
         mem.recall("otter")
         _live(mem, clock, source, 120, at_once)
-        found = mem.replay([house])
+        found = mem.policies.replay([house])
         recorded = {memory.id: memory.tier for memory in mem.find(limit=1000)}
         for scope in ("s0", "s1"):
             recorded |= {memory.id: memory.tier for memory in mem.scoped(session=scope).find(limit=1000)}

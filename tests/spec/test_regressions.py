@@ -408,12 +408,12 @@ def test_a_read_can_be_free_of_side_effects(mem: Memotherm) -> None:
 
 def test_background_maintenance_runs_in_one_process_at_a_time(mem: Memotherm) -> None:
     """Whoever holds the lease works; the others do not, and a crash frees it after a while."""
-    first, second = mem.maintenance(), mem.maintenance()
+    first, second = mem.store.maintenance(), mem.store.maintenance()
 
     assert first.run_once()
     assert second.run_once()
     started, go_on = threading.Event(), threading.Event()
-    held = mem.maintenance()
+    held = mem.store.maintenance()
 
     def job(part: Store) -> None:
         started.set()
@@ -450,14 +450,14 @@ def test_a_long_job_keeps_its_lease(mem: Memotherm, clock: FakeClock) -> None:
         for _ in range(11):
             clock.advance(minutes=1)
             await_renewal()
-        assert not mem.maintenance().run_once()
+        assert not mem.store.maintenance().run_once()
 
-    inside = mem._services.whole
+    inside = mem._services.all_tenants
     hour = timedelta(hours=1)
     long = Scheduler(inside, "maintain", job, counted, hour, 0, renew_every=timedelta(milliseconds=1))
 
     assert long.run_once()
-    assert mem.maintenance().run_once()
+    assert mem.store.maintenance().run_once()
 
 
 def test_a_holder_that_lost_its_lease_stops(mem: Memotherm, clock: FakeClock) -> None:
@@ -467,11 +467,11 @@ def test_a_holder_that_lost_its_lease_stops(mem: Memotherm, clock: FakeClock) ->
     def job(part: Store) -> None:
         steps.append("began")
         clock.advance(minutes=11)
-        assert mem.maintenance().run_once()
+        assert mem.store.maintenance().run_once()
         with part.write():
             steps.append("wrote")
 
-    suspended = Scheduler(mem._services.whole, "maintain", job, clock, timedelta(hours=1), 0)
+    suspended = Scheduler(mem._services.all_tenants, "maintain", job, clock, timedelta(hours=1), 0)
 
     assert not suspended.run_once()
     assert steps == ["began"]
@@ -482,17 +482,17 @@ def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Memotherm, clock: 
     """Nobody has to clean up behind it."""
     store = mem._services.store
     assert store.lease("maintain", "crashed", clock.now, clock.now + timedelta(minutes=10))
-    assert not mem.maintenance().run_once()
+    assert not mem.store.maintenance().run_once()
 
     clock.advance(minutes=10)
 
-    assert mem.maintenance().run_once()
+    assert mem.store.maintenance().run_once()
 
 
 def test_background_maintenance_really_runs_and_stops(mem: Memotherm) -> None:
     """Entering begins, leaving waits for a run that is under way."""
     done = threading.Event()
-    scheduler = mem.maintenance(every_minutes=0.0002)
+    scheduler = mem.store.maintenance(every_minutes=0.0002)
     job = scheduler._job
 
     def counted(part: Store) -> None:

@@ -843,6 +843,6 @@ def test_maintenance_ends_sessions_that_nobody_ended(open_mem: Open, clock: Fake
 
     assert ended.ended == 1
     assert [move.rule for move in ended.moves] == ["compact.focus"]
-    assert (mem.session_status("old").state, mem.session_status("new").state) == ("archived", "active")
+    assert (mem.inspect.session("old").state, mem.inspect.session("new").state) == ("archived", "active")
     mem.session("old").add("we talk again")
-    assert mem.session_status("old").state == "active"
+    assert mem.inspect.session("old").state == "active"

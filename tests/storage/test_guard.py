@@ -41,7 +41,7 @@ def maintain(mem: Memotherm) -> None:
     mem.context("fact")
     mem.compact()
     mem.maintain()
-    assert mem.maintenance().run_once()
+    assert mem.store.maintenance().run_once()
     assert mem.check() == []
 
 
@@ -76,7 +76,7 @@ def test_no_verb_reads_the_store_inside_a_transaction(
 
 def test_a_read_inside_a_transaction_is_refused(mem: Memotherm) -> None:
     """On the store itself and on the same store as another tenant uses it."""
-    store = mem._services.whole
+    store = mem._services.all_tenants
     with pytest.raises(AssertionError, match="seq of the store was used inside a transaction"):
         store.transact(lambda _: store.seq())
     with pytest.raises(AssertionError, match="use the transaction"):

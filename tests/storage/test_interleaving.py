@@ -178,7 +178,7 @@ def test_a_recall_logs_the_use_of_a_memory_that_was_purged_meanwhile(
         second.purge(memory.id)
 
     recall.result()
-    assert first.recalls() == []
+    assert first.inspect.recalls() == []
     assert first.check() == []
 
 
@@ -191,7 +191,7 @@ def test_uses_that_are_logged_after_a_purge_do_not_name_what_was_purged(pair: tu
         assert secret.id in [entry.id for entry in first.context("the secret otter").included]
     purge.result()
     first.recall("the badger")
-    logged = first.everything()
+    logged = first.inspect.everything()
 
     assert [recall.query for recall in logged.recalls if recall.query] == ["the badger"]
     assert [(receipt.query, [entry.id for entry in receipt.included]) for receipt in logged.receipts] == [
@@ -209,4 +209,4 @@ def test_a_recall_during_an_erasure_is_not_logged_after_it(pair: tuple[Memotherm
         assert mine.recall("my secret task", kinds=["task"]).hits == ()
     erasing.result()
 
-    assert mine.recalls() == []
+    assert mine.inspect.recalls() == []

@@ -72,7 +72,7 @@ def fill(mem: Memotherm) -> None:
         view.feedback(view.recall("secret"), [view.find(contains="secret")[0].id])
         session.before_turn("the secret?")
         session.flush_due(190_000)
-    mem.maintenance().run_once()
+    mem.store.maintenance().run_once()
 
 
 # The second wall
@@ -125,18 +125,22 @@ def test_a_query_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memo
 def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memotherm) -> None:
     """Given all spaces of all tenants, a tenant's store still finds nothing that is not its own."""
     fill(mem)
-    everything = mem._services.whole.spaces_within(Scope())
+    everything = mem._services.all_tenants.spaces_within(Scope())
     nos = list(range(1, 100))
-    tenant = mem._services.whole.for_tenant("acme")
+    tenant = mem._services.all_tenants.for_tenant("acme")
     where = Filter(now=mem._view.now())
     found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where).scores
     near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
 
-    assert len(mem._services.whole.records(nos)) > len(tenant.records(nos)) > 0
+    assert len(mem._services.all_tenants.records(nos)) > len(tenant.records(nos)) > 0
     for numbers in (list(found), list(near), tenant.active(nos).no.tolist()):
         assert numbers
-        assert {record.memory.scope.tenant for record in mem._services.whole.records(numbers).values()} == {"acme"}
-    rivals = [record for record in mem._services.whole.records(nos).values() if record.memory.scope.tenant == "rival"]
+        assert {record.memory.scope.tenant for record in mem._services.all_tenants.records(numbers).values()} == {
+            "acme"
+        }
+    rivals = [
+        record for record in mem._services.all_tenants.records(nos).values() if record.memory.scope.tenant == "rival"
+    ]
     assert all(tenant.events(record) == [] for record in rivals)
     assert all(tenant.get(everything, record.memory.id) is None for record in rivals)
 
@@ -154,11 +158,11 @@ def test_a_tenant_cannot_write_for_another_one(mem: Memotherm, url: str) -> None
 
 def test_key_value_pairs_are_hidden_from_tenants(mem: Memotherm, url: str) -> None:
     """API keys and answers to requests are seen by work for all tenants only."""
-    mem.key_value("keys").put("k", {"hash": "x"})
+    mem.store.key_value("keys").put("k", {"hash": "x"})
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('memotherm.tenant', 'acme', true)")
         assert connection.execute("SELECT count(*) FROM memotherm.key_values").fetchone() == (0,)
-    assert mem.scoped(tenant="acme").key_value("keys").get("k") == {"hash": "x"}
+    assert mem.scoped(tenant="acme").store.key_value("keys").get("k") == {"hash": "x"}
 
 
 def test_a_tenants_recall_counts_the_use_of_what_everybody_shares(mem: Memotherm) -> None:
@@ -240,7 +244,7 @@ def test_a_recall_knows_what_another_process_has_changed(acme: Memotherm, url: s
     assert {*contents(found)} == {"an otter of the river", "an otter for every tenant"}
 
     with memotherm.open(url, embedder=HashEmbedder(48), settings=Settings()) as other:
-        other.reembed()
+        other.store.reembed()
     assert "hash-48-0" in str(acme.recall("otter", track=False).degraded)
 
 
@@ -367,7 +371,7 @@ def test_maintenance_is_shared_and_nothing_is_done_twice(mem: Memotherm, url: st
     with closing(open_store(url, Settings())) as other:
         servers = [
             Scheduler(store, "maintain", job, clock, timedelta(hours=1), 0.2)
-            for store in (mem._services.whole, other.for_tenant(None))
+            for store in (mem._services.all_tenants, other.for_tenant(None))
         ]
         together(*[lambda each=each: each.run_once(rested=timedelta(minutes=30)) for each in servers])
 
@@ -382,10 +386,10 @@ def test_the_work_of_a_server_that_was_killed_is_taken_over(mem: Memotherm, cloc
     for tenant in ("a", "b", "c"):
         mem.scoped(tenant=tenant).remember("a fact")
     term, hour = timedelta(minutes=10), timedelta(hours=1)
-    killed = mem._services.whole.claims("maintain", "killed", clock, term, clock() + hour)
+    killed = mem._services.all_tenants.claims("maintain", "killed", clock, term, clock() + hour)
     taken = next(killed)
     done: list[Store] = []
-    scheduler = Scheduler(mem._services.whole, "maintain", done.append, clock, hour, 0.2)
+    scheduler = Scheduler(mem._services.all_tenants, "maintain", done.append, clock, hour, 0.2)
 
     assert scheduler.run_once()
     assert len(done) == 3

@@ -36,7 +36,7 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with memotherm.open(path, embedder=HashEmbedder()) as mem:
         for tenant in TENANTS:
             _lived_in(mem.scoped(tenant=tenant) if tenant else mem, folder / f"notes-{tenant}")
-        mem.key_value("keys").put("ops", {"hash": "x"})
+        mem.store.key_value("keys").put("ops", {"hash": "x"})
         mem.policies.adopt("builtin")
         mem.remember("said and done", kind="task", metadata={"status": "done"})
         mem.policies.start_shadow("builtin")
@@ -95,7 +95,7 @@ def _told(mem: Memotherm) -> dict[str, object]:
         "cold": [hit.memory.id for hit in mem.recall("otter", tiers=("cold",), track=False)],
         "status": (mem.status().tiers, mem.status().retention, mem.status().seq),
         "metrics": mem.metrics().moves,
-        "key_values": mem.key_value("keys").all(),
+        "key_values": mem.store.key_value("keys").all(),
         "policies": mem.policies.history(),
     }
 
@@ -124,7 +124,7 @@ def test_the_copy_goes_on_living(source: Path, url: str, tmp_path: Path) -> None
 
         assert new.version > before
         assert new.id in [hit.memory.id for hit in acme.recall("a new otter", limit=1)]
-        assert acme.import_("jsonl", purged).purged == 1
+        assert acme.store.import_("jsonl", purged).purged == 1
         assert mem.check() == []
 
 

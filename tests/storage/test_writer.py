@@ -108,7 +108,7 @@ def test_a_kill_loses_nothing_that_a_thread_was_told_is_stored(tmp_path: Path) -
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """An empty store."""
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
-        store = mem._services.whole
+        store = mem._services.all_tenants
         assert isinstance(store, SqliteStore)
         yield store
 
@@ -245,7 +245,7 @@ def test_an_error_after_the_commit_is_none_of_the_change(
     """What is committed is reported as stored, even if the erasure that follows a purge fails."""
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
         first, second = mem.remember("An otter swims"), mem.remember("A badger digs")
-        store = mem._services.whole
+        store = mem._services.all_tenants
 
         def fail(_: int) -> bool:
             raise StoreUnavailable("the disk is gone")
@@ -315,7 +315,7 @@ def test_a_caller_that_is_interrupted_leaves_the_queue(store: SqliteStore) -> No
 def test_closing_answers_the_jobs_that_wait_and_refuses_others(tmp_path: Path) -> None:
     """What was accepted is stored; a closed store says that it is closed."""
     mem = memotherm.open(tmp_path / "a.db", embedder="none")
-    store = mem._services.whole
+    store = mem._services.all_tenants
     assert isinstance(store, SqliteStore)
     results: list[object] = []
     with store._writer.held():
@@ -357,8 +357,8 @@ def test_a_scope_is_erased_while_others_recall(tmp_path: Path) -> None:
                 ann.remember("An otter swims")
                 ann.recall("otter")
                 ann.erase()
-                spaces = mem._services.whole.spaces_within(Scope(user="ann"))
-                assert mem._services.whole.log_entries(spaces, 0, 10) == []
+                spaces = mem._services.all_tenants.spaces_within(Scope(user="ann"))
+                assert mem._services.all_tenants.log_entries(spaces, 0, 10) == []
         finally:
             done.set()
             for thread in threads:
@@ -379,7 +379,7 @@ def test_entries_that_a_busy_store_cannot_take_are_counted_when_they_are_dropped
             mem.recall(f"otter {number}")
         lost = mem.recall("otter")
         other.execute("COMMIT")
-        store = mem._services.whole
+        store = mem._services.all_tenants
         assert store.dropped_log_entries == 11
         assert "recall log entries lost while the store was busy: 10" in lost.degraded
         assert mem.metrics().dropped_log_entries == 11
@@ -390,7 +390,7 @@ def test_a_read_inside_a_job_does_not_wait_for_the_queue(tmp_path: Path) -> None
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
         mem.remember("An otter swims")
         mem.recall("otter")
-        store = mem._services.whole
+        store = mem._services.all_tenants
         assert store.transact(lambda _: store.seq()) == 1
 
 
@@ -412,7 +412,7 @@ def test_entries_are_written_once_although_a_fork_stops_the_writer(tmp_path: Pat
     """Stopping the writer writes what waits, while other recalls start its thread again."""
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
         memory = mem.remember("An otter swims")
-        store, done = mem._services.whole, threading.Event()
+        store, done = mem._services.all_tenants, threading.Event()
 
         def stop() -> None:
             while not done.is_set():

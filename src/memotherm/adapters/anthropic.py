@@ -203,7 +203,7 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
 
     def _exists(self, key: str) -> bool:
         """Return whether there is a file or a directory, which exists while a file is in it."""
-        return key == ROOT or self._read(key) is not None or bool(self.memory.keys(f"{key}/", limit=1))
+        return key == ROOT or self._read(key) is not None or bool(self.memory.inspect.keys(f"{key}/", limit=1))
 
     def _require_directories(self, key: str) -> None:
         """Raise `ToolError` if a part of a path above its last one is a file."""
@@ -216,7 +216,7 @@ class MemothermMemoryTool(BetaAbstractMemoryTool):
     def _delete(self, key: str) -> bool:
         """Delete a file, or all files of a directory, also under former names; return whether there was one."""
         single = self._read(key)
-        deleted = self.memory.forget_many(prefix=f"{key}/") if single is None else [self.memory.forget(single.id)]
+        deleted = self.memory.bulk.forget(prefix=f"{key}/") if single is None else [self.memory.forget(single.id)]
         for memory in deleted:
             former = memory.supersedes
             while former is not None:

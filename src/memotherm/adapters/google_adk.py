@@ -174,7 +174,7 @@ class MemothermMemoryService(BaseMemoryService):
                 f"the event {memory_id} was deleted", key=f"{_DELETED}{quote(memory_id, safe='')}",
                 metadata={"event": memory_id}, source=_SOURCE, tier="cold", index=False,
             )  # fmt: skip
-            mem.forget_many(why, **events)
+            mem.bulk.forget(why, **events)
             return
         with suppress(NotFound):
             mem.forget(memory_id, why=why)

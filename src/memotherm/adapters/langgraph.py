@@ -254,7 +254,7 @@ class MemothermStore(BaseStore):
         """Run maintenance in the background, every `sweep_interval_minutes` of the TTL configuration unless given."""
         if self._sweeper is None:
             minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes")
-            self._sweeper = self.memory.maintenance(minutes).start()
+            self._sweeper = self.memory.store.maintenance(minutes).start()
 
     def stop_ttl_sweeper(self) -> None:
         """Stop maintenance in the background."""

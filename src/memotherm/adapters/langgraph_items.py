@@ -62,7 +62,7 @@ def namespaces(mem: Memotherm, within: Sequence[str] = ()) -> Iterator[tuple[str
     """Yield the namespaces that hold items, at and inside a namespace."""
     prefix = namespace_prefix(within)
     after = None
-    while page := mem.keys(prefix, depth=1, after=after):
+    while page := mem.inspect.keys(prefix, depth=1, after=after):
         for entry in page:
             if entry == f"{prefix}/":
                 yield tuple(within)

@@ -90,7 +90,7 @@ class MemothermSession:
 
     async def clear_session(self) -> None:
         """Remove all items; they can be restored within the grace days."""
-        await _completed(lambda: self.memory.forget_many("the session was cleared", prefix=self._prefix))
+        await _completed(lambda: self.memory.bulk.forget("the session was cleared", prefix=self._prefix))
 
     async def session_input_callback(
         self, history: list[TResponseInputItem], new_items: list[TResponseInputItem]

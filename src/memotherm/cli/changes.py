@@ -97,10 +97,10 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
     """
     from memotherm.cli.formatting import receipt_lines
 
-    page = mem.receipts(limit=limit, cursor=cursor)
+    page = mem.receipts.list(limit=limit, cursor=cursor)
     none = [] if page.receipts else ["no receipt is kept"]
     if memory_id is not None:
-        answers = [mem.explain_receipt(receipt.number, memory_id) for receipt in page]
+        answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]
         lines = [f"#{each.receipt:<3} {each.state.replace('_', ' ')}: {each.reason}" for each in answers]
         return Output({"answers": [answer.as_dict() for answer in answers]}, lines, none)
     data = {"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor}

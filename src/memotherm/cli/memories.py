@@ -46,7 +46,7 @@ def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
 
     arguments = given(options)
     memory = mem.remember(**arguments)
-    warnings = secret_warnings(mem.secrets_in(arguments["content"]))
+    warnings = secret_warnings(arguments["content"], mem.settings)
     return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
 
 
@@ -150,7 +150,7 @@ def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
     from memotherm.cli.formatting import fields_table
 
     memory = mem.get(memory_id, key=key)
-    heat = mem.heat(memory)
+    heat = mem.inspect.heat(memory)
     values = {**to_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
     return Output(values, fields_table(values))
 
@@ -179,7 +179,9 @@ def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | 
     arguments = given(options)
     with opened(store) as mem:
         if keys:
-            return _listed_keys(mem.keys(options["prefix"] or "", depth, options["limit"], options["cursor"]), options)
+            return _listed_keys(
+                mem.inspect.keys(options["prefix"] or "", depth, options["limit"], options["cursor"]), options
+            )
         if count:
             of_pages = ("limit", "cursor", "order", "skip")
             found = mem.count(**{name: value for name, value in arguments.items() if name not in of_pages})
@@ -273,7 +275,9 @@ def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:
     if not store.scope.items() or any(count.memories for count in mem.status().tiers.values()):
         return []
     with memotherm.open(store.url, scope=Scope(tenant=store.scope.tenant)) as outer:
-        counts = sorted((count for count in outer.scopes() if count.memories), key=lambda count: -count.memories)
+        counts = sorted(
+            (count for count in outer.inspect.scopes() if count.memories), key=lambda count: -count.memories
+        )
     if not counts:
         return []
     total = pluralize(sum(count.memories for count in counts), "memory")

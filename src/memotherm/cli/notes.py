@@ -62,7 +62,7 @@ def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
     started = time.monotonic()
     with progress_bar("notes") as progress:
         result = _notes(mem, root, extra).sync(progress)
-    took = timing(time.monotonic() - started, mem.embedding_seconds)
+    took = timing(time.monotonic() - started, mem.store.embedding_seconds)
     problems = [*map(str, result.skipped), *map(str, result.conflicts), *result.degraded]
     return Output(to_json(result), _sync_lines(result), [*problems, took])
 

@@ -128,7 +128,7 @@ def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:
 
 def _whole_id(mem: Memotherm, text: str) -> str:
     """Return an id that begins with a text; a whole one may be that of a memory which was purged."""
-    return text if len(text) == _ID_LENGTH else mem.full_id(text)
+    return text if len(text) == _ID_LENGTH else mem.inspect.full_id(text)
 
 
 # Output and single options

@@ -191,7 +191,7 @@ def _replayed(mem: Memotherm, candidate: Policy, since: str | None) -> Replay | 
     compared = [candidate] if current.digest == candidate.digest else [candidate, current]
     with progress_bar("steps", keeps=False) as update:
         try:
-            return mem.replay(compared, since=since, progress=update)
+            return mem.policies.replay(compared, since=since, progress=update)
         except InvalidInput as exc:
             return str(exc)
 
@@ -323,7 +323,7 @@ def replay(
         return _replay_trace(trace, sizes)
     loaded = [load(name) for name in policies or ("builtin",)]
     with opened(store) as mem, progress_bar("steps", keeps=False) as update:
-        found = mem.replay(loaded, since=since, limit=limit, progress=update)
+        found = mem.policies.replay(loaded, since=since, limit=limit, progress=update)
     lines = [*_report_lines(found), *(_rule_lines(found) if explain else ())]
     return Output(to_json(found), lines, found.notes)
 

@@ -79,7 +79,7 @@ def _change_one(
     store: StoreOptions, verb: str, memory_id: str, why: str, question: str, *, yes: bool, dry_run: bool
 ) -> Output:
     with opened(store, dry_run=dry_run) as mem:
-        memory_id = mem.full_id(memory_id)
+        memory_id = mem.inspect.full_id(memory_id)
         if verb != "purge":
             memory: Memory = getattr(mem, verb)(memory_id, why)
             return Output(to_json(memory), changed_lines(memory)).after_dry_run(dry_run)
@@ -136,7 +136,7 @@ def _confirm_scope(mem: Memotherm) -> None:
     """Let the user type the scope."""
     if not sys.stdin.isatty():
         raise click.UsageError("erase is permanent and standard input is not a terminal: pass --yes")
-    for count in mem.scopes():
+    for count in mem.inspect.scopes():
         click.echo(f"{count.scope}: {pluralize(count.memories, 'memory')}", err=True)
     if click.prompt(f"Type {str(mem.scope)!r} to erase all of it", err=True) != str(mem.scope):
         raise InvalidInput("that is not the scope: nothing was erased")
@@ -163,7 +163,7 @@ def export(path: str, archived: bool, inside: bool, everything: bool, store: Sto
         if everything:
             from memotherm.tools.results import everything_json
 
-            lines = [_line(entry) for entry in everything_json(mem.everything())]
+            lines = [_line(entry) for entry in everything_json(mem.inspect.everything())]
         else:
             lines = exported_lines(mem, inside=inside, archived=archived)
         elsewhere = [] if lines else whereabouts(mem, store, mem.status(inside=inside).hint)

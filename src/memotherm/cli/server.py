@@ -96,7 +96,7 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
         mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
         if mem.settings.notes_root and mem.settings.watch_notes:
             _watch_notes(mem, stack)
-        stack.enter_context(mem.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
+        stack.enter_context(mem.store.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
         build(mem).run()
 
 
@@ -152,14 +152,12 @@ def create(name: str, read_only: bool, store: StoreOptions) -> Output:
     memotherm keys create ci --tenant acme
     memotherm keys create ana --tenant acme --user ana --read-only
     """
-    from memotherm.rest.keys import Keys
-
     _refuse_scope(store, accepted=("tenant", "user"))
     tenant, user = store.scope.tenant, store.scope.user
     if tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
     with _whole_store(store) as mem:
-        secret = Keys(mem).create(name, tenant, user, read_only=read_only)
+        secret = mem.keys.create(name, tenant, user, read_only=read_only)
     owner = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
     note = f"{'read-only ' * read_only}key {name!r} of {owner}; it cannot be printed again"
     return Output(
@@ -176,12 +174,10 @@ def list_keys(store: StoreOptions) -> Output:
     \b
     memotherm keys list --tenant acme
     """
-    from memotherm.rest.keys import Keys
-
     _refuse_scope(store, accepted=("tenant", "user"))
     wanted = dict(store.scope.items())
     with _whole_store(store) as mem:
-        found = [key for key in Keys(mem).all() if wanted.items() <= to_json(key).items()]
+        found = [key for key in mem.keys.all() if wanted.items() <= to_json(key).items()]
     lines = [
         f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
         f"\t{key.created_at:%Y-%m-%d %H:%M}"
@@ -201,11 +197,9 @@ def revoke(name: str, store: StoreOptions) -> Output:
     \b
     memotherm keys revoke ci
     """
-    from memotherm.rest.keys import Keys
-
     _refuse_scope(store)
     with _whole_store(store) as mem:
-        Keys(mem).revoke(name)
+        mem.keys.revoke(name)
     return Output({"name": name, "revoked": True}, notes=[f"revoked {name}"])
 
 

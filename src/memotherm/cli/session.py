@@ -72,7 +72,7 @@ def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN
     from memotherm.tools.results import added_warnings
 
     memory = mem.session(session_id).add(**given(options))
-    warnings = added_warnings(memory, mem.settings.hot_token_limit, mem.secrets_in(memory.content))
+    warnings = added_warnings(memory, memory.content, mem.settings)
     return Output({**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}, changed_lines(memory), warnings)
 
 

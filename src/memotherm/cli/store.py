@@ -112,7 +112,7 @@ def backup(path: str, store: StoreOptions) -> Output:
     """
     with opened(replace(store, scope=Scope(tenant=store.scope.tenant))) as mem:
         lines = exported_lines(mem, inside=True, archived=True)
-        scopes = len(mem.scopes())
+        scopes = len(mem.inspect.scopes())
     write_lines(path, lines)
     total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"
     return Output({"path": path, "memories": len(lines), "scopes": scopes}, [total])
@@ -258,8 +258,8 @@ def import_(mem: Memotherm, kind: str, path: str) -> Output:
     """
     started = time.monotonic()
     with _file(path) as source, progress_bar("entries") as progress:
-        imported = mem.import_(kind, source, progress)
-    took = timing(time.monotonic() - started, mem.embedding_seconds)
+        imported = mem.store.import_(kind, source, progress)
+    took = timing(time.monotonic() - started, mem.store.embedding_seconds)
     data: dict[str, Any] = to_json(imported)
     return Output({**data, "dry_run": False}, [str(imported)], [*map(str, imported.skipped), took])
 

@@ -118,10 +118,10 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
 def _maintained(memories: Iterable[Memotherm], result: WorkerResult) -> WorkerResult:
     """Run maintenance where it was not run for `maintain_every_minutes`; hosts run no other process that does."""
     for mem in memories:
-        if not hasattr(mem, "maintenance"):
+        if not hasattr(mem, "store"):
             continue  # its server does
         try:
-            mem.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
+            mem.store.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
         except MemothermError as error:
             result = _with_failure(result, f"maintenance: {error}")
     return result

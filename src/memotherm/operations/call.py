@@ -30,14 +30,14 @@ def perform(
 
 def _target(operation: Operation, memory: Memotherm, session_id: str | None) -> Any:  # noqa: ANN401
     """Return what has the method."""
-    if operation.owner == "session":
-        if operation.begun:
-            memory.session_status(str(session_id))  # an unknown session must not begin
-        return memory.session(str(session_id))
-    if operation.owner == "policies":
-        return memory.policies
     if operation.owner == "memory":
         return memory
+    if operation.owner == "session":
+        if operation.begun:
+            memory.inspect.session(str(session_id))  # an unknown session must not begin
+        return memory.session(str(session_id))
+    if operation.owner != "notes":
+        return getattr(memory, operation.owner)
     if not memory.settings.notes_root:
         raise NotFound("there are no notes: set notes_root to their folder")
     if operation.writes and memory.scope.tenant is not None:

@@ -13,11 +13,19 @@ from memotherm.operations.parameters import Parameter, documented, parameters_of
 
 __all__ = ["Operation", "Tool"]
 
-#: What a method belongs to: the memory, one of its sessions, its notes or its policies.
-Owner = Literal["memory", "session", "notes", "policies"]
-_OWNERS: Mapping[str, Owner] = {"Memotherm": "memory", "Session": "session", "Notes": "notes", "Policies": "policies"}
-_MODULES = {"memory": "memory", "session": "session", "notes": "notes.notes", "policies": "tiers.policies"}
-_PREFIXES = {"memory": "", "session": "session_", "notes": "notes_", "policies": "policy_"}
+#: What a method belongs to: the memory, a session, notes, or what `mem.<owner>` is.
+Owner = Literal["memory", "session", "notes", "bulk", "inspect", "policies", "receipts", "store"]
+#: The classes of the facade: what they are, their modules, and what the names of their operations begin with.
+_CLASSES: Mapping[str, tuple[Owner, str, str]] = {
+    "Memotherm": ("memory", "memory", ""),
+    "Session": ("session", "session", "session_"),
+    "Notes": ("notes", "notes.notes", "notes_"),
+    "Bulk": ("bulk", "bulk", ""),
+    "Inspection": ("inspect", "inspection", ""),
+    "Policies": ("policies", "tiers.policies", "policy_"),
+    "Receipts": ("receipts", "receipts", ""),
+    "Upkeep": ("store", "upkeep", ""),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +58,7 @@ class Operation:
     group: str
     #: The method and path of HTTP; empty for one that needs the store itself.
     route: str = ""
-    #: Its id; the name of the method, after `session_`, `notes_` or `policy_`, if empty.
+    #: Its id, if it is not the name of the method, after `session_`, `notes_` or `policy_`.
     id: str = ""
     #: Whether it changes memories; a key that may only read cannot call it.
     writes: bool = False
@@ -79,7 +87,7 @@ class Operation:
     @cached_property
     def name(self) -> str:
         """The id: `recall`, `session_recall`, `policy_adopt`."""
-        return self.id or _PREFIXES[self.owner] + self.verb
+        return self.id or _CLASSES[self.of.partition(".")[0]][2] + self.verb
 
     @property
     def verb(self) -> str:
@@ -89,14 +97,16 @@ class Operation:
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The method of the facade."""
-        owner = import_module(f"memotherm.{_MODULES[self.owner]}")
-        function: Callable[..., Any] = getattr(getattr(owner, self.of.partition(".")[0]), self.verb)
+        name = self.of.partition(".")[0]
+        function: Callable[..., Any] = getattr(
+            getattr(import_module(f"memotherm.{_CLASSES[name][1]}"), name), self.verb
+        )
         return function
 
     @property
     def owner(self) -> Owner:
         """What the method belongs to."""
-        return _OWNERS[self.of.partition(".")[0]]
+        return _CLASSES[self.of.partition(".")[0]][0]
 
     @property
     def method(self) -> str:
@@ -156,15 +166,12 @@ class _Names(dict[str, Any]):
     """The types that the modules of the facade import for type checkers only, loaded when they are asked for."""
 
     _HOMES: ClassVar = {
-        **dict.fromkeys(("Erased", "Everything", "Heat", "Metrics", "Status", "TierPoint", "Uses"), "model.reports"),
+        "Erased": "model.reports",
         "Flush": "notes.flush",
         "Imported": "notes",
-        "Notes": "notes",
-        "Policies": "tiers.policies",
-        "PolicySource": "tiers.policies",
-        "Difference": "tiers.policy",
+        "Metrics": "model.reports",
         "Replay": "tiers.lab.replay",
-        "Scheduler": "tiers.scheduler",
+        "Status": "model.reports",
     }
 
     def __missing__(self, name: str) -> Any:  # noqa: ANN401 - a type

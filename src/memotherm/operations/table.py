@@ -69,14 +69,14 @@ _TABLE = (
         examples=({"answer": "No: deploys are frozen until Friday."},),
     ),
     _read(
-        "Memotherm.receipts", "search", "GET /receipts", left_out=("session",), limits=_PAGED,
+        "Receipts.list", "search", "GET /receipts", id="receipts", left_out=("session",), limits=_PAGED,
         tool=Tool(
             name="memory_receipts", title="What was injected", parameters=f"{_OF_SESSION} limit cursor",
             defaults={"limit": 5}, repeatable=True, description="Return what contexts have injected and why.",
         ),
     ),
-    _read("Memotherm.receipt", "search", "GET /receipts/{number}"),
-    _read("Memotherm.explain_receipt", "search", "GET /receipts/{number}/memories/{memory_id}"),
+    _read("Receipts.get", "search", "GET /receipts/{number}", id="receipt"),
+    _read("Receipts.explain", "search", "GET /receipts/{number}/memories/{memory_id}", id="explain_receipt"),
     # Memories
     Operation(
         of="Memotherm.remember", group="memories", route="POST /memories", writes=True, creates=True,
@@ -104,14 +104,14 @@ _TABLE = (
     _read("Memotherm.count", "memories", "POST /memories:count", result="count", examples=({"tier": "cold"},)),
     _read("Memotherm.get", "memories", "GET /memories/{memory_id}", left_out=("key",), more=("hidden",), limits=_BY_ID),
     _read(
-        "Memotherm.keys", "memories", "GET /memories:keys", result="keys",
+        "Inspection.keys", "memories", "GET /memories:keys", result="keys",
         tool=Tool(
             name="memory_list_keys", title="List keys", parameters=f"prefix depth after {_OF_SESSION}",
             description="List keys; with a depth, their distinct prefixes.", repeatable=True,
         ),
     ),
     _read(
-        "Memotherm.full_id", "memories", "GET /memories:id", conflicts=True, result="id",
+        "Inspection.full_id", "memories", "GET /memories:id", conflicts=True, result="id",
         limits={"prefix": {"max_length": 100, "pattern": r"^[!-~]([ -~]{0,198}[!-~])?$"}},
     ),
     _change(
@@ -156,13 +156,15 @@ _TABLE = (
     ),
     _change("Memotherm.restore", "POST /memories/{memory_id}/restore"),
     _change("Memotherm.purge", "POST /memories/{memory_id}/purge"),
-    _change("Memotherm.forget_many", "POST /memories:forget", result="memories", more=("memories",)),
-    _change("Memotherm.restore_many", "POST /memories:restore", result="memories", more=("memories",)),
-    _change("Memotherm.purge_many", "POST /memories:purge", result="memories", more=("memories",)),
+    _change("Bulk.forget", "POST /memories:forget", id="forget_many", result="memories", more=("memories",)),
+    _change("Bulk.restore", "POST /memories:restore", id="restore_many", result="memories", more=("memories",)),
+    _change("Bulk.purge", "POST /memories:purge", id="purge_many", result="memories", more=("memories",)),
     _read("Memotherm.history", "memories", "GET /memories/{memory_id}/history", result="events"),
-    _read("Memotherm.uses", "memories", "GET /memories/{memory_id}/uses"),
-    _read("Memotherm.heat", "memories", "GET /memories/{memory_id}/heat"),
-    _read("Memotherm.neighbours", "memories", "GET /memories/{memory_id}/neighbours", result="items", limits=_RECALLED),
+    _read("Inspection.uses", "memories", "GET /memories/{memory_id}/uses"),
+    _read("Inspection.heat", "memories", "GET /memories/{memory_id}/heat"),
+    _read(
+        "Inspection.neighbours", "memories", "GET /memories/{memory_id}/neighbours", result="items", limits=_RECALLED,
+    ),
     # Sessions
     _session(
         "Session.add", "POST /sessions/{session_id}/memories", creates=True,
@@ -170,7 +172,7 @@ _TABLE = (
         examples=({"content": "The budget is $50K", "type": "fact"},),
     ),
     _read("Session.hot", "sessions", "GET /sessions/{session_id}/hot", begun=True, result="memories"),
-    _read("Memotherm.session_status", "sessions", "GET /sessions/{session_id}/status"),
+    _read("Inspection.session", "sessions", "GET /sessions/{session_id}/status", id="session_status"),
     _session(
         "Session.spill", "POST /sessions/{session_id}/spill", limits={"count": {"le": 10_000}},
         tool=Tool(
@@ -260,7 +262,7 @@ _TABLE = (
         ),
     ),
     Operation(of="Memotherm.maintain", group="tiers", route="POST /maintain", writes=True, left_out=("progress",)),
-    _read("Memotherm.tier_history", "tiers", "GET /tiers/history", conflicts=True, result="points"),
+    _read("Inspection.tier_history", "tiers", "GET /tiers/history", conflicts=True, result="points"),
     _read("Memotherm.events", "tiers", "GET /events"),
     Operation(
         of="Memotherm.undo", group="tiers", route="POST /events/{event_seq}/undo", writes=True, conflicts=True,
@@ -280,22 +282,22 @@ _TABLE = (
     # The store
     _read("Memotherm.status", "store", "GET /status"),
     _read(
-        "Memotherm.scopes", "store", "GET /scopes", result="scopes",
+        "Inspection.scopes", "store", "GET /scopes", result="scopes",
         tool=Tool(
             name="memory_scopes", title="List scopes", repeatable=True,
             description="List the scopes at and below this one, with counts.",
         ),
     ),
-    _read("Memotherm.everything", "store", "GET /everything"),
-    _read("Memotherm.recalls", "store", "GET /recalls", result="recalls"),
+    _read("Inspection.everything", "store", "GET /everything"),
+    _read("Inspection.recalls", "store", "GET /recalls", result="recalls"),
     Operation(
         of="Memotherm.erase", group="store", route="POST /erase", writes=True, repeatable=True, left_out=("jobs",),
         more=("confirm",),
     ),
     _store("Memotherm.check", route="GET /check", result="problems"),
-    _store("Memotherm.reembed", writes=True, left_out=("progress",), result="embedded"),
+    _store("Upkeep.reembed", writes=True, left_out=("progress",), result="embedded"),
     _store("Memotherm.checkpoint", left_out=("progress",), result="path"),
-    _store("Memotherm.import_", writes=True, left_out=("progress",)),
+    _store("Upkeep.import_", writes=True, left_out=("progress",)),
 )  # fmt: skip
 
 #: The view of agents, who pay for every token: members of memories and hits that their tools leave out.

@@ -1,6 +1,6 @@
-"""A memory on a server: the verbs of the table of operations, each one a request.
+"""A memory on a server: a `Memotherm` whose verbs are requests, made from the table of operations.
 
-It is not a `Memotherm`: what needs the store itself is not an attribute of it.
+`store`, `keys` and `checkpoint` need the store itself: their type is `NoReturn`, and `hasattr` is false for them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, NoReturn, Self
 
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Recall, Scope
-from memotherm.model.memory import MemoryFilters
 from memotherm.model.recall import Feedback
 from memotherm.model.reports import Erased, Metrics, Status
 from memotherm.model.results import Captured
@@ -24,17 +22,13 @@ from memotherm.operations.arguments import write_arguments, write_draft
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
+from memotherm.remote.groups import RemoteBulk, RemoteInspection, RemoteNotes, RemotePolicies, RemoteReceipts
 from memotherm.remote.session import RemoteSession
 from memotherm.remote.spooling import spool_capture
 from memotherm.remote.transport import Transport
-from memotherm.remote.verbs import refuse, result_of, with_verbs
+from memotherm.remote.verbs import needs_store, result_of, with_verbs
 from memotherm.settings import Settings
 from memotherm.spool import erase_jobs, user_spool
-from memotherm.text.redaction import redactor
-
-if TYPE_CHECKING:
-    from memotherm.remote.notes import RemoteNotes
-    from memotherm.remote.policies import RemotePolicies
 
 __all__ = ["RemoteMemotherm"]
 
@@ -42,27 +36,28 @@ Json = dict[str, Any]
 
 
 @with_verbs("memory")
-class RemoteMemotherm:
-    """An agent's memory on a server, seen from one scope."""
+class RemoteMemotherm(Memotherm):
+    """An agent's memory on a server, seen from one scope: every verb is a request."""
 
     def __init__(self, transport: Transport, settings: Settings, scope: Scope | None = None) -> None:
         self._transport = transport
+        self._settings = settings
+        self._scope = scope or Scope()
         self._reads_only = False
         self._owner = True
-        #: The scope that this memory is seen from.
-        self.scope = scope or Scope()
-        #: The settings of this machine; the server has its own.
-        self.settings = settings
-        #: 0: the server makes the vectors.
-        self.embedding_seconds = 0.0
 
     def __repr__(self) -> str:
         return f"<Memotherm {self._transport.url!r} scope: {self.scope}>"
 
-    if not TYPE_CHECKING:  # a type checker knows the verbs from `Memotherm`, as which `open` returns it
+    @property
+    def scope(self) -> Scope:
+        """The scope that this memory is seen from."""
+        return self._scope
 
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            raise refuse(name, Memotherm, self)
+    @property
+    def settings(self) -> Settings:
+        """The settings of this machine; the server has its own."""
+        return self._settings
 
     def _seen_from(self, scope: Scope, *, read_only: bool | None = None) -> Self:
         view = type(self)(self._transport, self.settings, scope)
@@ -105,14 +100,6 @@ class RemoteMemotherm:
         if self._owner:
             self._transport.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # Verbs that are more than a request
 
     def remember_many(
@@ -143,10 +130,6 @@ class RemoteMemotherm:
             return from_json(Captured, self._call(operation, {"content": content, **options}))
         except StoreUnavailable as error:
             return spool_capture(self._transport.url, self.scope, self.settings, content, options, error)
-
-    def secrets_in(self, content: str) -> tuple[str, ...]:
-        """Return what a text seems to contain that should not be stored, by the settings of this machine."""
-        return redactor(self.settings).find(content)
 
     def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, or the active one that has a key."""
@@ -190,36 +173,6 @@ class RemoteMemotherm:
         """Return metrics, without the histograms of durations."""
         return from_json(Metrics, self._call(OPERATIONS["status"], {})["measured"])
 
-    def forget_many(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Delete all memories that the filters of `find` select, all or none; `restore_many` brings them back."""
-        return self._change_many("forget_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def restore_many(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Make all deleted memories that the filters select active again, or with `retention` archived ones."""
-        return self._change_many("restore_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def purge_many(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Erase all memories that the filters select permanently; return the memories as they were."""
-        return self._change_many("purge_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def _change_many(self, name: str, given: Mapping[str, Any], *, dry_run: bool) -> list[Memory]:
-        """Change what a dry run has found; if that is something else by then, nothing is changed."""
-        operation = OPERATIONS[name]
-        arguments = write_arguments(operation, given)
-        found = self._call(operation, {**arguments, "dry_run": True, "memories": True})
-        if not dry_run and found["count"]:
-            # The response of a purge, if it were repeated, could not contain what was purged.
-            wanted = name != "purge_many"
-            changed = self._call(operation, {**arguments, "count": found["count"], "memories": wanted})
-            found = changed if wanted else found
-        return [from_json(Memory, memory) for memory in found["memories"]]
-
     def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, on the server and in the jobs of hooks here and there.
 
@@ -233,7 +186,7 @@ class RemoteMemotherm:
         found: Erased = from_json(Erased, self._call(OPERATIONS["erase"], {"confirm": str(self.status().scope)}))
         return replace(found, jobs=found.jobs + waiting)
 
-    # Sessions, notes and policies
+    # What belongs together
 
     def session(self, session_id: str) -> RemoteSession:
         """Return the working memory of one session, starting it if it is new."""
@@ -243,8 +196,6 @@ class RemoteMemotherm:
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
     ) -> RemoteNotes:
         """Return the notes of the server: those of its setting `notes_root`, to search, read and curate."""
-        from memotherm.remote.notes import RemoteNotes
-
         if root is not None or extra_paths or name is not None:
             raise InvalidInput(
                 "a folder of this machine needs the store itself: leave it out for the notes of the server, which "
@@ -253,10 +204,38 @@ class RemoteMemotherm:
         return RemoteNotes(self)
 
     @property
+    def bulk(self) -> RemoteBulk:
+        """Changes of all memories that filters select."""
+        return RemoteBulk(self)
+
+    @property
+    def inspect(self) -> RemoteInspection:
+        """What the store on the server holds and how it is used."""
+        return RemoteInspection(self)
+
+    @property
     def policies(self) -> RemotePolicies:
         """The tier policies of the store on the server."""
-        from memotherm.remote.policies import RemotePolicies
-
         return RemotePolicies(self)
 
-    replay = Memotherm.replay
+    @property
+    def receipts(self) -> RemoteReceipts:
+        """What contexts have injected, and why."""
+        return RemoteReceipts(self)
+
+    # Not on a server.
+
+    @property
+    def keys(self) -> NoReturn:
+        """Raise `NotRemote`: API keys are made where the server runs."""
+        raise needs_store("keys", self)
+
+    @property
+    def store(self) -> NoReturn:
+        """Raise `NotRemote`: what concerns the store itself is done where the server runs."""
+        raise needs_store("store", self)
+
+    @property
+    def checkpoint(self) -> NoReturn:
+        """Raise `NotRemote`: a checkpoint is made where the server runs."""
+        raise needs_store("checkpoint", self)

@@ -6,47 +6,33 @@ from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from memotherm.model.results import Compaction, SessionStatus
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
-from memotherm.remote.verbs import Remote, refuse, result_of, with_verbs
+from memotherm.remote.verbs import result_of, with_verbs
 from memotherm.session import Session
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
+    from memotherm.remote.client import RemoteMemotherm
 
-__all__ = ["RemoteMemory", "RemoteSession"]
+__all__ = ["RemoteSession"]
 
 Json = dict[str, Any]
 
 
-class RemoteMemory(Remote, Protocol):
-    """A memory on a server."""
-
-    def _send(self, route: str, arguments: Mapping[str, Any]) -> Json:
-        """Send a request to a route."""
-
-
 @with_verbs("session")
-class RemoteSession:
+class RemoteSession(Session["RemoteMemotherm"]):
     """The working memory of one session on a server; it begins when it is opened."""
 
-    def __init__(self, memory: RemoteMemory, session_id: str) -> None:
+    def __init__(self, memory: RemoteMemotherm, session_id: str) -> None:
         #: The memory in the scope of the session.
         self.memory = memory
         self.id = session_id
         memory._send("POST /sessions/{session_id}", {"session_id": session_id})
-
-    def __repr__(self) -> str:
-        return f"<Session {self.id!r}>"
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-            raise refuse(name, Session, self)
 
     def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Json:
         """Carry out an operation of this session."""

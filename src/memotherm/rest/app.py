@@ -90,7 +90,7 @@ def application(
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
     api.state.jobs = Jobs(JobBoard(mem) if database or workers > 1 else None)
-    api.state.responses = mem.key_value("replies")
+    api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
     api.router.routes.extend(dashboard.routes())

@@ -15,10 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import LimitReached, MemothermError, NotFound
-from memotherm.memory import KeyValue, Memotherm
+from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
 from memotherm.operations.codec import to_json
+from memotherm.upkeep import KeyValue
 
 __all__ = ["Job", "JobBoard", "Jobs"]
 
@@ -43,8 +44,8 @@ class JobBoard:
     """The jobs as all processes of a server see them: a copy of each in the store, and requests to cancel one."""
 
     def __init__(self, mem: Memotherm) -> None:
-        self._jobs: KeyValue = mem.key_value("jobs")
-        self._cancelled: KeyValue = mem.key_value("cancelled_jobs")
+        self._jobs: KeyValue = mem.store.key_value("jobs")
+        self._cancelled: KeyValue = mem.store.key_value("cancelled_jobs")
 
     def put(self, job: Json, scope: Scope) -> None:
         """Store a copy of a job."""

@@ -15,9 +15,9 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 from typing_extensions import TypedDict
 
+from memotherm.keys import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import View
-from memotherm.rest.keys import Key, Keys, secret_hash
 from memotherm.rest.problems import PROBLEMS
 
 __all__ = ["Logins", "cookie_of", "router"]
@@ -29,8 +29,8 @@ class Logins:
     """The logins of a server."""
 
     def __init__(self, mem: Memotherm, token: str | None = None) -> None:
-        self._keys = Keys(mem)
-        self._logins = mem.key_value("logins")
+        self._keys = mem.keys
+        self._logins = mem.store.key_value("logins")
         #: The one-time token, until it is used.
         self._token = token
         self._with_token: set[str] = set()

@@ -16,9 +16,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput
+from memotherm.keys import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import requested_scope
-from memotherm.rest.keys import Key, Keys, secret_hash
 from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import problem_response
 
@@ -113,7 +113,7 @@ class KeyCheck:
     ) -> None:
         self._app = app
         self._mem = mem
-        self._keys = Keys(mem)
+        self._keys = mem.keys
         self._logins = logins
         self._required = required
         self._remote = remote
@@ -179,7 +179,8 @@ class KeyCheck:
         return await self._pass_on(scope, receive, send, key)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, key: Key | None) -> None:
-        scope["memotherm"] = self._mem if key is None else key.view(self._mem)
+        view = self._mem if key is None else self._mem.scoped(tenant=key.tenant, user=key.user)
+        scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:
             try:

@@ -27,7 +27,6 @@ from memotherm.errors import MemothermError, SettingsError
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.rest.app import application
-from memotherm.rest.keys import Keys
 from memotherm.rest.middleware import App, is_loopback
 from memotherm.rest.observability import log_to_stderr
 from memotherm.settings import export
@@ -89,7 +88,7 @@ class HeaderLimit(_Protocol):  # type: ignore[misc,unused-ignore]
 
 def require_safe(mem: Memotherm, host: str) -> bool:
     """Return whether the store has API keys; raise an error if others can reach the address and it has none."""
-    keys = bool(Keys(mem))
+    keys = bool(mem.keys)
     if not keys and not is_loopback(host):
         raise SettingsError(
             f"{host} can be reached from other machines and there are no API keys: "

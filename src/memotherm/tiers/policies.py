@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from memotherm.errors import InvalidInput, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
-from memotherm.services import View, require_limit
 from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
 from memotherm.storage.values import AdoptionRow, Cause, Tally
 from memotherm.tiers.adoption import (
@@ -26,6 +25,7 @@ from memotherm.tiers.adoption import (
 )
 from memotherm.tiers.policy import Difference, Finding, Policy, differences, load
 from memotherm.vectors.vectorizer import Progress
+from memotherm.view import View, require_limit
 
 if TYPE_CHECKING:
     from memotherm.tiers.lab.replay import Replay
@@ -80,7 +80,7 @@ class Policies:
         if len({policy.name for policy in loaded}) < len(loaded):
             raise InvalidInput("two of the policies have the same name: give each its own [policy] name")
         require_limit(limit, self._view.services.settings.pool_size)
-        view, now = self._view.at_and_below(), self._view.now()
+        view, now = self._view.with_narrower(), self._view.now()
         settings = view.services.settings
         timeline = read_timeline(
             view.services.store,
@@ -104,7 +104,7 @@ class Policies:
 
     def history(self) -> list[Adoption]:
         """Return which policies were adopted, rolled back and run in the shadow, in order."""
-        return [adoption_of(row) for row in self._view.services.whole.adoptions()]
+        return [adoption_of(row) for row in self._view.services.all_tenants.adoptions()]
 
     def adopt(self, policy: PolicySource) -> Adoption:
         """Make a policy active for the whole store, in all processes that use it.
@@ -120,7 +120,7 @@ class Policies:
         Memories that were moved since are skipped and listed.
         """
         self._require_whole()
-        whole, cause = self._view.services.whole, self._view.cause("rollback")
+        whole, cause = self._view.services.all_tenants, self._view.cause("rollback")
         line = adopted_policies(whole)
         # The moves come first, so that an interrupted rollback can be repeated; and once more for what another
         # process has moved meanwhile.
@@ -136,7 +136,7 @@ class Policies:
     def _moves_back(self, policy: AdoptionRow, cause: Cause) -> tuple[list[Move], list[Skipped]]:
         moves: list[Move] = []
         skipped: list[Skipped] = []
-        for part in self._view.services.whole.parts(self._view.scope):
+        for part in self._view.services.all_tenants.parts(self._view.scope):
             moved, left = restored_moves(part, self._view.services.on(part).changes, policy, cause)
             moves += moved
             skipped += left
@@ -194,7 +194,7 @@ class Policies:
         row = AdoptionRow(
             at=cause.at, actor=cause.actor, action=action, name=policy.name, hash=policy.digest, document=document
         )
-        return record_adoption(self._view.services.whole, row)
+        return record_adoption(self._view.services.all_tenants, row)
 
     def _require_whole(self) -> None:
         if self._view.scope.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Memory
 from memotherm.model.reports import Everything, Metrics
 from memotherm.operations.codec import to_json
+from memotherm.settings import Settings
+from memotherm.text.redaction import redactor
 
 if TYPE_CHECKING:
     from memotherm.tiers.policy import Policy
@@ -18,22 +20,23 @@ __all__ = ["added_warnings", "everything_json", "metrics_json", "policy_json", "
 Json = dict[str, Any]
 
 
-def secret_warnings(secrets: Sequence[str]) -> list[str]:
-    """Return a warning for what a stored content seems to contain."""
+def secret_warnings(content: str, settings: Settings) -> list[str]:
+    """Return a warning for what a stored content seems to contain that should not be stored."""
+    secrets = redactor(settings).find(content)
     if not secrets:
         return []
     return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
 
 
-def added_warnings(memory: Memory, hot_token_limit: int, secrets: Sequence[str]) -> list[str]:
+def added_warnings(memory: Memory, content: str, settings: Settings) -> list[str]:
     """Return why a memory that was added to a session is not hot, and which secrets it seems to contain."""
     reasons = {
-        "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of {hot_token_limit} "
-        "(hot_token_limit)",
+        "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of "
+        f"{settings.hot_token_limit} (hot_token_limit)",
         "session.full": "what is hot cannot be spilled, and it does not fit beside it",
     }
     warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
-    return [*warnings, *secret_warnings(secrets)]
+    return [*warnings, *secret_warnings(content, settings)]
 
 
 def everything_json(stored: Everything) -> Iterator[Json]:

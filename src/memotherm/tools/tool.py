@@ -103,10 +103,10 @@ def from_operation(operation: Operation) -> Tool:
     def call(memory: Memotherm, arguments: Json) -> Json:
         given = {**declared.defaults, **{names[name]: value for name, value in arguments.items()}}
         session = given.pop("session_id" if operation.owner == "session" else "session", None)
-        if operation.owner == "memory" and session is not None:
+        if operation.owner != "session" and session is not None:
             memory = memory.scoped(session=session)
         if declared.begun:
-            memory.session_status(session)
+            memory.inspect.session(session)
         found: Json = operation.body(perform(operation, memory, read_arguments(operation, given), session))
         return found
 

@@ -48,7 +48,7 @@ _FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
     memory = mem.session(sessionId).add(content, type, metadata)
-    warnings = added_warnings(memory, mem.settings.hot_token_limit, mem.secrets_in(content))
+    warnings = added_warnings(memory, content, mem.settings)
     return {**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}
 
 
@@ -86,7 +86,7 @@ def memory_status(mem: Memotherm, sessionId: str | None = None, inside: bool = F
     """Return what each tier holds; for a session also suggestions."""
     if sessionId is not None and inside:
         raise InvalidInput("a session has no narrower scopes: leave out sessionId or inside")
-    status = mem.status(inside=inside) if sessionId is None else mem.session_status(sessionId)
+    status = mem.status(inside=inside) if sessionId is None else mem.inspect.session(sessionId)
     shown = {name: value for name, value in to_json(status).items() if name not in _OF_THE_WHOLE_STORE}
     return {**shown, "metrics": metrics_json(_view(mem, sessionId).metrics())}
 
@@ -122,7 +122,7 @@ def store_memory(
         metadata=metadata,
         supersedes=supersedes,
     )
-    return {**to_json(memory), "warnings": secret_warnings(mem.secrets_in(content))}
+    return {**to_json(memory), "warnings": secret_warnings(content, mem.settings)}
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -193,7 +193,7 @@ def memory_get(
     if path.startswith(("mem_", "#")):
         view = _view(mem, sessionId)
         memory = view.get(path)
-        return {**to_json(memory), **to_json(view.heat(memory)), **_memory_lines(memory, from_, lines)}
+        return {**to_json(memory), **to_json(view.inspect.heat(memory)), **_memory_lines(memory, from_, lines)}
     if not mem.settings.notes_root:
         raise NotFound(f"no memory {path!r}, and no notes: set notes_root to their folder")
     return _json(mem.notes(mem.settings.notes_root).get(path, from_, lines))
@@ -212,7 +212,7 @@ def memory_put_key(
     """Store a memory under a key; replaces the one that has it, with history."""
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
-    return {**to_json(memory), "warnings": secret_warnings(mem.secrets_in(content))}
+    return {**to_json(memory), "warnings": secret_warnings(content, mem.settings)}
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803

@@ -113,7 +113,7 @@ def maintenance_promotes_and_demotes(python: Python) -> None:
     run = mem.maintain()
     assert {move.id: str(move.to) for move in run.moves} == {used.id: "hot", idle.id: "warm"}
     assert str(mem.get(busy.id).tier) == "hot"
-    assert 0 < mem.heat(idle.id).decay < mem.heat(busy.id).decay <= 1
+    assert 0 < mem.inspect.heat(idle.id).decay < mem.inspect.heat(busy.id).decay <= 1
     python.clock.advance(days=200)
     mem.maintain()
     python.clock.advance(days=200)

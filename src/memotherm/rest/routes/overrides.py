@@ -29,7 +29,7 @@ _OF_THE_STORE = ("store", "bytes", "seq", "schema")
 
 
 def _remember(call: Call) -> With:
-    warnings = secret_warnings(call.view.secrets_in(call.arguments["content"]))
+    warnings = secret_warnings(call.arguments["content"], call.view.settings)
     return With(perform(call), {"warnings": warnings})
 
 
@@ -37,7 +37,7 @@ def _remember_many(call: Call) -> With:
     remember = OPERATIONS["remember"]
     drafts = [read_arguments(remember, draft) for draft in call.arguments["memories"]]
     memories = perform(call._replace(arguments={**call.arguments, "memories": drafts}))
-    warnings = [secret_warnings(call.view.secrets_in(draft["content"])) for draft in drafts]
+    warnings = [secret_warnings(draft["content"], call.view.settings) for draft in drafts]
     listed = [{**to_json(memory), "warnings": found} for memory, found in zip(memories, warnings, strict=True)]
     return With([], {"memories": listed})
 
@@ -62,7 +62,7 @@ def _get(call: Call) -> With:
         raise NotFound(f"{memory.id} was forgotten: add ?hidden=true to read it, or restore it")
     if call.request.headers.get("if-none-match", "").strip('"') == str(memory.version):
         return With(memory, {}, unchanged=True)
-    return With(memory, to_json(call.view.heat(memory)))
+    return With(memory, to_json(call.view.inspect.heat(memory)))
 
 
 def _forget(call: Call) -> object:
@@ -84,8 +84,8 @@ def _change_many(call: Call) -> With:
 
 
 def _session_add(call: Call) -> With:
-    memory, settings = perform(call), call.view.settings
-    warnings = added_warnings(memory, settings.hot_token_limit, call.view.secrets_in(call.arguments["content"]))
+    memory = perform(call)
+    warnings = added_warnings(memory, call.arguments["content"], call.view.settings)
     return With(memory, {"rule": memory.tier_rule, "warnings": warnings})
 
 

@@ -122,7 +122,7 @@ def replay(view: View, body: ReplayRequest, request: Request, response: Response
     """Start a replay of the past of the scope under some policies; nothing is changed. The job has the report."""
     policies = [policy_of(policy.model_dump()) for policy in body.policies]
     job = _jobs(request).start(
-        "replay", view.scope, lambda advance: to_json(view.replay(policies, body.since, body.limit, advance))
+        "replay", view.scope, lambda advance: to_json(view.policies.replay(policies, body.since, body.limit, advance))
     )
     return _state(job, response)
 

@@ -17,7 +17,6 @@ from memotherm import Memotherm, __version__
 from memotherm.doctor import findings, store_findings
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import ABSENT, View, WholeStore
-from memotherm.rest.keys import Keys
 from memotherm.rest.observability import RequestMetrics
 from memotherm.rest.problems import PROBLEMS
 from memotherm.settings import FIELDS
@@ -49,7 +48,7 @@ def health(request: Request) -> Health:
 
     Without a node, the tenants of the other nodes are served.
     """
-    missing = request.app.state.mem.missing_nodes()
+    missing = request.app.state.mem.store.missing_nodes()
     if not missing:
         request.app.state.mem.status()
     return Health(status="degraded" if missing else "ok", version=__version__, missing_nodes=list(missing))
@@ -196,4 +195,4 @@ def settings(mem: WholeStore) -> SettingsList:
 @router.get("/keys", operation_id="keys_list", tags=["store"])
 def keys(mem: WholeStore) -> ApiKeys:
     """Return the names and rights of the API keys; nobody can read the keys themselves again."""
-    return ApiKeys(keys=to_json(Keys(mem).all()))
+    return ApiKeys(keys=to_json(mem.keys.all()))

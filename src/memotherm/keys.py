@@ -1,4 +1,4 @@
-"""API keys of the server; each gives access to the memories of one tenant, or of one of its users.
+"""API keys of the server, `mem.keys`; each gives access to the memories of one tenant, or of one of its users.
 
 A key is printed once, when it is created; the store holds only its hash.
 """
@@ -8,17 +8,16 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.memory import Memotherm
 from memotherm.model import Scope
-from memotherm.operations.codec import from_json, to_json
+from memotherm.storage.keyvalue import KeyValue
 
 __all__ = ["Key", "Keys", "secret_hash"]
 
-_NAMESPACE = "api-keys"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _PREFIX = "mtk_"
 
@@ -35,17 +34,16 @@ class Key:
     read_only: bool = False
     created_at: datetime
 
-    def view(self, mem: Memotherm) -> Memotherm:
-        """Return a memory as requests with this key see it."""
-        view = mem.scoped(tenant=self.tenant, user=self.user)
-        return view.read_only() if self.read_only else view
+    def as_dict(self) -> dict[str, Any]:
+        """Return the key as plain values."""
+        return {**asdict(self), "created_at": self.created_at.isoformat()}
 
 
 class Keys:
     """The keys of a store; a change takes effect in running servers immediately."""
 
-    def __init__(self, mem: Memotherm) -> None:
-        self._keys = mem.key_value(_NAMESPACE)
+    def __init__(self, values: KeyValue) -> None:
+        self._keys = values
 
     def create(self, name: str, tenant: str, user: str | None = None, *, read_only: bool = False) -> str:
         """Create a key and return its secret, which cannot be read again.
@@ -63,13 +61,12 @@ class Keys:
             raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
         key = Key(name=name, tenant=tenant, user=user, read_only=read_only, created_at=self._keys.now())
-        self._keys.put(secret_hash(secret), to_json(key))
+        self._keys.put(secret_hash(secret), key.as_dict())
         return secret
 
     def all(self) -> list[Key]:
         """Return all keys, oldest first."""
-        keys: list[Key] = [from_json(Key, value) for value in self._keys.all().values()]
-        return sorted(keys, key=lambda key: (key.created_at, key.name))
+        return sorted(map(_key, self._keys.all().values()), key=lambda key: (key.created_at, key.name))
 
     def revoke(self, name: str) -> None:
         """Revoke a key."""
@@ -82,7 +79,7 @@ class Keys:
     def find(self, hashed: str) -> Key | None:
         """Return the key whose secret has a hash, or None."""
         value = self._keys.get(hashed)
-        return None if value is None else from_json(Key, value)
+        return None if value is None else _key(value)
 
     def __bool__(self) -> bool:
         return bool(self._keys.all())
@@ -91,3 +88,7 @@ class Keys:
 def secret_hash(secret: str) -> str:
     """Return the hash of a secret, as the store holds it; a lookup does not leak by its duration how much is right."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _key(value: dict[str, Any]) -> Key:
+    return Key(**{**value, "created_at": datetime.fromisoformat(value["created_at"])})

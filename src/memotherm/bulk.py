@@ -1,0 +1,77 @@
+"""Change all memories that filters select, all or none: `mem.bulk`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Unpack
+
+from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.model import Memory, Retention
+from memotherm.model.memory import MemoryFilters
+from memotherm.view import ANY_RETENTION, LARGEST_PAGE, View
+
+__all__ = ["Bulk"]
+
+
+class Bulk:
+    """Changes of all memories that filters select; nothing is changed unless all can be."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def forget(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Delete all memories that the filters of `find` select, all or none; `restore` brings them back.
+
+        Args:
+            why: The reason, for the ledger.
+            count: How many there must be; with another number nothing is changed.
+            dry_run: Return the memories without changing them.
+            filters: As in `find`; at least one.
+        """
+        memories = self._selected(count, filters)
+        return memories if dry_run else self._retain(memories, Retention.DELETED, "forget", why)
+
+    def restore(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Make all deleted memories that the filters select active again, or with `retention` archived ones.
+
+        The arguments are those of `forget`.
+        """
+        memories = self._selected(count, {"retention": Retention.DELETED, **filters})
+        return memories if dry_run else self._retain(memories, Retention.ACTIVE, "restore", why)
+
+    def purge(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Erase all memories that the filters select permanently, deleted and archived ones included.
+
+        The arguments are those of `forget`. Return the memories as they were.
+        """
+        memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
+        if memories and not dry_run:
+            ids = [memory.id for memory in memories]
+            self._view.services.changes.purge_many(self._view.scope, ids, self._view.cause("purge", why))
+        return memories
+
+    def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
+        """Return all memories that filters select and that this scope may change."""
+        if not any(value is not None for name, value in filters.items() if name != "retention"):
+            raise InvalidInput(
+                "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
+            )
+        scope, spaces = self._view.scope, self._view.spaces()
+        find = replace(self._view.listing(**filters), limit=LARGEST_PAGE)
+        selected: list[Memory] = []
+        while page := self._view.services.store.find(spaces, find):
+            selected += [record.memory for record in page if scope.may_change(record.memory.scope)]
+            find = replace(find, before=page[-1].no)
+        if count is not None and count != len(selected):
+            raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
+        return selected
+
+    def _retain(self, memories: list[Memory], wanted: Retention, action: str, why: str) -> list[Memory]:
+        ids, cause = [memory.id for memory in memories], self._view.cause(action, why)
+        return self._view.services.changes.retain_many(self._view.scope, ids, wanted, cause)

@@ -1,0 +1,186 @@
+"""Look at memories and at what a store holds, without changing anything: `mem.inspect`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.model import Hit, Memory, Tier
+from memotherm.model.clock import as_moment
+from memotherm.model.recall import TimedRecall
+from memotherm.model.reports import Everything, Heat, Metrics, Status, TierPoint, Uses
+from memotherm.model.results import ScopeCount, SessionStatus
+from memotherm.remember.draft import checked_key, list_keys
+from memotherm.remember.export_scope import everything
+from memotherm.text.redaction import redactor
+from memotherm.tiers.rules.properties import decay, heat
+from memotherm.tiers.tier_history import metrics as measured
+from memotherm.tiers.tier_history import tier_history
+from memotherm.vectors.vectorizer import missing_vectors
+from memotherm.view import LARGEST_PAGE, View, require_limit
+
+__all__ = ["Inspection", "metrics", "status"]
+
+#: The most moments of a history.
+_MOST_POINTS = 1000
+#: How much of a memory its neighbours are searched by.
+_LIKENESS_CHARS = 2000
+
+
+class Inspection:
+    """What a store holds and how it is used, as seen from one scope."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def keys(
+        self, prefix: str = "", depth: int | None = None, limit: int = LARGEST_PAGE, after: str | None = None
+    ) -> list[str]:
+        """Return the distinct keys of the visible memories in order, or the prefixes that they have in common.
+
+        Args:
+            prefix: Only keys that begin with this.
+            depth: Cut each key behind that many slashes after the prefix; a cut one ends with a slash.
+            limit: The most keys.
+            after: Continue behind this one, the last of the call before.
+        """
+        require_limit(limit, LARGEST_PAGE)
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+            raise InvalidInput(f"depth must be a whole number from 1, or None for whole keys, not {depth!r}")
+        begin = checked_key(prefix) if prefix else ""
+        behind = None if after is None else checked_key(after)
+        view = self._view
+        return list_keys(view.services.store, view.spaces(), view.now(), begin, depth, behind, limit)
+
+    def full_id(self, prefix: str) -> str:
+        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+        return self._view.full_id(prefix)
+
+    def heat(self, memory: Memory | str) -> Heat:
+        """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""
+        found = self._view.record(memory).memory if isinstance(memory, str) else memory
+        now = self._view.now()
+        return Heat(heat=heat(found, now), decay=decay(found, now))
+
+    def uses(self, memory_id: str, limit: int = 20) -> Uses:
+        """Return the last recalls that returned a memory, and the last contexts that considered it, inside this scope.
+
+        The settings `recall_log_days` and `receipt_days` say how long they are kept.
+        """
+        require_limit(limit, LARGEST_PAGE)
+        record, store, spaces = self._view.record(memory_id), self._view.inside, self._view.spaces_inside()
+        return Uses(
+            recalls=tuple(store.recalls_of(spaces, record.no, limit)),
+            receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
+        )
+
+    def neighbours(self, memory_id: str, limit: int = 10) -> list[Hit]:
+        """Return the memories that are most like one, best first, from all tiers; nothing is counted or logged.
+
+        Archived and deleted memories have neighbours, too, but are none.
+        """
+        require_limit(limit, self._view.services.settings.pool_size - 1)
+        memory = self._view.record(memory_id).memory
+        view = self._view.read_only()
+        question = view.question(memory.content[:_LIKENESS_CHARS], tuple(Tier))
+        # The memory itself is the best hit.
+        found = view.services.recaller.recall(question, limit + 1)
+        left_out = {memory.id, *(hit.memory.id for hit in found.pinned)}
+        return [hit for hit in found if hit.memory.id not in left_out][:limit]
+
+    def secrets_in(self, content: str) -> tuple[str, ...]:
+        """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".
+
+        `capture` and imports replace it; `remember` stores what it is given.
+        """
+        return redactor(self._view.services.settings).find(content)
+
+    def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
+        """Return queries of the recall log inside this scope, with how long each took and what it found.
+
+        The setting `recall_log_days` says how long the log is kept.
+
+        Args:
+            limit: The most queries.
+            order: Which come first: newest or slowest.
+        """
+        require_limit(limit, LARGEST_PAGE)
+        if order not in ("newest", "slowest"):
+            raise InvalidInput(f"order must be newest or slowest, not {order!r}")
+        return self._view.inside.timed_recalls(self._view.spaces_inside(), limit, slowest=order == "slowest")
+
+    def tier_history(self, since: datetime | str = "30d", points: int = 60) -> list[TierPoint]:
+        """Return how many active memories each tier had inside this scope, from a moment until now, by the ledger.
+
+        Args:
+            since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
+            points: How many moments, at equal distances; the last one is now.
+        """
+        if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
+            raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
+        now, store = self._view.now(), self._view.inside
+        first, spaces = as_moment(since, "since", now), self._view.spaces_inside()
+        if first >= now:
+            raise InvalidInput(f"since must be in the past, not {first.isoformat()}")
+        step = (now - first) / (points - 1)
+        moments = [now - step * back for back in range(points)]
+        with store.snapshot():
+            counts, changes = store.counts(spaces, now), store.tier_changes(spaces, first)
+        return tier_history(counts.tiers, changes, moments)
+
+    def session(self, session_id: str) -> SessionStatus:
+        """Return the status of a session that has begun, without beginning or changing it."""
+        view = self._view.narrowed(session=session_id)
+        space = view.services.working.find(view.scope)
+        if space is None:
+            raise NotFound(f"no session {session_id!r} has begun in this scope ({self._view.scope})")
+        return view.services.working.status(session_id, space, view.now())
+
+    def scopes(self) -> list[ScopeCount]:
+        """Return every scope at and below this one that holds memories, with counts and tokens."""
+        return self._view.inside.scopes(self._view.spaces_inside())
+
+    def everything(self) -> Everything:
+        """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
+        return everything(self._view.inside, self._view.scope)
+
+
+def status(view: View, *, inside: bool) -> Status:
+    """Return counts of the visible memories, or of those inside the scope, and the state of the store."""
+    services, now = view.services, view.now()
+    store = view.inside if inside else services.store
+    spaces = view.spaces_inside() if inside else view.spaces()
+    counts = store.counts(spaces, now)
+    waiting = store.pending(spaces) if services.vectorizer.enabled else 0
+    active = services.active_policy.refresh()
+    degraded = [
+        services.vectorizer.obstacle(),
+        missing_vectors(waiting) if waiting else None,
+        services.active_policy.notice(),
+        services.engine.clock_notice(spaces, now),
+    ]
+    return Status(
+        store=services.store.name,
+        scope=view.scope,
+        tiers=counts.tiers,
+        retention=counts.retention,
+        embedder=services.vectorizer.embedder.name,
+        pending_vectors=waiting,
+        bytes=services.store.size(),
+        seq=services.store.seq(),
+        schema=services.store.schema,
+        policy="" if active.policy is None else f"{active.policy.name} ({active.policy.digest})",
+        degraded=tuple(reason for reason in degraded if reason),
+        hint="" if inside or any(count.memories for count in counts.tiers.values()) else view.hint(),
+    )
+
+
+def metrics(view: View) -> Metrics:
+    """Return the metrics of the recalls and moves inside the scope, and of the hot memories that it sees."""
+    store, inside, settings = view.inside, view.spaces_inside(), view.services.settings
+    of_session = view.scope.session is not None
+    hot = store.counts(inside if of_session else view.spaces(), view.now()).tiers[Tier.HOT]
+    limit = settings.hot_token_limit if of_session else settings.hot_max_tokens
+    # Recalls from scopes without visible spaces are counted under space 0.
+    return measured(store, inside if view.scope.items() else (0, *inside), hot.tokens, limit)
