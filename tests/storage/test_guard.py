@@ -2,17 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from memotherm import Memotherm, Settings
 from memotherm.storage.open import open_store
-from memotherm.testing import FakeClock, HashEmbedder, guarded
+from memotherm.storage.store import Store, Transaction
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.stores import located
 
 pytestmark = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+
+
+def guarded(store: Store) -> Store:
+    """Return a store that raises AssertionError when a thread calls a method of it inside a transaction.
+
+    Inside a transaction, the transaction itself must be read: a read of the store takes a second connection,
+    which does not see what the transaction has written, and never comes where the pool has only one.
+    """
+    return cast("Store", _GuardedStore(store, threading.local()))
+
+
+class _GuardedStore:
+    def __init__(self, store: Store, state: threading.local) -> None:
+        self._store = store
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        self._require_outside(name)
+        return getattr(self._store, name)
+
+    def transact(self, change: Callable[[Transaction], Any], **arguments: Any) -> Any:
+        self._require_outside("transact")
+
+        def guarded_change(transaction: Transaction) -> Any:
+            with self._inside():
+                return change(transaction)
+
+        return self._store.transact(guarded_change, **arguments)
+
+    def for_tenant(self, tenant: str | None) -> Store:
+        return self._guarded(self._store.for_tenant(tenant))
+
+    def for_recall(self) -> Store:
+        return self._guarded(self._store.for_recall())
+
+    def parts(self, *arguments: Any) -> Sequence[Store]:
+        return [self._guarded(part) for part in self._store.parts(*arguments)]
+
+    def claims(self, *arguments: Any) -> Generator[_GuardedClaim, None, None]:
+        for claim in self._store.claims(*arguments):
+            yield _GuardedClaim(claim, self._guarded(claim.store))
+
+    def _guarded(self, store: Store) -> Store:
+        return cast("Store", _GuardedStore(store, self._state))
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        self._state.inside = True
+        try:
+            yield
+        finally:
+            self._state.inside = False
+
+    def _require_outside(self, name: str) -> None:
+        if getattr(self._state, "inside", False):
+            raise AssertionError(f"{name} of the store was used inside a transaction: use the transaction")
+
+
+class _GuardedClaim:
+    def __init__(self, claim: Any, store: Store) -> None:
+        self.store = store
+        self.renew = claim.renew
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from memotherm.testing.conformance import (
     SharedStoreConformance,
     StoreConformance,
 )
-from memotherm.testing.fakes import FakeClock, HashEmbedder, guarded
+from memotherm.testing.fakes import FakeClock, HashEmbedder
 
 __all__ = [
     "CheckpointConformance",
@@ -36,5 +36,4 @@ __all__ = [
     "RuleConformance",
     "SharedStoreConformance",
     "StoreConformance",
-    "guarded",
 ]

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,17 +18,21 @@ from memotherm.model import Memory, Scope, Tier
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Filter, Find, Record
+from memotherm.storage.values import Cause, Filter, Find, RecallEntry, Record
 from memotherm.testing.fakes import FakeClock, HashEmbedder
 from memotherm.text.words import query_words
 
-__all__ = ["EVERYONE", "LIVE", "Contract", "numbers"]
+__all__ = ["EVERYONE", "LIVE", "Contract", "numbers", "raises"]
 
 Vectors = NDArray[np.float32]
 
 EVERYONE = Scope()
 LIVE = (Tier.HOT, Tier.WARM)
 _MANY = 1000
+
+
+class _Interrupted(Exception):
+    """Raised to abort a transaction or a unit of work."""
 
 
 class Contract:
@@ -89,23 +94,33 @@ class Contract:
 
     def changed(self, record: Record, **fields: Any) -> Record:  # noqa: ANN401
         """Change fields of a stored memory."""
-
-        def change(transaction: Transaction) -> Record:
-            current = transaction.get(record.memory.id)
-            assert current is not None
-            return transaction.change(current, replace(current.memory, **fields), self.cause("change"))
-
-        return self.store.transact(change)
+        current = self.now(record)
+        return self.transaction.change(current, replace(current.memory, **fields), self.cause("change"))
 
     def purged(self, record: Record) -> Record:
         """Erase a stored memory."""
+        return self.transaction.purge(self.now(record), self.cause("purge"))
 
-        def purge(transaction: Transaction) -> Record:
-            current = transaction.get(record.memory.id)
-            assert current is not None
-            return transaction.purge(current, self.cause("purge"))
+    @contextmanager
+    def aborted_work(self) -> Iterator[None]:
+        """Run a unit of work that fails after its last change."""
+        with suppress(_Interrupted), self.store.unit_of_work():
+            yield
+            raise _Interrupted
 
-        return self.store.transact(purge)
+    def aborted(self, change: Callable[[Transaction], object]) -> None:
+        """Run a transaction that fails after its last change."""
+
+        def interrupted(transaction: Transaction) -> None:
+            change(transaction)
+            raise _Interrupted
+
+        assert raises(_Interrupted, lambda: self.store.transact(interrupted))
+
+    def log(self, space: int, *, keep: bool = True, **fields: Any) -> None:  # noqa: ANN401
+        """Write an entry of the recall log; `fields` are those of `RecallEntry`."""
+        given = {"query": "what?", "tiers": (), "micros": 1, "candidates": (), "returned": (), **fields}
+        self.store.log_recall(RecallEntry(at=self.clock(), space=space, **given), keep=keep)
 
     # Reading
 
@@ -159,6 +174,15 @@ class _SingleCalls:
             return self._store.transact(lambda transaction: getattr(transaction, name)(*arguments, **named))
 
         return call
+
+
+def raises(error: type[Exception], call: Callable[[], object]) -> bool:
+    """Return whether a call raises an error; pytest is not required."""
+    try:
+        call()
+    except error:
+        return True
+    return False
 
 
 def numbers(records: Iterable[Record]) -> list[int]:

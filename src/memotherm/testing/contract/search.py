@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -22,10 +21,6 @@ from memotherm.text.word_ids import word_id
 __all__ = ["SearchContract", "VectorsContract"]
 
 _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
-
-
-class _TakenBack(Exception):
-    """Ends a unit of work."""
 
 
 class SearchContract(Contract):
@@ -61,10 +56,9 @@ class SearchContract(Contract):
 
     def test_a_search_in_a_unit_of_work_that_fails_leaves_no_trace(self) -> None:
         """What was taken back is not found afterwards, and what follows is."""
-        with suppress(_TakenBack), self.store.unit_of_work():
+        with self.aborted_work():
             self.otter(1)
             self.by_vector("otter", EVERYONE)
-            raise _TakenBack
         record = self.otter(2)
         assert self.matches() == {record.no}
 

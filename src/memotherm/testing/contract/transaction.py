@@ -5,25 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.store import Transaction
-from memotherm.storage.values import Cause, RecallEntry, Record, Use
+from memotherm.storage.values import Cause, Record, Use
 from memotherm.testing.contract.base import LIVE, Contract
 from memotherm.text.content import digest
 
 __all__ = ["TransactionContract"]
-
-
-class _Interrupted(Exception):
-    """Raised to abort a transaction."""
-
-
-def _interrupt() -> None:
-    raise _Interrupted
 
 
 class TransactionContract(Contract):
@@ -138,19 +129,15 @@ class TransactionContract(Contract):
         self.serving()
         existing = self.stored("kept", tags=("old",))
         seq, counts = self.store.seq(), self.store.counts(self.seen(), self.clock())
-        try:
 
-            def change(transaction: Transaction) -> None:
-                space = transaction.space(Scope())
-                vectors = self.embedder.embed(["vanishing"])
-                transaction.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
-                transaction.change(existing, replace(existing.memory, tier=Tier.COLD, tags=("new",)), self.cause())
-                transaction.touch([existing.no], self.clock())
-                _interrupt()
+        def change(transaction: Transaction) -> None:
+            space = transaction.space(Scope())
+            vectors = self.embedder.embed(["vanishing"])
+            transaction.insert(space, self.memory("vanishing", tags=("new",)), vectors, self.cause())
+            transaction.change(existing, replace(existing.memory, tier=Tier.COLD, tags=("new",)), self.cause())
+            transaction.touch([existing.no], self.clock())
 
-            self.store.transact(change)
-        except _Interrupted:
-            pass
+        self.aborted(change)
 
         assert self.now(existing) == existing
         assert self.listed() == ["kept"]
@@ -162,34 +149,25 @@ class TransactionContract(Contract):
     def test_a_function_is_called_with_a_transaction(self) -> None:
         """Its result is returned after the commit; an exception takes back what it has written."""
 
-        def store(content: str, then: Callable[[], None]) -> Record:
-            def change(transaction: Transaction) -> Record:
-                record = transaction.insert(transaction.space(Scope()), self.memory(content), None, self.cause())
-                then()
-                return record
+        def store(content: str) -> Callable[[Transaction], Record]:
+            memory = self.memory(content)
+            return lambda transaction: transaction.insert(transaction.space(Scope()), memory, None, self.cause())
 
-            return self.store.transact(change)
-
-        record = store("kept", lambda: None)
-        with suppress(_Interrupted):
-            store("vanishing", _interrupt)
+        record = self.store.transact(store("kept"))
+        self.aborted(store("vanishing"))
 
         assert self.now(record) == record
         assert self.listed() == ["kept"]
 
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
         """The number of a scope that was never committed may be given to another one."""
-        try:
 
-            def change(transaction: Transaction) -> None:
-                memory = self.memory("for ann", Scope(user="ann"))
-                transaction.insert(transaction.space(memory.scope), memory, None, self.cause())
-                assert transaction.get(memory.id) is not None
-                _interrupt()
+        def change(transaction: Transaction) -> None:
+            memory = self.memory("for ann", Scope(user="ann"))
+            transaction.insert(transaction.space(memory.scope), memory, None, self.cause())
+            assert transaction.get(memory.id) is not None
 
-            self.store.transact(change)
-        except _Interrupted:
-            pass
+        self.aborted(change)
         record = self.stored("for bob", Scope(user="bob"))
 
         assert self.now(record).memory.scope == Scope(user="bob")
@@ -287,17 +265,11 @@ class TransactionContract(Contract):
         """The log counts what was touched, whether or not the question itself is kept."""
         record, other = self.stored("used"), self.stored("not used")
         for keep in (True, False):
-            entry = RecallEntry(
-                at=self.clock(),
-                space=record.space,
-                query="what?",
-                tiers=LIVE,
-                micros=1234,
-                candidates=[(record.no, 0.9), (other.no, 0.1)],
-                returned=[record.no],
-                uses=[Use(record.no)],
+            candidates = [(record.no, 0.9), (other.no, 0.1)]
+            uses, returned = [Use(record.no)], [record.no]
+            self.log(
+                record.space, keep=keep, tiers=LIVE, micros=1234, candidates=candidates, returned=returned, uses=uses
             )
-            self.store.log_recall(entry, keep=keep)
 
         assert self.now(record).memory.access_count == 2
         assert self.now(record).memory.accessed_at == self.clock()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -16,16 +16,12 @@ from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
 from memotherm.storage.store import Claim, SupportsCheckpoint, Transaction
-from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally
-from memotherm.testing.contract.base import Contract, numbers
+from memotherm.storage.values import AdoptionRow, LaterUse, ReceiptRow, Record, ShadowTier, Tally
+from memotherm.testing.contract.base import Contract, numbers, raises
 
 __all__ = ["CheckpointContract", "PoliciesContract", "UpkeepContract"]
 
 _SESSION = Scope(session="s1")
-
-
-class _Interrupted(Exception):
-    """Raised to abort a transaction."""
 
 
 class UpkeepContract(Contract):
@@ -101,12 +97,11 @@ class UpkeepContract(Contract):
         assert self.store.seq() == 2
         assert self.store.get_values("replies", now) == {"a": "1"}
 
-        with suppress(_Interrupted), self.store.unit_of_work():
+        with self.aborted_work():
             self.stored("a third fact")
             assert self.store.seq() > 2
             self.stored("a fourth fact")
             self.store.put_value("replies", "b", "2", now, None, replace=False)
-            raise _Interrupted
         assert self.store.seq() == 2
         assert self.store.get_values("replies", now) == {"a": "1"}
 
@@ -130,11 +125,7 @@ class UpkeepContract(Contract):
         for record in (first, second):
             entries = [(record.memory.id, "hot", "full", 5, "current work", None)]
             receipt = ReceiptRow(query="which?", budget=100, tokens=20, format="markdown", entries=entries)
-            entry = RecallEntry(
-                at=self.clock(), space=record.space, query="", tiers=(), micros=0, candidates=(), returned=(),
-                receipt=receipt,
-            )  # fmt: skip
-            self.store.log_recall(entry, keep=False)
+            self.log(record.space, keep=False, receipt=receipt)
             self.clock.advance(hours=1)
 
         newest, oldest = self.store.receipts([first.space], None, 10)
@@ -153,11 +144,8 @@ class UpkeepContract(Contract):
         """Page by page, of some spaces, with the options as they were given."""
         record = self.stored("first")
         for number in range(3):
-            entry = RecallEntry(
-                at=self.clock(), space=record.space, query=f"q{number}", tiers=(Tier.HOT,), micros=1, candidates=(),
-                returned=[record.no], options={"limit": number, "scope": {"project": "ö"}},
-            )  # fmt: skip
-            self.store.log_recall(entry, keep=True)
+            options = {"limit": number, "scope": {"project": "ö"}}
+            self.log(record.space, query=f"q{number}", tiers=(Tier.HOT,), returned=[record.no], options=options)
 
         first, second = self.store.log_entries([record.space], 0, 2)
         (third,) = self.store.log_entries([record.space], second.number, 2)
@@ -173,11 +161,7 @@ class UpkeepContract(Contract):
         """A recall is found by its id in its spaces; a use of it is recorded once for each strength."""
         first, second = self.stored("first"), self.stored("second")
         recall_id = new_id("rec", self.clock())
-        entry = RecallEntry(
-            id=recall_id, at=self.clock(), space=first.space, query="q", tiers=(Tier.HOT,), micros=1, candidates=(),
-            returned=[first.no, second.no],
-        )  # fmt: skip
-        self.store.log_recall(entry, keep=True)
+        self.log(first.space, id=recall_id, tiers=(Tier.HOT,), returned=[first.no, second.no])
         recall = self.store.logged_recall([first.space], recall_id)
         assert recall is not None
         assert self.store.recent_recalls([first.space], self.clock(), self.clock(), 5) == [recall]
@@ -285,11 +269,7 @@ class UpkeepContract(Contract):
 
     def writes(self, claim: Claim[Any]) -> bool:
         """Return whether the holder of a claim can write."""
-        try:
-            claim.store.transact(lambda transaction: transaction.space(Scope()))
-        except LeaseLost:
-            return False
-        return True
+        return not raises(LeaseLost, lambda: claim.store.transact(lambda transaction: transaction.space(Scope())))
 
     def test_a_store_has_a_size(self) -> None:
         """It grows with what is stored, once the room is full that earlier memories have left."""
@@ -304,14 +284,8 @@ class UpkeepContract(Contract):
         store, self.store = self.store, self.open_store(self.folder)
         store.close()
         store.close()
-        try:
-            store.seq()
-        except StoreClosed:
-            raised = True
-        else:
-            raised = False
 
-        assert raised
+        assert raises(StoreClosed, store.seq)
 
 
 class CheckpointContract(Contract):
@@ -325,14 +299,8 @@ class CheckpointContract(Contract):
         store.checkpoint(target)
         written = target.read_bytes()
         self.stored("after")
-        try:
-            store.checkpoint(target)
-        except InvalidInput:
-            refused = True
-        else:
-            refused = False
 
-        assert refused
+        assert raises(InvalidInput, lambda: store.checkpoint(target))
         assert target.read_bytes() == written
         assert [path.name for path in self.folder.iterdir() if path.name.endswith(".partial")] == []
         assert self.listed() == ["after", "before"]
@@ -369,14 +337,9 @@ class PoliciesContract(Contract):
         """The memories that a policy has moved can be listed; other events have none."""
         moved, other = self.stored("moved"), self.stored("moved by hand")
 
-        def change(transaction: Transaction) -> None:
-            for record, policy in ((moved, "1f"), (other, "")):
-                current = transaction.get(record.memory.id)
-                assert current is not None
-                cold = replace(current.memory, tier=Tier.COLD)
-                transaction.change(current, cold, replace(self.cause("move"), policy=policy))
-
-        self.store.transact(change)
+        for record, policy in ((moved, "1f"), (other, "")):
+            cold = replace(record.memory, tier=Tier.COLD)
+            self.transaction.change(record, cold, replace(self.cause("move"), policy=policy))
 
         assert self.transaction.moved_by("1f") == [moved.memory.id]
         assert self.transaction.moved_by("") == []
@@ -396,18 +359,9 @@ class PoliciesContract(Contract):
 
         self.store.transact(change)
         self.store.set_shadow("1f")
-        entry = RecallEntry(
-            at=now,
-            space=cold.space,
-            query="otter",
-            tiers=(Tier.WARM,),
-            micros=1,
-            candidates=[(cold.no, 1.0)],
-            returned=[cold.no, same.no],
-        )
-        self.store.log_recall(entry, keep=True)
-        self.store.log_recall(replace(entry, returned=[same.no]), keep=True)
-        self.store.log_recall(replace(entry, tiers=tuple(Tier)), keep=True)
+        both = [cold.no, same.no]
+        for returned, searched in ((both, (Tier.WARM,)), ([same.no], (Tier.WARM,)), (both, tuple(Tier))):
+            self.log(cold.space, tiers=searched, candidates=[(cold.no, 1.0)], returned=returned)
 
         assert self.store.shadow_tiers(spaces, "1f") == {tier.no: tier for tier in tiers}
         assert self.store.shadow_tiers([], "1f") == self.store.shadow_tiers(spaces, "2f") == {}
