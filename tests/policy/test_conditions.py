@@ -12,6 +12,7 @@ import pytest
 from memotherm import Memory, Move, Select, Settings, Situation, Tier
 from memotherm.errors import PolicyError
 from memotherm.tiers import policy
+from memotherm.tiers.rules.conditions import one_holds
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,8 @@ def test_a_condition_holds_for_what_it_says(
     (rule,) = policy.loads(f'[[rule]]\nid = "a"\nto = "cold"\nwhen = {when}\n').own_rules
     memory = a_memory(**fields)
 
-    assert rule.when.holds(memory, Situation(now=memory.created_at + timedelta(days=2), settings=Settings())) is holds
+    situation = Situation(now=memory.created_at + timedelta(days=2), settings=Settings())
+    assert one_holds(rule.when, memory, situation) is holds
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def _selected(selects: Select, now: datetime) -> Iterator[Condition]:
     if isinstance(selects.used_within, timedelta):
         yield "where_used_within", {"used_within": to_micros(now) - selects.used_within // _MICROSECOND}
     for key, accepted in selects.metadata.items():
-        yield one_of(key, accepted)
+        yield one_of((key,), accepted)
 
 
 def _found(find: Find) -> Iterator[Condition]:

@@ -15,7 +15,7 @@ from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, one_holds, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Situation
 from memotherm.tiers.rules.select import RUNS
 from memotherm.tiers.rules.table import TableRule
@@ -256,12 +256,12 @@ def lint(
 
 
 def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
-    for table in rule.when.tables:
-        for condition in table.conditions:
+    for table in rule.when:
+        for condition in table:
             if condition.comparisons and _range(condition, settings).empty:
                 message = f"{rule.id}: no memory can satisfy {condition.field.name} in when: loosen one comparison"
                 yield Finding(code="P006", message=message, path=("rule", place, "when", condition.field.name))
-        tier = table.named("tier")
+        tier = next((condition for condition in table if condition.field.name == "tier"), None)
         if tier is not None and len(rule.targets) == 1 and tier.values == (str(rule.targets[0][0]),):
             message = f"{rule.id}: when asks for tier = {tier.values[0]!r}, where to moves it: nothing would move"
             yield Finding(code="P006", message=message, path=("rule", place, "to"))
@@ -270,12 +270,10 @@ def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator
 def _unreachable(rule: TableRule, place: int, own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
     """Find an earlier rule of the same run that decides about all memories this one selects."""
     for earlier in own[:place]:
-        decides = not earlier.targets or any(not condition.tables[0].conditions for _, condition in earlier.targets)
-        if earlier.run != rule.run or earlier.unless.tables or not decides:
+        decides = not earlier.targets or any(not tables[0] for _, tables in earlier.targets)
+        if earlier.run != rule.run or earlier.unless or not decides:
             continue
-        covered = all(
-            any(_covers(wide, narrow, settings) for wide in earlier.when.tables) for narrow in rule.when.tables
-        )
+        covered = all(any(_covers(wide, narrow, settings) for wide in earlier.when) for narrow in rule.when)
         if covered:
             message = f"{rule.id} is never asked: {earlier.id}, which comes first, decides about all that it matches"
             yield Finding(code="P005", message=message, path=("rule", place))
@@ -287,9 +285,9 @@ def _covers(wide: Table, narrow: Table, settings: Settings) -> bool:
     return all(
         any(
             condition.field.name == stricter.field.name and _implies(stricter, condition, settings)
-            for stricter in narrow.conditions
+            for stricter in narrow
         )
-        for condition in wide.conditions
+        for condition in wide
     )
 
 
@@ -333,11 +331,7 @@ def _described(memory: Memory) -> str:
 def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory]:
     """Yield memories at the corners of the conditions of rules."""
     conditions = [
-        condition
-        for rule in rules
-        for tables in (rule.when, rule.unless)
-        for table in tables.tables
-        for condition in table.conditions
+        condition for rule in rules for tables in (rule.when, rule.unless) for table in tables for condition in table
     ]
     words = {
         name: list(dict.fromkeys(value for c in conditions if c.field.name == name for value in c.values))
@@ -394,7 +388,7 @@ def _in_store(
     matched: Counter[str] = Counter()
     moved: Counter[str] = Counter()
     for memory in memories:
-        matched.update(rule.id for rule in own if rule.when.holds(memory, situation))
+        matched.update(rule.id for rule in own if one_holds(rule.when, memory, situation))
         for rule_set in sets.values():
             move = rule_set.first_move(memory, situation)
             if move is not None:

@@ -35,8 +35,8 @@ __all__ = [
     "Finding",
     "Findings",
     "Table",
-    "Tables",
     "field_named",
+    "one_holds",
     "read_tables",
     "suggestion",
 ]
@@ -127,22 +127,10 @@ def _status(memory: Memory, situation: Situation) -> str:  # noqa: ARG001
     return "open" if is_open(memory) else "none"
 
 
-def _since_use(memory: Memory, situation: Situation) -> timedelta | None:
-    return None if memory.last_used_at is None else situation.now - memory.last_used_at
-
-
-def _until_expiry(memory: Memory, situation: Situation) -> timedelta | None:
-    return None if memory.expires_at is None else memory.expires_at - situation.now
-
-
 def _recent_uses(memory: Memory, situation: Situation) -> float:
     if situation.recalled:
         return recent_uses(memory, situation.now, situation.settings) + USE_WEIGHTS[UseKind.RETURNED]
     return memory.recent_uses
-
-
-def _used_in_tier(memory: Memory, situation: Situation) -> bool:  # noqa: ARG001
-    return memory.last_used_at is not None and memory.last_used_at > memory.tier_since
 
 
 _DECLARED = (
@@ -163,18 +151,20 @@ _DECLARED = (
     Field("note", FieldType.YES_NO, "Whether it is part of a note file.", lambda memory, _: in_file(memory)),
     Field("moved", FieldType.YES_NO, "Whether it has ever been in another tier.",
           lambda memory, _: memory.tier_since > memory.created_at),
-    Field("used_in_tier", FieldType.YES_NO, "Whether it was used since it came into its tier.", _used_in_tier),
+    Field("used_in_tier", FieldType.YES_NO, "Whether it was used since it came into its tier.",
+          lambda memory, _: memory.last_used_at is not None and memory.last_used_at > memory.tier_since),
     Field("age", FieldType.DURATION, "Time since it was stored.",
           lambda memory, situation: situation.now - memory.created_at),
     Field("idle", FieldType.DURATION, "Time since it was last used, or stored if it never was.",
           lambda memory, situation: situation.now - memory.used_at),
-    Field("used", FieldType.DURATION, "Time since it was last used; no comparison holds if it never was.", _since_use),
+    Field("used", FieldType.DURATION, "Time since it was last used; no comparison holds if it never was.",
+          lambda memory, situation: memory.last_used_at and situation.now - memory.last_used_at),
     Field("untouched", FieldType.DURATION, "Time since it was last used or changed.",
           lambda memory, situation: situation.now - max(memory.updated_at, memory.used_at)),
     Field("in_tier", FieldType.DURATION, "Time since it came into its tier.",
           lambda memory, situation: situation.now - memory.tier_since),
     Field("expires_in", FieldType.DURATION, "Time until it expires; no comparison holds if it does not.",
-          _until_expiry),
+          lambda memory, situation: memory.expires_at and memory.expires_at - situation.now),
     Field("tokens", FieldType.NUMBER, "The tokens of its content.", lambda memory, _: memory.tokens),
     Field("uses", FieldType.NUMBER, "How often it was returned or injected.", lambda memory, _: memory.access_count),
     Field("use_weight", FieldType.NUMBER, "The sum of the weights of its uses.", lambda memory, _: memory.use_weight),
@@ -268,33 +258,16 @@ def _same(found: object, wanted: object) -> bool:
     return found == wanted and isinstance(found, bool) is isinstance(wanted, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Conditions that must all hold."""
-
-    conditions: tuple[Condition, ...] = ()
-
-    def holds(self, memory: Memory, situation: Situation) -> bool:
-        """Return whether a memory satisfies every condition."""
-        return all(condition.holds(memory, situation) for condition in self.conditions)
-
-    def named(self, name: str) -> Condition | None:
-        """Return the condition on a field, or None."""
-        return next((condition for condition in self.conditions if condition.field.name == name), None)
+#: Conditions that must all hold.
+Table = tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Tables, one of which must hold."""
-
-    tables: tuple[Table, ...] = ()
-
-    def holds(self, memory: Memory, situation: Situation) -> bool:
-        """Return whether a memory satisfies one of the tables."""
-        return any(table.holds(memory, situation) for table in self.tables)
+def one_holds(tables: Iterable[Table], memory: Memory, situation: Situation) -> bool:
+    """Return whether a memory satisfies every condition of one of the tables."""
+    return any(all(condition.holds(memory, situation) for condition in table) for table in tables)
 
 
-def read_tables(value: object, path: tuple[str | int, ...], found: Findings) -> Tables:
+def read_tables(value: object, path: tuple[str | int, ...], found: Findings) -> tuple[Table, ...]:
     """Read the conditions of a table or a list of tables; add findings to `found`."""
     tables = value if isinstance(value, list) else [value]
     read = []
@@ -303,8 +276,8 @@ def read_tables(value: object, path: tuple[str | int, ...], found: Findings) -> 
         if not isinstance(table, Mapping):
             found.add("P002", f'{path[-1]} must be a table such as {{ kind = "message" }}, or a list of them', *where)
             continue
-        read.append(Table(tuple(_conditions(table, where, found))))
-    return Tables(tuple(read))
+        read.append(tuple(_conditions(table, where, found)))
+    return tuple(read)
 
 
 def _conditions(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> Iterator[Condition]:
@@ -337,14 +310,13 @@ def _condition(field: Field, value: object, *, whole: bool) -> Condition:
     values = tuple(value) if isinstance(value, list) else (value,)
     if not values:
         raise InvalidInput("an empty list matches nothing: name at least one value, or leave the field out")
-    if field.type is FieldType.YES_NO:
-        _require(values, bool, field)
-        return Condition(field, values)
-    if field.type in (FieldType.WORD, FieldType.TAGS):
-        _require(values, str, field)
+    simple = {FieldType.YES_NO: bool, FieldType.WORD: str, FieldType.TAGS: str}.get(field.type)
+    if simple is not None:
         for word in values:
+            if not isinstance(word, simple):
+                raise InvalidInput(f"expected {field.type}, not {word!r}")
             if field.words and word not in field.words:
-                raise InvalidInput(f"unknown value {word!r}: {suggestion(word, field.words)}")
+                raise InvalidInput(f"unknown value {word!r}: {suggestion(str(word), field.words)}")
         return Condition(field, values, all=whole)
     if field.type is FieldType.VALUE and not _is_comparison(value):
         if not all(isinstance(each, str | int | float | bool) for each in values):
@@ -355,12 +327,6 @@ def _condition(field: Field, value: object, *, whole: bool) -> Condition:
     if not isinstance(value, str):
         raise InvalidInput(f"expected {field.type}, not {value!r}")
     return Condition(field, comparisons=tuple(_comparisons(value, duration=field.type is FieldType.DURATION)))
-
-
-def _require(values: Sequence[object], kind: type, field: Field) -> None:
-    for value in values:
-        if not isinstance(value, kind):
-            raise InvalidInput(f"expected {field.type}, not {value!r}")
 
 
 def _is_comparison(value: object) -> bool:

@@ -13,7 +13,9 @@ false. A boolean does not equal a number.
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -49,6 +51,7 @@ _MOST_CONDITIONS = 100
 _DEEPEST_PATH = 32
 _MOST_VALUES = 1000
 _LONGEST_TEXT = 65_536
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
 #: The comparisons of `FieldTest.test` by their operator in a filter.
@@ -113,11 +116,6 @@ def parsed_where(where: object) -> AllOf:
     return condition
 
 
-def one_of(key: str, values: Sequence[Any]) -> Condition:
-    """Return the condition that a top-level field equals one of the values."""
-    return _one_of((key,), list(values))
-
-
 def _matching(path: Path, value: object) -> Condition:
     """Return the condition that a value matches a part of a filter."""
     if len(path) > _DEEPEST_PATH:
@@ -134,12 +132,15 @@ def _matching(path: Path, value: object) -> Condition:
 
 
 def _operation(path: Path, name: object, operand: Any) -> Condition:  # noqa: ANN401
-    if name in ("$eq", "$ne"):
-        return _equal(path, operand) if name == "$eq" else Not(_equal(path, operand))
+    if name == "$ne":
+        return Not(_equal(path, operand))
+    if name == "$eq":
+        return _equal(path, operand)
     if name in ("$in", "$nin"):
         if not isinstance(operand, list | tuple | set | frozenset):
             raise InvalidInput(f"{name} takes a list of values, not {operand!r}")
-        return _one_of(path, list(operand)) if name == "$in" else Not(_one_of(path, list(operand)))
+        found = one_of(path, list(operand))
+        return found if name == "$in" else Not(found)
     if name == "$exists":
         if not isinstance(operand, bool):
             raise InvalidInput(f"$exists takes true or false, not {operand!r}")
@@ -151,7 +152,8 @@ def _operation(path: Path, name: object, operand: Any) -> Condition:  # noqa: AN
     raise InvalidInput(f"unknown operator {name!r} in where: use one of {', '.join(_OPERATORS)}")
 
 
-def _one_of(path: Path, values: list[Any]) -> Condition:
+def one_of(path: Path, values: Sequence[Any]) -> Condition:
+    """Return the condition that a field equals one of the values."""
     if len(values) > _MOST_VALUES:
         raise InvalidInput(f"$in and $nin take at most {_MOST_VALUES} values, not {len(values)}")
     scalars = tuple(_typed(_checked_scalar(value)) for value in values if isinstance(value, Scalar))
@@ -190,18 +192,14 @@ def _checked_scalar(value: object) -> Scalar:
             raise InvalidInput(f"{value} in where is out of range: use a number of at most 64 bits")
         return value
     if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
+        if not math.isfinite(value):
             raise InvalidInput("where cannot compare with NaN or infinity: use a finite number")
         return value
     if not isinstance(value, str):
         raise InvalidInput(f"where compares JSON values, not {value!r}")
-    if len(value) > _LONGEST_TEXT or "\x00" in value or (not value.isascii() and _lone_surrogate(value)):
+    if len(value) > _LONGEST_TEXT or "\x00" in value or _SURROGATE.search(value):
         raise InvalidInput(f"a text in where must be Unicode without NUL, of at most {_LONGEST_TEXT:,} characters")
     return str(value)
-
-
-def _lone_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _tests(condition: Condition) -> Iterator[FieldTest]:
@@ -331,20 +329,21 @@ class Select:
     def __post_init__(self) -> None:
         if self.during not in RUNS:
             raise InvalidInput(f"a rule runs during one of {', '.join(RUNS)}, not {self.during!r}")
-        self._set("tiers", tuple(Tier.of(tier) for tier in _several(self.tiers)))
-        self._set("retentions", tuple(Retention.of(retention) for retention in _several(self.retentions)))
-        if self.priorities is not None:
-            self._set("priorities", tuple(Priority.of(priority) for priority in _several(self.priorities)))
-        for name in ("kinds", "tags"):
+        listed: dict[str, Callable[[Any], object]] = {
+            "tiers": Tier.of,
+            "retentions": Retention.of,
+            "priorities": Priority.of,
+            "kinds": lambda kind: kind,
+            "tags": lambda tag: tag,
+        }
+        for name, read in listed.items():
             if getattr(self, name) is not None:
-                self._set(name, tuple(_several(getattr(self, name))))
-        self._set("metadata", {key: tuple(_several(values)) for key, values in self.metadata.items()})
+                object.__setattr__(self, name, tuple(map(read, _several(getattr(self, name)))))
+        metadata = {key: _several(values) for key, values in self.metadata.items()}
+        object.__setattr__(self, "metadata", metadata)
         for name in self.order:
             if name.removeprefix("-") not in _ORDERABLE:
                 raise InvalidInput(f"cannot order memories by {name!r}: use one of {', '.join(_ORDERABLE)}")
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
 
     def resolved(self, settings: Settings) -> Select:
         """Return the same selection with every duration as a timedelta."""
@@ -357,11 +356,8 @@ class Select:
 
     def matches(self, memory: Memory, now: datetime) -> bool:
         """Return whether a memory is selected; durations must be resolved."""
-        if memory.retention not in self.retentions or (
-            self.expired is not None and memory.expired_at(now) is not self.expired
-        ):
-            return False
-        return self._holds(memory, now)
+        expired = self.expired is None or memory.expired_at(now) is self.expired
+        return memory.retention in self.retentions and expired and self._holds(memory, now)
 
     def _holds(self, memory: Memory, now: datetime) -> bool:
         return all(self._conditions(memory, now)) and (
@@ -381,7 +377,7 @@ class Select:
         if isinstance(self.used_within, timedelta):
             yield memory.last_used_at is not None and now - memory.last_used_at < self.used_within
         for key, values in self.metadata.items():
-            yield holds(one_of(key, values), memory.metadata)
+            yield holds(one_of((key,), values), memory.metadata)
 
     def sorted(self, memories: list[Memory]) -> list[Memory]:
         """Return memories in the order in which they are decided."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.tiers.rules.conditions import FIELDS, Condition, Findings, Table, Tables, read_tables, suggestion
+from memotherm.tiers.rules.conditions import FIELDS, Condition, Findings, Table, one_holds, read_tables, suggestion
 from memotherm.tiers.rules.properties import is_blocker, protected
 from memotherm.tiers.rules.rule import STAY, Situation, Stay
 from memotherm.tiers.rules.select import RUNS, Select
@@ -18,8 +18,9 @@ __all__ = ["TableRule", "read_rule"]
 
 _KEYS = ("id", "run", "when", "unless", "to", "why", "order")
 _TARGETS = (*Tier, "stay")
-_EVERYTHING: Final = Tables((Table(),))
-_NOTHING: Final = Tables()
+#: One table without conditions always holds; no table never does.
+_ALWAYS: Final[tuple[Table, ...]] = ((),)
+_NEVER: Final[tuple[Table, ...]] = ()
 
 
 def _whole_if_it_is(number: float) -> float:
@@ -49,10 +50,11 @@ class TableRule:
 
     id: str
     run: str
-    when: Tables = _EVERYTHING
-    unless: Tables = _NOTHING
+    #: Tables of conditions, one of which must hold.
+    when: tuple[Table, ...] = _ALWAYS
+    unless: tuple[Table, ...] = _NEVER
     #: The tiers it can move to, each with its condition; the first that holds decides. Empty means that it stays.
-    targets: tuple[tuple[Tier, Tables], ...] = ()
+    targets: tuple[tuple[Tier, tuple[Table, ...]], ...] = ()
     why: str = ""
     order: tuple[str, ...] = ()
     #: The hash of the policy that it belongs to, if that was adopted.
@@ -64,11 +66,11 @@ class TableRule:
 
     def decide(self, memory: Memory, situation: Situation) -> Move | Stay | None:
         """Return the move if the conditions hold, nothing forbids it, and there is room."""
-        if not self.when.holds(memory, situation) or self.unless.holds(memory, situation):
+        if not one_holds(self.when, memory, situation) or one_holds(self.unless, memory, situation):
             return None
         if not self.targets:
             return STAY
-        target = next((tier for tier, condition in self.targets if condition.holds(memory, situation)), None)
+        target = next((tier for tier, tables in self.targets if one_holds(tables, memory, situation)), None)
         if target is None or target is memory.tier or not self._allowed(memory, target, situation):
             return None
         return Move.of(memory, target, self._reason(memory, situation))
@@ -106,8 +108,8 @@ def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: Find
         found.add("P002", 'a rule needs an id, such as id = "house.contracts"', *path)
     if run not in RUNS:
         found.add("P002", f"unknown run {run!r}: {suggestion(str(run), RUNS)}", *path, "run")
-    when = read_tables(table["when"], (*path, "when"), found) if "when" in table else _EVERYTHING
-    unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else _NOTHING
+    when = read_tables(table["when"], (*path, "when"), found) if "when" in table else _ALWAYS
+    unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else _NEVER
     targets = tuple(_targets(table, path, found))
     why = _why(table.get("why", ""), path, found)
     order = tuple(table.get("order", ()))
@@ -120,7 +122,9 @@ def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: Find
     return TableRule(id=str(rule_id), run=run, when=when, unless=unless, targets=targets, why=why, order=order)
 
 
-def _targets(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings) -> Iterator[tuple[Tier, Tables]]:
+def _targets(
+    table: Mapping[str, Any], path: tuple[str | int, ...], found: Findings
+) -> Iterator[tuple[Tier, tuple[Table, ...]]]:
     """Yield the tiers of `to`, each with its condition."""
     path = (*path, "to")
     to = table.get("to")
@@ -134,7 +138,7 @@ def _targets(table: Mapping[str, Any], path: tuple[str | int, ...], found: Findi
                 message = f"a rule needs to: {', '.join(_TARGETS)}"
             found.add("P002", message, *path)
             continue
-        yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else _EVERYTHING
+        yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else _ALWAYS
 
 
 def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
@@ -160,7 +164,7 @@ def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
 
 def _selection(rule: TableRule) -> Select:
     """Return the memories that a rule has to look at."""
-    parts = [_part(table) for table in rule.when.tables]
+    parts = [_part(table) for table in rule.when]
     if len(parts) == 1:
         return Select(during=rule.run, order=rule.order, expired=_expired(rule), **parts[0])
     tiers = {tier for part in parts for tier in part.get("tiers", tuple(Tier))}
@@ -181,7 +185,7 @@ def _expired(rule: TableRule) -> bool | None:
 def _part(table: Table) -> dict[str, Any]:
     """Return the fields of a `Select` for one table of conditions."""
     fields: dict[str, Any] = {}
-    for condition in table.conditions:
+    for condition in table:
         for name, value in _selected_fields(condition):
             if name == "metadata":
                 fields[name] = {**value, **fields.get(name, {})}
