@@ -22,7 +22,7 @@ from memotherm.settings import Settings
 from memotherm.storage.read_only import read_only
 from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
-from memotherm.tiers.engine import ClockChecks, RuleEngine
+from memotherm.tiers.engine import ClockCheck, RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -74,7 +74,7 @@ class Services:
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
-        engine = RuleEngine(store, changes, vectorizer, active, ClockChecks(all_tenants, clock))
+        engine = RuleEngine(store, changes, vectorizer, active, ClockCheck(all_tenants, clock))
         assembler = Assembler(store, pipeline, settings)
         return cls(
             store=store,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -22,7 +22,7 @@ from memotherm.tiers.rules.retention import DeletedMemories
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, decide_all
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["CLOCK_JUMPED", "ClockCheck", "ClockChecks", "RuleEngine", "combined"]
+__all__ = ["CLOCK_JUMPED", "ClockCheck", "RuleEngine", "combined"]
 
 # Clock jumps
 
@@ -34,58 +34,49 @@ CLOCK_JUMPED = "the clock jumped ahead"
 _NAMESPACE, _KEY = "maintenance", "clock"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ClockCheck:
-    """The clock as seen by the runs of maintenance."""
+    """Whether the clock jumped ahead between two runs of maintenance; all tenants of a store share it.
 
-    #: The time of the last run.
-    last: datetime | None = None
-    #: The time of the run that saw the clock jump ahead; None if there was none in the last day.
-    jumped: datetime | None = None
-    #: The time of the run before the jump.
-    before: datetime | None = None
-
-    def next(self, now: datetime) -> ClockCheck:
-        """Return the check after a run at this time; setting the clock back ends a jump."""
-        if self.last is None or now - self.last > _DAY:
-            return ClockCheck(last=now, jumped=now, before=self.last)
-        if self.jumped is not None and self.jumped <= now < self.jumped + _DAY:
-            return replace(self, last=now)
-        return ClockCheck(last=now)
-
-    @property
-    def due_at(self) -> datetime | None:
-        """The time at which a purge must have been due, if the clock may have jumped since."""
-        return None if self.jumped is None else self.before or _NEVER
-
-    def notice(self, now: datetime) -> str | None:
-        """Return why memories past their grace may not be purged yet; None if they are."""
-        if self.jumped is None or not self.jumped <= now < self.jumped + _DAY:
-            return None
-        return (
-            f"{CLOCK_JUMPED}, or maintenance had not run for more than a day: what is past its grace since then is "
-            f"purged from {self.jumped + _DAY:%Y-%m-%d %H:%M} UTC on, unless the clock is set back before"
-        )
-
-
-class ClockChecks:
-    """The check of a store's clock, which all its tenants share."""
+    The store has the time of the last run and, for a day after a jump, the times of the runs that saw it and before it.
+    """
 
     def __init__(self, store: Store, clock: object) -> None:
         self._store = store
         #: Whether jumps of this clock delay purges; a custom clock is trusted.
-        self.enabled = clock is system_clock
+        self._enabled = clock is system_clock
 
-    def read(self, now: datetime) -> ClockCheck:
-        """Return the check of the last run."""
+    def _read(self, now: datetime) -> dict[str, datetime]:
         text = self._store.get_values(_NAMESPACE, now, _KEY).get(_KEY, "{}")
-        return ClockCheck(**{name: from_micros(micros) for name, micros in json.loads(text).items()})
+        return {name: from_micros(micros) for name, micros in json.loads(text).items()}
 
-    def write(self, check: ClockCheck, now: datetime) -> None:
-        """Store the check of this run."""
-        times = {"last": check.last, "jumped": check.jumped, "before": check.before}
-        text = json.dumps({name: to_micros(time) for name, time in times.items() if time is not None})
+    def next(self, now: datetime) -> dict[str, datetime]:
+        """Return the times after a run at this time; setting the clock back ends a jump."""
+        times = self._read(now)
+        last, jumped = times.get("last"), times.get("jumped")
+        if last is None:
+            return {"last": now, "jumped": now}
+        if now - last > _DAY:
+            return {"last": now, "jumped": now, "before": last}
+        return {**times, "last": now} if jumped is not None and jumped <= now < jumped + _DAY else {"last": now}
+
+    def due_at(self, times: Mapping[str, datetime]) -> datetime | None:
+        """Return the time at which a purge must have been due, if the clock may have jumped since."""
+        return times.get("before", _NEVER) if self._enabled and "jumped" in times else None
+
+    def write(self, times: Mapping[str, datetime], now: datetime) -> None:
+        """Store the times after a run."""
+        text = json.dumps({name: to_micros(time) for name, time in times.items()})
         self._store.put_value(_NAMESPACE, _KEY, text, now, None, replace=True)
+
+    def notice(self, now: datetime) -> str | None:
+        """Return why memories past their grace may not be purged yet; None if they are."""
+        jumped = self._read(now).get("jumped") if self._enabled else None
+        if jumped is None or not jumped <= now < jumped + _DAY:
+            return None
+        return (
+            f"{CLOCK_JUMPED}, or maintenance had not run for more than a day: what is past its grace since then is "
+            f"purged from {jumped + _DAY:%Y-%m-%d %H:%M} UTC on, unless the clock is set back before"
+        )
 
 
 # Engine
@@ -123,7 +114,7 @@ class RuleEngine:
         changes: Changes,
         vectorizer: Vectorizer,
         active: ActiveRules,
-        clock_checks: ClockChecks,
+        clock_check: ClockCheck,
     ) -> None:
         self._store = store
         self._changes = changes
@@ -131,7 +122,7 @@ class RuleEngine:
         self._rules = active.rules
         self._settings = active.settings
         self._shadow = active.shadow
-        self._clock_checks = clock_checks
+        self._clock_check = clock_check
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
         """Run the compaction rules once over all memories that a scope sees and may change."""
@@ -152,8 +143,8 @@ class RuleEngine:
         """
         spaces, around = self._store.spaces_within(scope), self._store.spaces(scope)
         ended, compacted = self._end_idle_sessions(spaces, cause)
-        clock = self._clock_checks.read(cause.at).next(cause.at)
-        due_at = clock.due_at if self._clock_checks.enabled else None
+        times = self._clock_check.next(cause.at)
+        due_at = self._clock_check.due_at(times)
         situation = Situation(
             now=cause.at,
             settings=self._settings,
@@ -166,7 +157,7 @@ class RuleEngine:
         self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
-        self._clock_checks.write(clock, cause.at)
+        self._clock_check.write(times, cause.at)
         waiting = self.clock_notice(spaces, cause.at)
         if due_at is None:
             self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
@@ -185,7 +176,7 @@ class RuleEngine:
 
     def clock_notice(self, spaces: tuple[int, ...], now: datetime) -> str | None:
         """Return why memories past their grace are not purged yet; None if nothing is waiting."""
-        notice = self._clock_checks.read(now).notice(now) if self._clock_checks.enabled else None
+        notice = self._clock_check.notice(now)
         past_grace = DeletedMemories.selects.resolved(self._settings)
         return notice if notice and self._store.select(spaces, past_grace, now, 0, 1) else None
 
