@@ -53,7 +53,7 @@ class Bulk:
         memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
         if memories and not dry_run:
             ids = [memory.id for memory in memories]
-            self._view.services.changes.purge_many(self._view.scope, ids, self._view.cause("purge", why))
+            self._view.services.changes.purge(self._view.scope, ids, self._view.cause("purge", why))
         return memories
 
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
@@ -74,4 +74,4 @@ class Bulk:
 
     def _retain(self, memories: list[Memory], wanted: Retention, action: str, why: str) -> list[Memory]:
         ids, cause = [memory.id for memory in memories], self._view.cause(action, why)
-        return self._view.services.changes.retain_many(self._view.scope, ids, wanted, cause)
+        return self._view.services.changes.retain(self._view.scope, ids, wanted, cause)

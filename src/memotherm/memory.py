@@ -598,7 +598,7 @@ class Memotherm:
 
     def widen(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
-        return self._services.changes.widen(self.scope, memory_id, self._view.cause("widen", why))
+        return self._services.changes.move_out_of_session(self.scope, memory_id, self._view.cause("widen", why))
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
@@ -614,7 +614,7 @@ class Memotherm:
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
-        self._services.changes.purge(self.scope, memory_id, self._view.cause("purge", why))
+        self._services.changes.purge(self.scope, [memory_id], self._view.cause("purge", why))
 
     def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.
@@ -717,7 +717,7 @@ class Memotherm:
     # Helpers
 
     def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
-        return self._services.changes.retain(self.scope, memory_id, wanted, self._view.cause(action, why))
+        return self._services.changes.retain(self.scope, [memory_id], wanted, self._view.cause(action, why))[0]
 
 
 def _as_lines(recall: Recall) -> str:

@@ -125,11 +125,13 @@ class Session(Generic[M]):
         """Delete a memory of this session; `restore` brings it back within the grace days."""
         self._require_own(memory_id)
         cause = self._view.cause("forget")
-        return self._services.changes.retain(self._view.scope, memory_id, Retention.DELETED, cause)
+        return self._services.changes.retain(self._view.scope, [memory_id], Retention.DELETED, cause)[0]
 
     def keep(self, memory_id: str) -> Memory:
         """Move a memory of this session to the scope around it, so that it remains after the session."""
-        return self._services.changes.widen(self._view.scope, memory_id, self._view.cause("widen"), self._space)
+        return self._services.changes.move_out_of_session(
+            self._view.scope, memory_id, self._view.cause("widen"), self._space
+        )
 
     def clear(self) -> int:
         """Delete the memories of this session, except pinned ones; return how many."""

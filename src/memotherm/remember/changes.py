@@ -76,7 +76,7 @@ class Changes:
             scope, memory_id, lambda memory: replace(require_active(memory), verified_at=cause.at), cause
         )
 
-    def widen(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
+    def move_out_of_session(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
 
         def change(transaction: Transaction) -> Memory:
@@ -97,38 +97,31 @@ class Changes:
 
         def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory.id)
-            _require_own_words(record.memory)
+            if in_file(record.memory):
+                path = record.memory.metadata.get("path", "a note")
+                raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             return self._apply_once(transaction, record, after, cause, embedded.vectors[0]).memory
 
         return self._store.transact(change, made_by=embedded.made_by)
 
-    def retain(self, scope: Scope, memory_id: str, wanted: Retention, cause: Cause) -> Memory:
-        """Hide or restore a memory; restoring an expired memory removes its expiry."""
-        return self.change(scope, memory_id, self._retaining(wanted, cause), cause)
-
-    def _retaining(self, wanted: Retention, cause: Cause) -> Callable[[Memory], Memory]:
-        """Return the function that gives a memory another retention."""
-
-        def alter(memory: Memory) -> Memory:
-            retention = changed_retention(memory, wanted, cause.at, self._settings)
-            over = memory.expires_at is not None and memory.expires_at <= cause.at
-            lifted = wanted is Retention.ACTIVE and over
-            return replace(memory, retention=retention, expires_at=None if lifted else memory.expires_at)
-
-        return alter
-
-    def retain_many(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
-        """Hide or restore memories, all or none."""
-        alter = self._retaining(wanted, cause)
+    def retain(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
+        """Hide or restore memories, all or none; restoring an expired memory removes its expiry."""
 
         def change(transaction: Transaction) -> list[Memory]:
-            records = [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]
-            return [self._apply_once(transaction, record, alter(record.memory), cause).memory for record in records]
+            changed = []
+            for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
+                retention = changed_retention(record.memory, wanted, cause.at, self._settings)
+                expires_at = record.memory.expires_at
+                if wanted is Retention.ACTIVE and expires_at is not None and expires_at <= cause.at:
+                    expires_at = None
+                after = replace(record.memory, retention=retention, expires_at=expires_at)
+                changed.append(self._apply_once(transaction, record, after, cause).memory)
+            return changed
 
         return self._store.transact(change)
 
-    def purge_many(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
+    def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
         """Erase memories, all or none; only their events stay."""
 
         def change(transaction: Transaction) -> None:
@@ -137,10 +130,6 @@ class Changes:
                 transaction.purge(record, cause, clean=place == len(memory_ids))
 
         self._store.transact(change)
-
-    def purge(self, scope: Scope, memory_id: str, cause: Cause) -> None:
-        """Erase a memory; only its events stay."""
-        self.purge_many(scope, [memory_id], cause)
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
         """Undo an event of a memory."""
@@ -161,20 +150,16 @@ class Changes:
         def change(transaction: Transaction) -> Memory:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
-            after = self._allowed(current.memory, apply_changes(current.memory, before), cause)
+            after = apply_changes(current.memory, before)
+            if after.retention is current.memory.retention:
+                require_active(current.memory)
+            else:
+                changed_retention(current.memory, after.retention, cause.at, self._settings)
             if content is not None:
                 after = with_content(after, content, self._settings.tokenizer)
             return self.apply(transaction, current, after, cause, embedded.vectors[0]).memory
 
         return self._store.transact(change, made_by=embedded.made_by)
-
-    def _allowed(self, now: Memory, after: Memory, cause: Cause) -> Memory:
-        """Return the memory after an undo if that is allowed; a hidden memory can only be restored."""
-        if now.retention is not after.retention:
-            changed_retention(now, after.retention, cause.at, self._settings)
-        else:
-            require_active(now)
-        return after
 
     def _apply_once(
         self,
@@ -208,19 +193,14 @@ class Changes:
             _require_outside_notes(transaction, record)
             space = transaction.space(after.scope)
         if after.key is not None and (after.key, after.scope) != (record.memory.key, record.memory.scope):
-            _require_free_key(transaction, space, after)
+            owner = transaction.with_key(space, after.key)
+            if owner is not None and owner.memory.id != after.id:
+                raise InvalidInput(
+                    f"the key {after.key!r} belongs to {owner.memory.id} ({owner.memory.retention}) in this scope: "
+                    "update that one, give it another key, or purge it"
+                )
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
-
-
-def _require_free_key(transaction: Transaction, space: int, memory: Memory) -> None:
-    """Refuse a key that another memory of the scope has, visible or not."""
-    owner = transaction.with_key(space, memory.key or "")
-    if owner is not None and owner.memory.id != memory.id:
-        raise InvalidInput(
-            f"the key {memory.key!r} belongs to {owner.memory.id} ({owner.memory.retention}) in this scope: "
-            "update that one, give it another key, or purge it"
-        )
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:
@@ -257,12 +237,6 @@ def _duplicable(memory: Memory) -> tuple[object, ...]:
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:
     """Return the memory with new content, digest and token count."""
     return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content, tokenizer))
-
-
-def _require_own_words(memory: Memory) -> None:
-    if in_file(memory):
-        where = memory.metadata.get("path", "a note")
-        raise InvalidInput(f"{memory.id} is part of {where}: edit the file, and the next sync follows")
 
 
 def _values_before(event: Event, memory: Memory) -> dict[str, Any]:

@@ -153,8 +153,13 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
     """Return the memory that a draft describes, or raise `InvalidInput`."""
-    content = require_content(draft.content, settings.max_content_chars)
-    _check_version(draft)
+    content, version = require_content(draft.content, settings.max_content_chars), draft.version
+    if version is not None and draft.key is None:
+        raise InvalidInput("version is that of the memory with the key: give a key as well")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
+        raise InvalidInput(f"version must be a whole number from 0, not {version!r}")
+    if not isinstance(draft.index, bool):
+        raise InvalidInput(f"index must be true or false, not {draft.index!r}")
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
     return Memory(
@@ -178,20 +183,10 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,
-        index=_checked_index(draft.index),
+        index=draft.index,
         tier_since=now,
         retention_since=now,
     )
-
-
-def _check_version(draft: Draft) -> None:
-    version = draft.version
-    if version is None:
-        return
-    if draft.key is None:
-        raise InvalidInput("version is that of the memory with the key: give a key as well")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
-        raise InvalidInput(f"version must be a whole number from 0, not {version!r}")
 
 
 def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
@@ -278,12 +273,6 @@ def _checked_source(source: object) -> str:
             f"the source {text!r} is that of a note: index the file with mem.notes(...), or name another source"
         )
     return text
-
-
-def _checked_index(index: object) -> bool:
-    if not isinstance(index, bool):
-        raise InvalidInput(f"index must be true or false, not {index!r}")
-    return index
 
 
 def _require_flat(value: object) -> None:

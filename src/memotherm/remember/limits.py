@@ -36,9 +36,13 @@ class Limits:
         """Make room for a memory about to be stored, or raise `LimitReached` if it would break a limit."""
         if not after.visible_at(cause.at):
             return
-        self._admit_priority(transaction, space, after, cause, before)
+        counted = before is not None and before.space == space and before.memory.visible_at(cause.at)
+        was = before.memory if before is not None and counted else None
+        if was is None or was.priority is not after.priority:
+            self._admit_priority(transaction, space, after.priority, cause)
         if after.tier is Tier.HOT and after.scope.session is not None:
-            self._admit_hot(transaction, space, after, cause, before)
+            freed = was.tokens if was is not None and was.tier is Tier.HOT else 0
+            self._admit_hot(transaction, space, after, after.tokens - freed, cause)
 
     def make_room(
         self,
@@ -93,46 +97,29 @@ class Limits:
             transaction.tally(space, "spill", len(spills))
         return [move for _, move in spills]
 
-    def _admit_hot(
-        self, transaction: Transaction, space: int, after: Memory, cause: Cause, before: Record | None
-    ) -> None:
+    def _admit_hot(self, transaction: Transaction, space: int, after: Memory, needed: int, cause: Cause) -> None:
         limit = self._settings.hot_token_limit
         if after.tokens > limit:
             raise LimitReached(
                 f"{after.tokens} tokens cannot be hot in a session whose limit is {limit}: "
                 "store it warm, or raise the setting hot_token_limit"
             )
-        counted = before.memory.tokens if before is not None and _is_hot_there(before, space, cause) else 0
-        if not self.make_room(transaction, space, after.tokens - counted, cause, keep=frozenset({after.id})):
+        if not self.make_room(transaction, space, needed, cause, keep=frozenset({after.id})):
             raise LimitReached(
                 f"hot is full: {after.tokens} tokens do not fit into the {limit} of this session "
                 "beside what may not be spilled: spill, unpin, or raise the setting hot_token_limit"
             )
 
-    def _admit_priority(
-        self, transaction: Transaction, space: int, after: Memory, cause: Cause, before: Record | None
-    ) -> None:
+    def _admit_priority(self, transaction: Transaction, space: int, priority: Priority, cause: Cause) -> None:
         settings = self._settings
-        limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(after.priority)
-        if limit is None or (before is not None and _is_counted(before, space, after.priority, cause)):
-            return
-        while transaction.count_priority(space, after.priority, cause.at) >= limit:
-            oldest = transaction.oldest_of_priority(space, after.priority, cause.at)
+        limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(priority)
+        while limit is not None and transaction.count_priority(space, priority, cause.at) >= limit:
+            oldest = transaction.oldest_of_priority(space, priority, cause.at)
             if settings.on_tier_limit == "reject" or oldest is None:
                 raise LimitReached(
-                    f"{limit} memories of this scope are {after.priority} already, and max_{after.priority} is "
+                    f"{limit} memories of this scope are {priority} already, and max_{priority} is "
                     f"{limit}: lower another one first, or set on_tier_limit = 'demote_oldest'"
                 )
-            why = f"made room for another {after.priority} memory"
+            why = f"made room for another {priority} memory"
             demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)
             transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
-
-
-def _is_hot_there(before: Record, space: int, cause: Cause) -> bool:
-    memory = before.memory
-    return before.space == space and memory.tier is Tier.HOT and memory.visible_at(cause.at)
-
-
-def _is_counted(before: Record, space: int, priority: Priority, cause: Cause) -> bool:
-    """Return whether the memory already has the priority and is counted."""
-    return before.memory.visible_at(cause.at) and before.space == space and before.memory.priority is priority

@@ -122,16 +122,50 @@ class MemoryWriter:
         """Replace the values of the memory with the key; a hidden memory becomes active again."""
         if memory.retention is not Retention.ACTIVE:
             return stored
-        after = _replaced(stored.memory, memory, cause.at)
+        before = stored.memory
+        # A visible memory keeps its tier and priority, unless the second call gave others.
+        visible = before.visible_at(cause.at)
+        keeps_tier = visible and memory.tier_rule in ("default", "ttl")
+        keeps_priority = visible and memory.priority is Priority.NORMAL
+        after = replace(
+            before,
+            content=memory.content,
+            tokens=memory.tokens,
+            digest=memory.digest,
+            kind=memory.kind,
+            tags=memory.tags,
+            metadata=memory.metadata,
+            source=memory.source,
+            index=memory.index,
+            expires_at=memory.expires_at,
+            supersedes=memory.supersedes or before.supersedes,
+            retention=Retention.ACTIVE,
+            priority=before.priority if keeps_priority else memory.priority,
+            tier=before.tier if keeps_tier else memory.tier,
+            tier_rule=before.tier_rule if keeps_tier else memory.tier_rule,
+        )
         again = replace(cause, action="update", rule="key", why="remembered again under its key")
         self._limits.admit(transaction, space, after, again, stored)
         return transaction.change(stored, after, again, vectors)
 
     def _merge(self, transaction: Transaction, space: int, duplicate: Record, memory: Memory, cause: Cause) -> Record:
-        """Count a use of the stored memory, and add the tags, metadata and other values of the new one."""
+        """Count a use of the stored memory, and add the values that the second call gave explicitly."""
         transaction.touch([duplicate.no], cause.at)
         current = transaction.get(duplicate.memory.id) or duplicate
-        after = _merged(current.memory, memory)
+        stored = current.memory
+        # A time to live only decides the first tier of a memory, and the later of two expiry times wins.
+        explicit = memory.tier_rule not in ("default", "ttl")
+        ends = [end for end in (stored.expires_at, memory.expires_at) if end is not None]
+        after = replace(
+            stored,
+            tags=tuple(dict.fromkeys((*stored.tags, *memory.tags))),
+            metadata={**stored.metadata, **memory.metadata},
+            priority=stored.priority if memory.priority is Priority.NORMAL else memory.priority,
+            supersedes=memory.supersedes or stored.supersedes,
+            tier=memory.tier if explicit else stored.tier,
+            tier_rule=memory.tier_rule if explicit else stored.tier_rule,
+            expires_at=max(ends) if len(ends) == 2 else None,
+        )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         self._limits.admit(transaction, space, after, repeat, current)
         return transaction.change(current, after, repeat)
@@ -143,52 +177,6 @@ def _require_version(stored: Record | None, memory: Memory, version: int, now: d
     if found != version:
         state = f"has version {found}, not {version}" if found else f"has no memory, and not one of version {version}"
         raise StaleWrite(f"the key {memory.key!r} {state}: read it again, then store it")
-
-
-def _merged(stored: Memory, new: Memory) -> Memory:
-    """Return the stored memory with the values that the second call gave explicitly.
-
-    A time to live only decides the first tier of a memory, and the later of two expiry times wins.
-    """
-    explicit = new.tier_rule not in ("default", "ttl")
-    expiries = (stored.expires_at, new.expires_at)
-    return replace(
-        stored,
-        tags=tuple(dict.fromkeys((*stored.tags, *new.tags))),
-        metadata={**stored.metadata, **new.metadata},
-        priority=stored.priority if new.priority is Priority.NORMAL else new.priority,
-        supersedes=new.supersedes or stored.supersedes,
-        tier=new.tier if explicit else stored.tier,
-        tier_rule=new.tier_rule if explicit else stored.tier_rule,
-        expires_at=None if None in expiries else max(expiry for expiry in expiries if expiry is not None),
-    )
-
-
-def _replaced(stored: Memory, new: Memory, now: datetime) -> Memory:
-    """Return the stored memory with the values of the new one.
-
-    A visible memory keeps its tier and priority, unless the second call gave others.
-    """
-    visible = stored.visible_at(now)
-    keeps_tier = visible and new.tier_rule in ("default", "ttl")
-    keeps_priority = visible and new.priority is Priority.NORMAL
-    return replace(
-        stored,
-        content=new.content,
-        tokens=new.tokens,
-        digest=new.digest,
-        kind=new.kind,
-        tags=new.tags,
-        metadata=new.metadata,
-        source=new.source,
-        index=new.index,
-        expires_at=new.expires_at,
-        supersedes=new.supersedes or stored.supersedes,
-        retention=Retention.ACTIVE,
-        priority=stored.priority if keeps_priority else new.priority,
-        tier=stored.tier if keeps_tier else new.tier,
-        tier_rule=stored.tier_rule if keeps_tier else new.tier_rule,
-    )
 
 
 def _archive_superseded(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> None:

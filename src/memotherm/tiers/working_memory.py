@@ -66,8 +66,8 @@ class WorkingMemory:
         known = set(self._store.spaces(scope)) & set(self._store.spaces_within(scope))
         return next((space for space in known if self._store.session_state(space) is not None), None)
 
-    def _reactivate(self, transaction: Transaction, space: int, now: datetime) -> None:
-        """Set a session that had ended to active."""
+    @staticmethod
+    def _reactivate(transaction: Transaction, space: int, now: datetime) -> None:
         if transaction.session_state(space) != "active":
             transaction.set_session(space, "active", now)
 
@@ -147,7 +147,7 @@ class WorkingMemory:
             move = Move(
                 id=memory_id, from_tier=record.memory.tier, to=Tier.HOT, rule="session.promote", why="asked for"
             )
-            return self._promoted(transaction, record, move, cause, frozenset(), relevance=1.0)
+            return self._promoted(transaction, record, move, cause, relevance=1.0)
 
         return self._store.transact(promote)
 
@@ -162,9 +162,7 @@ class WorkingMemory:
             for move in earned:
                 record = transaction.get(move.id)
                 keep = frozenset(promoted.id for promoted in done)
-                if record is None or record.space != space:
-                    continue
-                if self._promoted(transaction, record, move, cause, keep, relevance=None):
+                if record and record.space == space and self._promoted(transaction, record, move, cause, keep):
                     done.append(move)
             return done
 
@@ -176,21 +174,17 @@ class WorkingMemory:
         record: Record,
         move: Move,
         cause: Cause,
-        keep: frozenset[str],
+        keep: frozenset[str] = frozenset(),
         *,
-        relevance: float | None,
+        relevance: float | None = None,
     ) -> bool:
         memory = record.memory
         if memory.tier is Tier.HOT or not memory.visible_at(cause.at):
             return False
         if not self._limits.make_room(transaction, record.space, memory.tokens, cause, keep | {memory.id}):
             return False
-        after = replace(
-            memory,
-            tier=Tier.HOT,
-            tier_rule=move.rule,
-            relevance=memory.relevance if relevance is None else relevance,
-        )
+        relevance = memory.relevance if relevance is None else relevance
+        after = replace(memory, tier=Tier.HOT, tier_rule=move.rule, relevance=relevance)
         transaction.change(record, after, cause.for_move(move))
         self._reactivate(transaction, record.space, cause.at)
         return True
