@@ -40,7 +40,7 @@ from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import PART_BITS, SQL, SqliteStatements, vector_base, vector_range
 from memotherm.storage.values import Filter, Identity, Scores
 
-__all__ = ["BandCache", "BandKey", "Bands", "decoded", "last_seq", "origin", "read_cache", "write_cache"]
+__all__ = ["BandKey", "Bands", "decoded"]
 
 Numbers = NDArray[np.int64]
 
@@ -50,51 +50,35 @@ _EVENTS = 256
 _PART = 64 << 10
 
 
-class BandCache(NamedTuple):
-    """What a cache file says, besides the codes."""
+class _BandFile(NamedTuple):
+    """What a file says, besides the codes."""
 
     #: The newest event that its codes contain.
     seq: int
     origin: str
     keys: Numbers
-    #: The checksum of the codes.
-    checksum: int
+
+    @classmethod
+    def read(cls, file: Path) -> _BandFile:
+        """Read what codes were made from; raise an error if they are not as they were written."""
+        # Opened here, because numpy leaves the file open when it is not one of its own.
+        with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
+            checksum = int(saved["checksum"])
+            cache = cls(int(saved["seq"]), str(saved["origin"]), saved["keys"].astype(np.int64))
+        if _checksum(file.with_suffix(".tvim")) != checksum:
+            raise ValueError("the codes have changed since they were written")
+        return cache
 
     def belongs_to(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the store has the history that the cache was made from."""
-        return self.seq <= last_seq(connection) and self.origin == origin(connection, self.seq)
+        """Return whether the store has the history that the file was made from."""
+        (last,) = connection.execute(SQL["event_last"]).fetchone()
+        return self.seq <= last and self.origin == _origin(connection, self.seq)
 
 
-def last_seq(connection: sqlite3.Connection) -> int:
-    """Return the newest event of a store."""
-    return int(connection.execute(SQL["event_last"]).fetchone()[0])
-
-
-def origin(connection: sqlite3.Connection, seq: int) -> str:
+def _origin(connection: sqlite3.Connection, seq: int) -> str:
     """Return what identifies the history of a store up to an event."""
     rows = connection.execute(SQL["events_identity"], {"seq": seq, "limit": _EVENTS}).fetchall()
     return blake2b(repr(rows).encode(), digest_size=16).hexdigest()
-
-
-def write_cache(codes: Path, band: CodedBand, seq: int, made_from: str) -> None:
-    """Write the codes of a band, and beside them what they were made from."""
-    keys = band.save(str(codes))
-    codes.chmod(0o600)
-    create_file(codes.with_suffix(".npz"))
-    with codes.with_suffix(".npz").open("wb") as handle:
-        checksum = np.int64(_checksum(codes))
-        np.savez(handle, seq=np.int64(seq), origin=np.array(made_from), keys=keys, checksum=checksum)
-
-
-def read_cache(file: Path) -> BandCache:
-    """Read what the codes in a cache were made from; raise an error if they are not as they were written."""
-    # Opened here, because numpy leaves the file open when it is not one of its own.
-    with file.open("rb") as handle, np.lib.npyio.NpzFile(handle) as saved:
-        seq, checksum = int(saved["seq"]), int(saved["checksum"])
-        cache = BandCache(seq, str(saved["origin"]), saved["keys"].astype(np.int64), checksum)
-    if _checksum(file.with_suffix(".tvim")) != cache.checksum:
-        raise ValueError("the codes have changed since they were written")
-    return cache
 
 
 def _checksum(file: Path) -> int:
@@ -272,7 +256,7 @@ class _LoadedBand(Projection):
         """Load a large band from its file and apply what happened since; None without a usable file."""
         for file in self._place.files(f"{self._prefix}*.npz"):
             try:
-                cache = read_cache(file)
+                cache = _BandFile.read(file)
                 if not cache.belongs_to(connection):
                     continue
                 band = CodedBand.load(str(file.with_suffix(".tvim")), cache.keys)
@@ -300,7 +284,12 @@ class _LoadedBand(Projection):
         codes = folder / f"{self._prefix}{seq}-{os.getpid()}.tvim"
         try:
             create_folder(folder)
-            write_cache(codes, band, seq, origin(connection, seq))
+            keys = band.save(str(codes))
+            codes.chmod(0o600)
+            create_file(codes.with_suffix(".npz"))
+            with codes.with_suffix(".npz").open("wb") as handle:
+                made_from, checksum = np.array(_origin(connection, seq)), np.int64(_checksum(codes))
+                np.savez(handle, seq=np.int64(seq), origin=made_from, keys=keys, checksum=checksum)
             for file in stale:
                 if file.stem != codes.stem:
                     file.unlink(missing_ok=True)
@@ -405,7 +394,9 @@ class Bands:
         """Compare files, which were there before the read transaction began, with the store."""
         for file in files:
             try:
-                fault = None if read_cache(file).belongs_to(connection) else "was made from another state of the store"
+                fault = (
+                    None if _BandFile.read(file).belongs_to(connection) else "was made from another state of the store"
+                )
             except FileNotFoundError:
                 continue  # replaced by a newer one
             except Exception as exc:  # noqa: BLE001 - a file may contain anything
