@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -622,3 +624,20 @@ def test_a_follower_of_the_ledger_misses_no_event(mem: Memotherm, url: str, post
         events = list(page.result(timeout=60))
         events += acme.events(cursor=f"after-{events[-1].seq}")
     assert [event.memory_id for event in events] == [shared.id, later.id]
+
+
+def test_a_store_that_nobody_closes_leaves_no_connection(url: str) -> None:
+    """The connections of its pool are closed when it is collected, without a warning."""
+    query = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'memotherm' AND datname = current_database()"
+    )
+    store = open_store(url, Settings())
+    assert store.spaces(Scope(tenant="acme")) == ()
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert connection.execute(query).fetchone() == (1,)
+        del store
+        gc.collect()
+        deadline = time.monotonic() + _PATIENCE
+        while connection.execute(query).fetchone() != (0,):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import psycopg
 from pgvector.psycopg.vector import register_vector_info
@@ -203,6 +203,8 @@ class Pool:
         self._idle: deque[Lent] = deque()
         self._closed = False
         _pools.add(self)
+        # A store that nobody closes leaves no connection to the server.
+        finalize(self, _close_idle, self._idle)
 
     def lend(self, timeout: float) -> Lent:
         """Return a connection; raise `StoreBusy` if all are in use."""
@@ -228,23 +230,24 @@ class Pool:
         else:
             lent.close()
         self._permits.release()
-        self._close_idle(math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
-
-    def _close_idle(self, until: float) -> None:
-        """Close the connections that were taken back until a moment."""
-        while self._idle and self._idle[0].idle_since <= until:
-            with suppress(IndexError):
-                self._idle.popleft().close()
+        _close_idle(self._idle, math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
 
     def close(self) -> None:
         """Close all connections; calling it twice is harmless."""
         self._closed = True
-        self._close_idle(math.inf)
+        _close_idle(self._idle)
 
     def abandon(self) -> None:
         """Let nothing reach the server from a fork of the process that the connections belong to."""
         for lent in self._idle:
             lent.abandon()
+
+
+def _close_idle(idle: deque[Lent], until: float = math.inf) -> None:
+    """Close the connections that were taken back until a moment."""
+    while idle and idle[0].idle_since <= until:
+        with suppress(IndexError):
+            idle.popleft().close()
 
 
 _pools: WeakSet[Pool] = WeakSet()
