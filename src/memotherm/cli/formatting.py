@@ -92,8 +92,11 @@ def event_line(event: Event) -> Text:
     line = Text(f"#{event.seq:<3}", style="cyan")
     line.append(f"{event.at:%a %H:%M}  ")
     line.append(f"{event.action:<9}", style="bold")
-    changed = ", ".join(_change(name, before, after) for name, (before, after) in event.changes.items())
-    line.append(changed)
+    changes = (
+        f"{name} {after}" if before is None else f"{name} {before} → {after}"
+        for name, (before, after) in event.changes.items()
+    )
+    line.append(", ".join(changes))
     if event.why:
         line.append(f"  ({event.why})", style="dim")
     return line
@@ -138,17 +141,13 @@ def fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
 
 def memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
     """Yield a table of memories; in a narrow terminal, each as a line and its content below it."""
-    if memories and console().width >= _NARROW:
-        yield _memory_table(memories)
+    if not memories or console().width < _NARROW:
+        for memory in memories:
+            yield Text(memory.id, style="dim")
+            line = memory_line(memory)
+            line.truncate(_NARROW * 2, overflow="ellipsis")
+            yield line
         return
-    for memory in memories:
-        yield Text(memory.id, style="dim")
-        line = memory_line(memory)
-        line.truncate(_NARROW * 2, overflow="ellipsis")
-        yield line
-
-
-def _memory_table(memories: Sequence[Memory]) -> Table:
     found = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("tier", "priority", "kind"):
         found.add_column(name, no_wrap=True)
@@ -161,7 +160,7 @@ def _memory_table(memories: Sequence[Memory]) -> Table:
             content.append(f" #{tag}", style="green")
         tier = Text(str(memory.tier), style=TIER_STYLES[memory.tier])
         found.add_row(tier, str(memory.priority), memory.kind, content, memory.id)
-    return found
+    yield found
 
 
 def _as_text(value: object) -> str:
@@ -184,7 +183,3 @@ def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
         style=TIER_STYLES[tier],
     )
     return line
-
-
-def _change(name: str, before: Any, after: Any) -> str:  # noqa: ANN401 - fields have various types
-    return f"{name} {after}" if before is None else f"{name} {before} → {after}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from memotherm import Memory, Memotherm, Page
+from memotherm import Memory, Memotherm
 from memotherm.cli.memories import changed_lines, whereabouts
 from memotherm.cli.options import (
     StoreOptions,
@@ -199,19 +199,11 @@ def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]
     with progress_bar("memories", keeps=False) as progress:
         for retention in retentions:
             own: list[str] = []
-            for page in _pages(mem, retention, inside=inside):
+            page, cursor = None, None
+            while page is None or cursor is not None:
+                page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
                 own += [_line(to_json(memory)) for memory in page]
                 progress(len(lines) + len(own), total)
+                cursor = page.cursor
             lines += reversed(own)
     return lines
-
-
-def _pages(mem: Memotherm, retention: Retention, *, inside: bool) -> Iterator[Page]:
-    """Yield all pages of a listing."""
-    cursor: str | None = None
-    while True:
-        page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
-        yield page
-        cursor = page.cursor
-        if cursor is None:
-            return

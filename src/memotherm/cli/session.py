@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["session"]
 
-_session = click.argument("session_id", metavar="SESSION")
-
 
 @click.group("session", cls=SuggestingGroup)
 def session() -> None:
@@ -128,7 +126,7 @@ def recall(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: 
 
 
 @session.command("flush")
-@_session
+@click.argument("session_id", metavar="SESSION")
 @click.option("--tokens", type=click.IntRange(min=0), required=True, help="The tokens of the session's context.")
 @click.option("--window", type=click.IntRange(min=1), default=200_000, show_default=True, help="The most it can hold.")
 @click.option("--root", "-r", type=click.Path(), help="The folder with MEMORY.md and memory/.")

@@ -217,27 +217,21 @@ def _where(context: click.Context, parameter: click.Parameter, texts: tuple[str,
     """Return the filter that options give, each as `name=value` or as a JSON object; None without options."""
     where: dict[str, Any] = {}
     for text in texts:
-        part = _object_of(text) if text.lstrip().startswith("{") else _pair(text)
+        name, equals, value = text.partition("=")
+        if text.lstrip().startswith("{"):
+            try:
+                part = json.loads(text)
+            except ValueError as exc:
+                raise InvalidInput(f'--where is not JSON: write it like \'{{"status": "open"}}\' ({exc})') from exc
+        elif not equals or not name:
+            raise InvalidInput(f'cannot read --where {text!r}: write it like status=open or \'{{"status": "open"}}\'')
+        else:
+            try:
+                part = {name: json.loads(value)}
+            except ValueError:
+                part = {name: value}
         twice = where.keys() & part.keys()
         if twice:
             raise InvalidInput(f"--where names {min(twice)!r} twice: give all its conditions in one JSON object")
         where |= part
     return where or None
-
-
-def _object_of(text: str) -> dict[str, Any]:
-    try:
-        value: dict[str, Any] = json.loads(text)
-    except ValueError as exc:
-        raise InvalidInput(f'--where is not JSON: write it like \'{{"status": "open"}}\' ({exc})') from exc
-    return value
-
-
-def _pair(text: str) -> dict[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InvalidInput(f'cannot read --where {text!r}: write it like status=open or \'{{"status": "open"}}\'')
-    try:
-        return {name: json.loads(value)}
-    except ValueError:
-        return {name: value}
