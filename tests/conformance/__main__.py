@@ -89,7 +89,7 @@ def suite(url: str, revision: str, folder: Path) -> Checks:
 
 
 def client(url: str, folder: Path) -> Checks:
-    """Yield whether a client of TypeScript is made of the OpenAPI document, without a warning."""
+    """Yield whether a client of TypeScript is made of the OpenAPI document, without a warning, and compiles."""
     file = folder / "client.ts"
     done = run(["openapi-typescript", f"{url}/openapi.json", "--output", str(file)], dict(os.environ))
     told = done.stdout + done.stderr
@@ -97,6 +97,9 @@ def client(url: str, folder: Path) -> Checks:
     if not well:
         sys.stderr.write(told[-3000:])
     yield "openapi-typescript makes a client", well and "/memories/{memory_id}" in file.read_text()
+    compiled = run(["tsc", "--noEmit", "--strict", str(file)], dict(os.environ))
+    sys.stderr.write(compiled.stdout[-3000:])
+    yield "the client compiles", compiled.returncode == 0
 
 
 def run(words: list[str], known: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -128,7 +131,9 @@ def checks(folder: Path) -> Checks:
 
 
 def main() -> int:
-    missing = [name for name in ("mcp-inspector", "conformance", "openapi-typescript") if shutil.which(name) is None]
+    missing = [
+        name for name in ("mcp-inspector", "conformance", "openapi-typescript", "tsc") if shutil.which(name) is None
+    ]
     if missing:
         sys.stdout.write(f"FAIL not on the PATH: {', '.join(missing)}\n")
         return 1

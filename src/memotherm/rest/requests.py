@@ -43,13 +43,21 @@ _Integer = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308, allow_inf_nan=False)]
 _Compared = Union[_Integer, _Number, _Text]  # noqa: UP007 - evaluated when the model is built
 
-_Operand = TypeAliasType(
-    "_Operand",
-    "bool | _Integer | _Number | _Text | list[_Operand] | dict[_Text, _Operand] | None",
-)
-_Condition = TypeAliasType(
-    "_Condition",
-    "bool | _Integer | _Number | _Text | WhereOperators | list[_Condition] | dict[_Member, _Condition] | None",
+
+def _nested(item: str) -> str:
+    """Return the type of a value that is an item or a list, also of lists of lists of items.
+
+    It ends there: TypeScript, for which clients are generated, has no type of endless lists.
+    """
+    found = item
+    for _ in range(3):
+        found = f"{item} | list[{found}]"
+    return found
+
+
+_Operand: Any = TypeAliasType("_Operand", _nested("bool | _Compared | dict[_Text, _Operand] | None"))
+_Condition: Any = TypeAliasType(
+    "_Condition", _nested("bool | _Compared | WhereOperators | dict[_Member, _Condition] | None")
 )
 
 
