@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput
-from memotherm.model.value import cached_property
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,12 +41,12 @@ class Calibration:
         if not all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(self.points)):
             raise InvalidInput("The points of a calibration must rise: sort them by cosine.")
 
-    @cached_property
+    @property
     def spread(self) -> float:
         """The difference between a usual and a rare cosine of unrelated texts; other evidence is scaled by it."""
         return max(self._cosine_at(RARE) - self.usual, 0.01)
 
-    @cached_property
+    @property
     def usual(self) -> float:
         """A usual cosine of unrelated texts."""
         return self._cosine_at(USUAL)
@@ -67,7 +66,7 @@ class Calibration:
         # `fmax` maps NaN to 0.
         return np.asarray(np.fmax(np.interp(cosines, *self._columns), 0.0))
 
-    @cached_property
+    @property
     def _columns(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The cosines and the relevances of the points."""
         import numpy as np

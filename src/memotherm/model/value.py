@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 from dataclasses import fields, make_dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Lazy", "Value", "cached_property", "constructor"]
+__all__ = ["Lazy", "Value", "constructor"]
 
 _MAX_CHARS = 48
 
@@ -36,7 +36,7 @@ def constructor(kind: type[T]) -> Callable[..., T]:
     """Return a faster constructor of a frozen dataclass: it takes all fields by position, and checks nothing.
 
     A frozen dataclass calls `object.__setattr__` for each field. Here an unfrozen class with the same slots is filled
-    and then becomes the frozen one: a quarter of the time.
+    and then becomes the frozen one, in a tenth of the time: for the memories of 10 hits, 2 % of a recall.
     """
 
     def freeze(value: object) -> None:
@@ -81,30 +81,6 @@ class Lazy(Generic[T]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _computed, (self.value,)
-
-
-class cached_property(Generic[T]):  # noqa: N801 - named like that of functools
-    """`functools.cached_property` without its lock.
-
-    Up to Python 3.11 that one holds a lock, and a process forked while another thread holds it waits forever.
-    """
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any]) -> T: ...
-    def __get__(self, instance: object | None, owner: type[Any]) -> Self | T:
-        if instance is None:
-            return self
-        value = instance.__dict__[self._name] = self._compute(instance)
-        return value
 
 
 def _computed(value: T) -> Lazy[T]:

@@ -11,7 +11,6 @@ from typing import Any
 from memotherm.model import Hit, Move, Recall
 from memotherm.model.clock import new_id
 from memotherm.model.recall import HIT_THRESHOLD, UseKind
-from memotherm.model.value import constructor
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking, best_relevance, scores_of
 from memotherm.settings import Settings
@@ -21,8 +20,6 @@ from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
 __all__ = ["RecallLog", "Recaller"]
-
-_new_hit = constructor(Hit)
 
 
 def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
@@ -75,7 +72,9 @@ class Recaller:
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         results = [*ranking.pinned, *best]
-        hits = tuple([_new_hit(record.memory, candidate.score, candidate.why) for record, candidate in results])
+        hits = tuple(
+            Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results
+        )
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote(hits)
         promoted = [move.id for move in moves]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from memotherm.embed.calibration import Calibration
 from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Priority, Tier, Why
-from memotherm.model.value import cached_property, constructor
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Record, Scores
@@ -125,7 +124,6 @@ class FusionWeights:
 
 
 _PRIORITIES = tuple(Priority)
-_new_why = constructor(Why)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +146,7 @@ class Question:
         return tuple(dict.fromkeys((*self.spaces, *self.pinned_spaces)))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Evidence:
     """What is known about the candidates, one row for each."""
 
@@ -173,17 +171,17 @@ class Evidence:
     nearness: NDArray[np.float64]
     #: How many of the last rows are pinned memories.
     pinned: int = 0
+    #: The calibrated cosines, in [0, 1].
+    closeness: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "closeness", self.calibration.relevance(self.cosines))
 
     @property
     def scale(self) -> slice:
         """The rows whose values scale the scores: all but pinned memories, unless there are no others."""
         others = len(self.nos) - self.pinned
         return slice(others or None)
-
-    @cached_property
-    def closeness(self) -> NDArray[np.float64]:
-        """The calibrated cosines, in [0, 1]."""
-        return self.calibration.relevance(self.cosines)
 
     @property
     def texts(self) -> NDArray[np.float64]:
@@ -259,18 +257,18 @@ class Ranked(NamedTuple):
         row, parts = self.row, self.parts
         evidence = parts.evidence
         coverage = evidence.coverage.item(row)
-        return _new_why(
-            None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row),
-            min(1.0, coverage) if coverage or self.no in evidence.text_scores else None,
-            bool(evidence.authors.item(row)),
-            evidence.nearness.item(row),
-            parts.relevance.item(row),
-            parts.use.item(row),
-            parts.boost.item(row),
-            -parts.penalty.item(row),
-            self.newer,
-            self.rerank,
-            self.version,
+        return Why(
+            vector=None if math.isnan(evidence.cosines.item(row)) else evidence.closeness.item(row),
+            text=min(1.0, coverage) if coverage or self.no in evidence.text_scores else None,
+            author=bool(evidence.authors.item(row)),
+            time=evidence.nearness.item(row),
+            relevance=parts.relevance.item(row),
+            use=parts.use.item(row),
+            boost=parts.boost.item(row),
+            tier=-parts.penalty.item(row),
+            newer=self.newer,
+            rerank=self.rerank,
+            version=self.version,
         )
 
 
