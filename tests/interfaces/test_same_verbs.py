@@ -128,7 +128,7 @@ class PythonInterface(Interface):
         return to_json(self.mem.undo(event))
 
     def receipts(self) -> Any:
-        return [receipt.as_dict() for receipt in self.mem.receipts.list()]
+        return to_json(self.mem.receipts.list().receipts)
 
     def verify(self, memory_id: str) -> Any:
         return to_json(self.mem.verify(memory_id))

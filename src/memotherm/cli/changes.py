@@ -102,6 +102,6 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
     if memory_id is not None:
         answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]
         lines = [f"#{each.receipt:<3} {each.state.replace('_', ' ')}: {each.reason}" for each in answers]
-        return Output({"answers": [answer.as_dict() for answer in answers]}, lines, none)
-    data = {"receipts": [receipt.as_dict() for receipt in page], "cursor": page.cursor}
+        return Output({"answers": to_json(answers)}, lines, none)
+    data = to_json(page)
     return Output(data, map(receipt_lines, page), [*none, *more_note(page.cursor)])

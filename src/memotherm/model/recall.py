@@ -169,17 +169,3 @@ class TimedRecall(Value):
     returned: int
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the query as plain values."""
-        return {
-            "number": self.number,
-            "at": self.at.isoformat(),
-            "scope": dict(self.scope.items()),
-            "query": self.query,
-            "tiers": [str(tier) for tier in self.tiers],
-            "milliseconds": round(self.milliseconds, 3),
-            "best": round(self.best, 4),
-            "returned": self.returned,
-            "degraded": list(self.degraded),
-        }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from memotherm.model.memory import Scope
 from memotherm.model.value import Value
@@ -30,10 +30,6 @@ class KeptEntry(Value):
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values."""
-        return {name: getattr(self, name) for name in ("id", "section", "form", "tokens", "reason", "score")}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class KeptReceipt(Value):
@@ -56,20 +52,6 @@ class KeptReceipt(Value):
     #: The first memories of each section that were left out, except those purged since.
     left_out: tuple[KeptEntry, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the receipt as plain values."""
-        return {
-            "number": self.number,
-            "at": self.at.isoformat(),
-            "scope": dict(self.scope.items()),
-            "query": self.query,
-            "budget": self.budget,
-            "tokens": self.tokens,
-            "format": self.format,
-            "included": [entry.as_dict() for entry in self.included],
-            "left_out": [entry.as_dict() for entry in self.left_out],
-        }
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class ReceiptAnswer(Value):
@@ -83,10 +65,6 @@ class ReceiptAnswer(Value):
     state: Literal["included", "left_out", "not_considered"]
     #: Why, in words.
     reason: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        return {name: getattr(self, name) for name in ("receipt", "id", "state", "reason")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
