@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from memotherm import embed
 from memotherm import settings as settings_module
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from memotherm.aio import Opening
 
 __all__ = ["aopen", "decrypt", "distribute", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
+
+P = ParamSpec("P")
 
 _log = logging.getLogger(__name__)
 #: Timeout of a request to a remote store.
@@ -115,34 +117,20 @@ def _connect(url: str, scope: Scope | None, settings: Settings, key: Key | None,
     return RemoteMemotherm(transport, with_key(settings, None), scope)
 
 
-def aopen(
-    url: str | os.PathLike[str] | None = None,
-    *,
-    scope: Scope | None = None,
-    embedder: Embedder | str | None = None,
-    rules: Iterable[Rule] | None = None,
-    settings: Settings | Mapping[str, Any] | None = None,
-    clock: Clock | None = None,
-    reranker: Reranker | ScoreTexts | str | None = None,
-    key: Key | None = None,
-) -> Opening:
-    """Open a memory for asyncio: `async with memotherm.aopen(...) as mem:`."""
-    # Imported here, because asyncio takes time to import.
-    from memotherm.aio import Opening
+def _for_asyncio(opener: Callable[P, Memotherm]) -> Callable[P, Opening]:
+    @functools.wraps(opener, assigned=())
+    def aopen(*args: P.args, **kwargs: P.kwargs) -> Opening:
+        """Open a memory for asyncio: `async with memotherm.aopen(...) as mem:`."""
+        # Imported here, because asyncio takes time to import.
+        from memotherm.aio import Opening
 
-    return Opening(
-        functools.partial(
-            open,
-            url,
-            scope=scope,
-            embedder=embedder,
-            rules=rules,
-            reranker=reranker,
-            settings=settings,
-            clock=clock,
-            key=key,
-        )
-    )
+        return Opening(functools.partial(opener, *args, **kwargs))
+
+    return aopen
+
+
+#: Opens a memory for asyncio: `async with memotherm.aopen(...) as mem:`.
+aopen = _for_asyncio(open)
 
 
 def restore(
