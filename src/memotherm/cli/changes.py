@@ -14,6 +14,7 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance
+from memotherm.operations.codec import to_json
 
 if TYPE_CHECKING:
     from rich.text import Text
