@@ -15,10 +15,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
+from memotherm.model.memory import ScopeFields
 from memotherm.model.process import OwnProcess
 from memotherm.notes import Notes, Watcher
 from memotherm.session import Session
@@ -230,21 +231,9 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
         return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)
 
-    def scoped(
-        self,
-        *,
-        tenant: str | None = None,
-        project: str | None = None,
-        environment: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-    ) -> AsyncMemotherm:
+    def scoped(self, **fields: Unpack[ScopeFields]) -> AsyncMemotherm:
         """Return the same store seen from a narrower scope; closing it closes nothing."""
-        view = self.sync.scoped(
-            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
-        )
-        return AsyncMemotherm(view, self._executor)
+        return AsyncMemotherm(self.sync.scoped(**fields), self._executor)
 
     def read_only(self) -> AsyncMemotherm:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""

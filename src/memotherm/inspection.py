@@ -1,7 +1,8 @@
-"""Look at memories and at what a store holds, without changing anything: `mem.inspect`."""
+"""What a store holds and how it is used (`mem.inspect`), its status and metrics, and the erasure of a scope."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -9,10 +10,11 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Hit, Memory, Tier
 from memotherm.model.clock import as_moment
 from memotherm.model.recall import TimedRecall
-from memotherm.model.reports import Everything, Heat, Metrics, Status, TierPoint, Uses
+from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
+from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
-from memotherm.remember.export_scope import everything
+from memotherm.spool import erase_jobs, user_spool
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import decay, heat
 from memotherm.tiers.tier_history import metrics as measured
@@ -20,7 +22,7 @@ from memotherm.tiers.tier_history import tier_history
 from memotherm.vectors.vectorizer import missing_vectors
 from memotherm.view import LARGEST_PAGE, View, require_limit
 
-__all__ = ["Inspection", "metrics", "status"]
+__all__ = ["Inspection", "erase", "metrics", "status"]
 
 #: The most moments of a history.
 _MOST_POINTS = 1000
@@ -143,7 +145,7 @@ class Inspection:
 
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
-        return everything(self._view.inside, self._view.scope)
+        return export_scope.everything(self._view.inside, self._view.scope)
 
 
 def status(view: View, *, inside: bool) -> Status:
@@ -184,3 +186,15 @@ def metrics(view: View) -> Metrics:
     limit = settings.hot_token_limit if of_session else settings.hot_max_tokens
     # Recalls from scopes without visible spaces are counted under space 0.
     return measured(store, inside if view.scope.items() else (0, *inside), hot.tokens, limit)
+
+
+def erase(view: View, *, jobs: bool) -> Erased:
+    """Erase everything at and below the scope permanently; with `jobs`, the captured texts that wait here as well."""
+    if not view.scope.items():
+        raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+    cause = replace(view.cause("purge"), rule="erase")
+    # Before the store, so that no worker stores them afterwards.
+    waiting = erase_jobs(user_spool(), view.services.store.name, view.scope) if jobs else 0
+    parts = view.services.all_tenants.parts(view.scope)
+    erased = export_scope.all_erased([export_scope.erase(part, view.scope, cause) for part in parts])
+    return replace(erased, jobs=waiting)

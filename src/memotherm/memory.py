@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from memotherm.bulk import Bulk
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
-from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.errors import InvalidInput
 from memotherm.keys import Keys
-from memotherm.model import Event, Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_moment, system_clock
-from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, TierName
+from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
+from memotherm.model.clock import Clock, system_clock
+from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
@@ -25,30 +25,19 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.receipts import Receipts
 from memotherm.remember.capture import prepared
-from memotherm.remember.draft import (
-    Draft,
-    checked_key,
-    checked_kind,
-    checked_metadata,
-    checked_tags,
-    draft_of,
-    expiry,
-    lifetime_of,
-)
+from memotherm.remember.draft import Draft, checked_key, draft_of
 from memotherm.services import Services
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, SupportsCheckpoint
-from memotherm.text.content import require_content
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
 from memotherm.tiers.rules import Rule
-from memotherm.tiers.rules.retention import require_active
-from memotherm.tiers.rules.rule import checked_rules
+from memotherm.tiers.rules.rule import RuleSource, checked_rules
 from memotherm.upkeep import Upkeep
 from memotherm.vectors.embedder_session import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer
-from memotherm.view import LARGEST_PAGE, View, cursor_number, require_limit, wanted_retentions
+from memotherm.view import View
 
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
@@ -78,17 +67,15 @@ class Memotherm:
         ranking: RankingOptions = DEFAULT_RANKING,
     ) -> None:
         all_tenants = store.for_tenant(None)
-        scope = scope or Scope()
-        given = checked_rules(rules or ())
         services = Services.build(
-            all_tenants.for_tenant(scope.tenant or ""),
+            all_tenants.for_tenant((scope or Scope()).tenant or ""),
             all_tenants,
             Vectorizer.open(all_tenants, embedder, fallback, resolve_former),
-            ActivePolicy(all_tenants, None if rules is None else lambda: given, settings or Settings()),
+            ActivePolicy(all_tenants, _given(rules), settings or Settings()),
             clock or system_clock,
             ranking,
         )
-        self._view = View(services, scope)
+        self._view = View(services, scope or Scope())
         self._process = OwnProcess(all_tenants.name)
         self._owner = True
 
@@ -155,21 +142,13 @@ class Memotherm:
 
     # Scope and lifetime
 
-    def scoped(
-        self,
-        *,
-        tenant: str | None = None,
-        project: str | None = None,
-        environment: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-    ) -> Self:
-        """Return the same store seen from a narrower scope; closing it does not close the store."""
-        view = self._view.narrowed(
-            tenant=tenant, project=project, environment=environment, user=user, agent=agent, session=session
-        )
-        return self._of(view)
+    def scoped(self, **fields: Unpack[ScopeFields]) -> Self:
+        """Return the same store seen from a narrower scope; closing it does not close the store.
+
+        Args:
+            fields: `tenant`, `project`, `environment`, `user`, `agent` and `session`; None restricts nothing.
+        """
+        return self._of(self._view.narrowed(**fields))
 
     def read_only(self) -> Self:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are neither counted nor logged."""
@@ -325,29 +304,15 @@ class Memotherm:
             prefix: Only memories whose key begins with this, such as "notes/".
             inside: Search this scope and narrower ones, instead of what is visible from it.
         """
-        require_limit(limit, self.settings.pool_size)
-        retentions = wanted_retentions(retention)
+        stale: tuple[str, ...] = ()
+        if as_of is None and self.settings.notes_root and self.settings.sync_on_search:
+            stale = self._folders().refresh()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
-        filters |= {"where": where, "prefix": prefix}
-        if inside and (promote or as_of is not None):
-            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
-        if as_of is not None:
-            moment = require_moment(as_of)
-            question = self._view.question(query, tiers, **filters, min_score=min_score, now=moment)
-            return self._view.recall_past(question, limit, retentions)
-        stale = self._folders().refresh() if self.settings.notes_root and self.settings.sync_on_search else ()
-        view = self._view.with_narrower() if inside else self._view
-
-        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
-            return self._services.engine.promote(hits, self.scope, self._view.cause("move"))
-
-        spaces = view.services.reader.spaces_within(self.scope) if inside else None
-        question = view.question(query, tiers, **filters, min_score=min_score, spaces=spaces)
-        if retentions != (Retention.ACTIVE,):
-            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
-        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-        recall = replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
-        return recall if recall.hits or inside else replace(recall, hint=self._view.hint())
+        filters |= {"where": where, "prefix": prefix, "min_score": min_score}
+        recall = self._view.recall(
+            query, limit, tiers, filters, promote=promote, track=track, as_of=as_of, retention=retention, inside=inside
+        )
+        return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 
     def context(
         self,
@@ -396,23 +361,17 @@ class Memotherm:
                 count as reflected.
             at: When that was, if not now: a datetime, an ISO time, or "5m" (ago).
         """
-        if isinstance(used, str) or not isinstance(answer, str):
-            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
-        log, spaces = self._services.feedback, self._view.spaces()
-        moment = self._view.now() if at is None else as_moment(at, "at", self._view.now())
-        records = [self._view.record(memory_id) for memory_id in used]
-        if recall is None:
-            return log.give(log.last(spaces[-1:], moment), records, answer, spaces, moment)
-        recall_id = recall if isinstance(recall, str) else recall.recall_id
-        if recall_id is None:
-            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
-        spaces = (*spaces, *self._view.spaces_inside())
-        return log.give([log.named(spaces, recall_id, self._view.now())], records, answer, spaces, moment)
+        return self._view.feedback(recall, used, answer, at)
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
         view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
-        return _as_lines(view.recall(query, limit)) or "(No relevant memories)"
+        memories = [hit.memory for hit in view.recall(query, limit)]
+        lines = (
+            f"- {'' if each.priority is Priority.NORMAL else f'[{each.priority}] '}{' '.join(each.content.split())}"
+            for each in memories
+        )
+        return "\n".join(lines) or "(No relevant memories)"
 
     def pinned(self) -> list[Memory]:
         """Return the pinned memories, oldest first."""
@@ -460,17 +419,8 @@ class Memotherm:
                 begins with `prefix`; with a content that contains the text `contains`, in upper or lower case.
                 `retention` is active unless given: archived, deleted or any.
         """
-        require_limit(limit, LARGEST_PAGE)
         find = self._view.listing(order=order, skip=skip, cursor=cursor, **filters)
-        store, spaces = self._listed(inside)
-        records = store.find(spaces, replace(find, limit=limit + 1))
-        more = len(records) > limit
-        page = records[:limit]
-        return Page(
-            memories=tuple(record.memory for record in page),
-            cursor=f"before-{page[-1].no}" if more and page and order == "newest" else None,
-            hint="" if page or inside or cursor is not None or skip else self._view.hint(),
-        )
+        return self._view.page(find, limit, inside=inside)
 
     def count(self, *, inside: bool = False, **filters: Unpack[MemoryFilters]) -> int:
         """Return how many memories `find` lists on all its pages.
@@ -479,14 +429,8 @@ class Memotherm:
             inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
             filters: As for `find`.
         """
-        store, spaces = self._listed(inside)
+        store, spaces = self._view.listed(inside=inside)
         return store.count(spaces, self._view.listing(**filters))
-
-    def _listed(self, inside: bool) -> tuple[Store, Sequence[int]]:
-        """Return the store and the spaces of a listing."""
-        if inside:
-            return self._view.inside, self._view.spaces_inside()
-        return self._services.store, self._view.spaces()
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""
@@ -503,20 +447,7 @@ class Memotherm:
             oldest_first: Start with the first event, if there is no cursor.
             inside: Return the events of memories of this scope and of narrower ones, instead of those visible from it.
         """
-        from memotherm.tiers.adoption import adoption_events
-
-        require_limit(limit, LARGEST_PAGE)
-        forward = oldest_first if cursor is None else str(cursor).startswith("after-")
-        word = "after" if forward else "before"
-        past = None if cursor is None else cursor_number(cursor, word)
-        store, spaces = self._listed(inside)
-        events = [
-            *store.ledger(spaces, past, limit + 1, oldest_first=forward),
-            *adoption_events(store, past, oldest_first=forward),
-        ]
-        events.sort(key=lambda event: event.seq, reverse=not forward)
-        page = tuple(events[:limit])
-        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
+        return self._view.events(limit, cursor, oldest_first=oldest_first, inside=inside)
 
     def status(self, inside: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
@@ -549,31 +480,8 @@ class Memotherm:
         It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
         change that came in between is an error.
         """
-        now = self._view.now()
-        changes: dict[str, Any] = {}
-        if kind is not None:
-            changes["kind"] = checked_kind(kind, self.settings)
-        if tags is not None:
-            changes["tags"] = checked_tags(tags)
-        if metadata is not None:
-            changes["metadata"] = checked_metadata(metadata, self.settings.max_metadata_chars)
-        lifetime = lifetime_of(ttl, expires_at, now)
-        if lifetime is not None:
-            changes["expires_at"] = expiry(now, lifetime)
-        if key is not None:
-            changes["key"] = checked_key(key)
-
-        def alter(memory: Memory) -> Memory:
-            if version is not None and memory.version != version:
-                raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
-            return replace(require_active(memory), **changes)
-
-        cause = replace(self._view.cause("update", why), at=now)
-        if content is None:
-            return self._services.changes.change(self.scope, memory_id, alter, cause)
-        content = require_content(content, self.settings.max_content_chars)
-        stored = self._view.record(memory_id).memory
-        return self._services.changes.rewrite(self.scope, stored, alter, content, cause)
+        fields = {"kind": kind, "tags": tags, "metadata": metadata, "key": key}
+        return self._view.update(memory_id, content, fields, ttl, expires_at, why, version)
 
     def move(self, memory_id: str, tier: Tier | TierName, why: str = "") -> Memory:
         """Move a memory to another tier."""
@@ -602,15 +510,18 @@ class Memotherm:
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
-        return self._retain(memory_id, Retention.ARCHIVED, "archive", why)
+        cause = self._view.cause("archive", why)
+        return self._services.changes.retain(self.scope, [memory_id], Retention.ARCHIVED, cause)[0]
 
     def forget(self, memory_id: str, why: str = "") -> Memory:
         """Delete a memory; `restore` brings it back within the grace days."""
-        return self._retain(memory_id, Retention.DELETED, "forget", why)
+        cause = self._view.cause("forget", why)
+        return self._services.changes.retain(self.scope, [memory_id], Retention.DELETED, cause)[0]
 
     def restore(self, memory_id: str, why: str = "") -> Memory:
         """Make an archived or deleted memory active again."""
-        return self._retain(memory_id, Retention.ACTIVE, "restore", why)
+        cause = self._view.cause("restore", why)
+        return self._services.changes.retain(self.scope, [memory_id], Retention.ACTIVE, cause)[0]
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
@@ -627,23 +538,16 @@ class Memotherm:
         Args:
             jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
-        from memotherm.remember.export_scope import all_erased, erase
-        from memotherm.spool import erase_jobs, user_spool
+        from memotherm.inspection import erase
 
-        if not self.scope.items():
-            raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
-        cause = replace(self._view.cause("purge"), rule="erase")
-        # Before the store, so that no worker stores them afterwards.
-        waiting = erase_jobs(user_spool(), self._services.store.name, self.scope) if jobs else 0
-        erased = all_erased([erase(part, self.scope, cause) for part in self._services.all_tenants.parts(self.scope)])
-        return replace(erased, jobs=waiting)
+        return erase(self._view, jobs=jobs)
 
     def undo(self, event_seq: int) -> Memory:
         """Undo one event of the ledger, unless later events depend on it."""
         cause = replace(self._view.cause("undo", f"took back event {event_seq}"), rule=f"undo:{event_seq}")
         return self._services.changes.undo(self.scope, self._view.spaces(), event_seq, cause)
 
-    # Sessions
+    # Sessions and notes
 
     def session(self, session_id: str) -> Session[Self]:
         """Return the working memory of one session, starting it if it is new."""
@@ -652,8 +556,6 @@ class Memotherm:
         if self.settings.sync_on_session_start:
             memory._folders().sync_at_start()
         return Session(memory, view)
-
-    # Markdown notes
 
     def notes(
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
@@ -714,15 +616,7 @@ class Memotherm:
         store.checkpoint(target)
         return target
 
-    # Helpers
 
-    def _retain(self, memory_id: str, wanted: Retention, action: str, why: str) -> Memory:
-        return self._services.changes.retain(self.scope, [memory_id], wanted, self._view.cause(action, why))[0]
-
-
-def _as_lines(recall: Recall) -> str:
-    """Return a line for each hit; its priority is named unless it is normal."""
-    labels = ("" if hit.memory.priority is Priority.NORMAL else f"[{hit.memory.priority}] " for hit in recall)
-    return "\n".join(
-        f"- {label}{' '.join(hit.memory.content.split())}" for label, hit in zip(labels, recall, strict=True)
-    )
+def _given(rules: Iterable[Rule] | None) -> RuleSource | None:
+    checked = None if rules is None else checked_rules(rules)
+    return None if checked is None else lambda: checked

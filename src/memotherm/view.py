@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Unpack, get_args
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
-from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Memory, Priority, Recall, Retention, Scope, Tier
+from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName
-from memotherm.model.results import Maintenance, ScopeCount
+from memotherm.model.recall import Feedback
+from memotherm.model.results import EventPage, Maintenance, Page, ScopeCount
+from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
-from memotherm.remember.draft import checked_key, checked_tags
+from memotherm.remember.draft import checked_key, checked_kind, checked_metadata, checked_tags, expiry, lifetime_of
 from memotherm.services import Services
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
-from memotherm.text.content import pluralize, require_text
+from memotherm.text.content import pluralize, require_content, require_text
+from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
 
@@ -306,12 +309,42 @@ class View:
             question = self.question(str(query), tiers, min_score=0.0, where=where, spaces=seen, now=now)
         return Request(spaces=spaces, now=now, question=question, budget=budget, format=format, track=track)
 
-    def recall_past(self, question: Question, limit: int, retentions: tuple[Retention, ...]) -> Recall:
-        """Return the hits of an earlier state."""
-        services, moment = self.services, question.where.now
-        with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
-            recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
-            return past.restored(recall)
+    def recall(
+        self,
+        query: str,
+        limit: int,
+        tiers: Sequence[Tier | TierName] | TierName,
+        filters: dict[str, Any],
+        *,
+        promote: bool,
+        track: bool,
+        as_of: datetime | None,
+        retention: Retention | str,
+        inside: bool,
+    ) -> Recall:
+        """Return the memories that answer a query; `filters` are arguments of `question`."""
+        require_limit(limit, self.services.settings.pool_size)
+        retentions = wanted_retentions(retention)
+        if inside and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
+        if as_of is not None:
+            moment = require_moment(as_of)
+            question = self.question(query, tiers, **filters, now=moment)
+            services = self.services
+            with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
+                recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+                return past.restored(recall)
+        view = self.with_narrower() if inside else self
+        spaces = view.services.reader.spaces_within(self.scope) if inside else None
+        question = view.question(query, tiers, **filters, spaces=spaces)
+        if retentions != (Retention.ACTIVE,):
+            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+
+        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
+            return self.services.engine.promote(hits, self.scope, self.cause("move"))
+
+        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        return recall if recall.hits or inside else replace(recall, hint=self.hint())
 
     def context_past(self, request: Request) -> Context:
         """Return the context of an earlier state."""
@@ -320,6 +353,91 @@ class View:
             assembler = Assembler(past.store, past.pipeline, services.settings)
             question = None if question is None else replace(question, spaces=past.spaces)
             return assembler.context(replace(request, spaces=past.spaces, question=question))
+
+    def feedback(
+        self, recall: Recall | Context | str | None, used: Sequence[str], answer: str, at: datetime | str | None
+    ) -> Feedback:
+        """Count the uses of a recall, or of the last ones of the scope."""
+        if isinstance(used, str) or not isinstance(answer, str):
+            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
+        log, spaces, now = self.services.feedback, self.spaces(), self.now()
+        moment = now if at is None else as_moment(at, "at", now)
+        records = [self.record(memory_id) for memory_id in used]
+        if recall is None:
+            return log.give(log.last(spaces[-1:], moment), records, answer, spaces, moment)
+        recall_id = recall if isinstance(recall, str) else recall.recall_id
+        if recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        spaces = (*spaces, *self.spaces_inside())
+        return log.give([log.named(spaces, recall_id, now)], records, answer, spaces, moment)
+
+    def listed(self, *, inside: bool) -> tuple[Store, Sequence[int]]:
+        """Return the store and the spaces of a listing."""
+        return (self.inside, self.spaces_inside()) if inside else (self.services.store, self.spaces())
+
+    def page(self, find: Find, limit: int, *, inside: bool) -> Page:
+        """Return a page of a listing."""
+        require_limit(limit, LARGEST_PAGE)
+        store, spaces = self.listed(inside=inside)
+        records = store.find(spaces, replace(find, limit=limit + 1))
+        page, more = records[:limit], len(records) > limit
+        first = find.before is None and not find.skip
+        return Page(
+            memories=tuple(record.memory for record in page),
+            cursor=f"before-{page[-1].no}" if more and page and find.order == "newest" else None,
+            hint=self.hint() if first and not page and not inside else "",
+        )
+
+    def events(self, limit: int, cursor: str | None, *, oldest_first: bool, inside: bool) -> EventPage:
+        """Return a page of the ledger, with the adoptions of policies."""
+        from memotherm.tiers.adoption import adoption_events
+
+        require_limit(limit, LARGEST_PAGE)
+        forward = oldest_first if cursor is None else str(cursor).startswith("after-")
+        word = "after" if forward else "before"
+        past = None if cursor is None else cursor_number(cursor, word)
+        store, spaces = self.listed(inside=inside)
+        events = [
+            *store.ledger(spaces, past, limit + 1, oldest_first=forward),
+            *adoption_events(store, past, oldest_first=forward),
+        ]
+        events.sort(key=lambda event: event.seq, reverse=not forward)
+        page = tuple(events[:limit])
+        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
+
+    def update(
+        self,
+        memory_id: str,
+        content: str | None,
+        fields: Mapping[str, Any],
+        ttl: timedelta | float | str | None,
+        expires_at: datetime | str | None,
+        why: str,
+        version: int | None,
+    ) -> Memory:
+        """Change the content and the fields of a memory; None changes nothing."""
+        now, settings = self.now(), self.services.settings
+        check: dict[str, Callable[[Any], Any]] = {
+            "kind": lambda kind: checked_kind(kind, settings),
+            "tags": checked_tags,
+            "metadata": lambda metadata: checked_metadata(metadata, settings.max_metadata_chars),
+            "key": checked_key,
+        }
+        changes = {name: check[name](value) for name, value in fields.items() if value is not None}
+        lifetime = lifetime_of(ttl, expires_at, now)
+        if lifetime is not None:
+            changes["expires_at"] = expiry(now, lifetime)
+
+        def alter(memory: Memory) -> Memory:
+            if version is not None and memory.version != version:
+                raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
+            return replace(require_active(memory), **changes)
+
+        cause = replace(self.cause("update", why), at=now)
+        if content is None:
+            return self.services.changes.change(self.scope, memory_id, alter, cause)
+        content = require_content(content, settings.max_content_chars)
+        return self.services.changes.rewrite(self.scope, self.record(memory_id).memory, alter, content, cause)
 
     def count_injected(self, records: Sequence[Record]) -> None:
         """Count that memories were read without a search."""

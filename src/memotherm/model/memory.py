@@ -25,6 +25,7 @@ __all__ = [
     "Retention",
     "RetentionName",
     "Scope",
+    "ScopeFields",
     "StoredFields",
     "Tier",
     "TierName",
@@ -327,6 +328,17 @@ class StoredFields(MemoryFields, Protocol):
 
     def memory(self) -> Memory:
         """Return the whole memory."""
+
+
+class ScopeFields(TypedDict, total=False):
+    """The fields that narrow a scope; None restricts nothing."""
+
+    tenant: str | None
+    project: str | None
+    environment: str | None
+    user: str | None
+    agent: str | None
+    session: str | None
 
 
 class MemoryFilters(TypedDict, total=False):
