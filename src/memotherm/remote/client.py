@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, Unpack
 
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Recall, Scope
+from memotherm.model.memory import ScopeFields
 from memotherm.model.recall import Feedback
 from memotherm.model.reports import Erased, Metrics, Status
 from memotherm.model.results import Captured
@@ -24,10 +25,9 @@ from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
 from memotherm.remote.groups import RemoteBulk, RemoteInspection, RemoteNotes, RemotePolicies, RemoteReceipts
 from memotherm.remote.session import RemoteSession
-from memotherm.remote.spooling import spool_capture
 from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import needs_store, result_of, with_verbs
-from memotherm.settings import Settings
+from memotherm.settings import FIELDS, SECRET_NAMES, Settings
 from memotherm.spool import erase_jobs, user_spool
 
 __all__ = ["RemoteMemotherm"]
@@ -81,7 +81,7 @@ class RemoteMemotherm(Memotherm):
 
     # Scope and lifetime
 
-    def scoped(self, **fields: str | None) -> Self:
+    def scoped(self, **fields: Unpack[ScopeFields]) -> Self:
         """Return the same store seen from a narrower scope."""
         return self._seen_from(self.scope.narrowed(**fields))
 
@@ -129,7 +129,27 @@ class RemoteMemotherm(Memotherm):
         try:
             return from_json(Captured, self._call(operation, {"content": content, **options}))
         except StoreUnavailable as error:
-            return spool_capture(self._transport.url, self.scope, self.settings, content, options, error)
+            return self._spooled(content, options, error)
+
+    def _spooled(self, content: str, options: Json, error: StoreUnavailable) -> Captured:
+        """Add a capture to the user's spool, which is plain text: with an encryption key, raise the error instead."""
+        if self.settings.key:
+            raise error
+        values = {name: getattr(self.settings, name) for name in FIELDS if name not in SECRET_NAMES}
+        job = {
+            "version": 1,
+            "do": "store",
+            "store": self._transport.url,
+            "scope": dict(self.scope.items()),
+            "settings": {name: value for name, value in values.items() if value != FIELDS[name].default},
+            "text": content,
+            "arguments": options,
+        }
+        try:
+            user_spool().add(job)
+        except OSError as exc:
+            raise error from exc
+        return Captured(status="spooled", why=f"{error}; the text waits: `memotherm agent worker --once` sends it")
 
     def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, or the active one that has a key."""
