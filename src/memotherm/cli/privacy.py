@@ -64,7 +64,7 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
         if memory_id is not None:
             return _change_one(store, verb, memory_id, why, question, yes=yes, dry_run=dry_run)
         with opened(store) as mem:
-            change: Callable[..., list[Memory]] = getattr(mem, f"{verb}_many")
+            change: Callable[..., list[Memory]] = getattr(mem.bulk, verb)
             count = len(change(dry_run=True, **wanted))
             memories = pluralize(count, "memory")
             if count and not dry_run:
