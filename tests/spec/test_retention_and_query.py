@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Retention, Settings, Tier, tools
+from memotherm import Memotherm, Retention, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.testing import FakeClock
 from memotherm.tiers.rules.properties import decay, heat
@@ -361,12 +361,11 @@ def test_use_and_decay_are_the_signals(mem: Memotherm, clock: FakeClock) -> None
     clock.advance(days=31)
 
     assert moves_of(mem.maintain()) == [(seldom.id, "hot", "warm", "maintain.cool")]
-    settings = Settings()
     memory = mem.get(often.id)
-    assert decay(memory, memory.used_at, settings) == 1.0
-    assert decay(memory, clock.now, settings) == pytest.approx(0.5 ** (31 / 30))
-    assert heat(memory, clock.now, settings) == pytest.approx(4 * 0.5 ** (31 / 30))
-    assert heat(memory, clock.now, settings) >= 1
+    assert decay(memory, memory.used_at) == 1.0
+    assert decay(memory, clock.now) == pytest.approx(0.5 ** (31 / 30))
+    assert heat(memory, clock.now) == pytest.approx(4 * 0.5 ** (31 / 30))
+    assert heat(memory, clock.now) >= 1
 
 
 @spec("M17")
