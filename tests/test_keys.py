@@ -161,7 +161,7 @@ def test_a_key_can_change_unless_another_memory_has_it(mem: Memotherm) -> None:
         mem.update(first.id, key="b")
     session = mem.scoped(session="s1").remember("three", key="c")
     with pytest.raises(InvalidInput, match=f"belongs to {first.id}"):
-        mem.scoped(session="s1").widen(session.id)
+        mem.scoped(session="s1").move_out_of_session(session.id)
 
 
 def test_keys_are_listed_by_prefix_and_depth(mem: Memotherm) -> None:

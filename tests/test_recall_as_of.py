@@ -189,7 +189,7 @@ def test_a_past_that_stayed_in_memory_is_that_of_a_new_process(
     clock.advance(days=1)
     for view in (mem, session):
         view.recall("port", as_of=then)
-    session.widen(memory.id)
+    session.move_out_of_session(memory.id)
     with opened(tmp_path / "a.db", clock=clock, embedder=HashEmbedder()) as fresh:
         for view, again in ((mem, fresh), (session, fresh.scoped(session="s1"))):
             assert contents(view.recall("port", as_of=then)) == contents(again.recall("port", as_of=then))

@@ -184,7 +184,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     capture = _off_thread(Memotherm.capture)
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
-    widen = _off_thread(Memotherm.widen)
+    move_out_of_session = _off_thread(Memotherm.move_out_of_session)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
     metrics = _off_thread(Memotherm.metrics)

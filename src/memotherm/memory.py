@@ -504,9 +504,11 @@ class Memotherm:
         """Record that a memory still holds; contexts say when an old fact was last verified."""
         return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
 
-    def widen(self, memory_id: str, why: str = "") -> Memory:
+    def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
-        return self._services.changes.move_out_of_session(self.scope, memory_id, self._view.cause("widen", why))
+        return self._services.changes.move_out_of_session(
+            self.scope, memory_id, self._view.cause("move_out_of_session", why)
+        )
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""

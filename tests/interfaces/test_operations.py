@@ -137,8 +137,9 @@ OTHER_FORMS = {
 }  # fmt: skip
 #: Operations for programs, which have no command.
 WITHOUT_COMMAND = {
-    "receipt", "remember_many", "capture", "full_id", "widen", "uses", "heat", "neighbours", "session_forget",
-    "session_start", "session_before_turn", "session_context_compacted", "session_run_ended", "tier_history", "recalls",
+    "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
+    "session_forget", "session_start", "session_before_turn", "session_context_compacted", "session_run_ended",
+    "tier_history",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
@@ -163,7 +164,7 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
         mem.scoped(user="ana").remember("Ana feeds the otter")
         mem.context("otter")
         added = mem.session("s1").add("the badger said no")
-        target = mem.session("s1").add("a turn to widen").id if operation.name == "widen" else kept.id
+        target = mem.session("s1").add("a turn to move out").id if operation.name == "move_out_of_session" else kept.id
         if operation.name in BEFORE:
             BEFORE[operation.name](mem, target)
         known = {
@@ -178,7 +179,7 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
 
 def view(mem: Any, operation: Operation) -> Any:
     """Return the memory in the scope that a call needs."""
-    if operation.name == "widen":
+    if operation.name == "move_out_of_session":
         return mem.scoped(session="s1")
     return mem.scoped(user="ana") if operation.name == "erase" else mem
 

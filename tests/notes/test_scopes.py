@@ -27,14 +27,16 @@ def test_a_chunk_of_a_note_cannot_be_widened(mem: Memotherm, workspace: Path, sc
     chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
 
     with pytest.raises(InvalidInput, match=r"part of memory/projects/atlas\.md.*open the folder from the wider scope"):
-        view.widen(chunk)
+        view.move_out_of_session(chunk)
 
     assert view.get(chunk).scope == scope
     assert mem.check() == []
 
 
 @pytest.mark.parametrize(
-    "change", [Memotherm.widen, lambda view, memory_id: view.session("s1").keep(memory_id)], ids=["widen", "keep"]
+    "change",
+    [Memotherm.move_out_of_session, lambda view, memory_id: view.session("s1").keep(memory_id)],
+    ids=["move_out_of_session", "keep"],
 )
 def test_a_linked_list_item_cannot_be_widened(mem: Memotherm, workspace: Path, change: Change) -> None:
     """The memory belongs to the scope of its note as long as it is linked."""
@@ -53,7 +55,7 @@ def test_undoing_an_earlier_widening_of_a_linked_item_is_refused(mem: Memotherm,
     """The undo would take the memory away from its note."""
     view = mem.scoped(session="s1")
     memory = view.remember("Atlas is written in Rust")
-    view.widen(memory.id)
+    view.move_out_of_session(memory.id)
     widened = view.history(memory.id)[-1]
     mem.notes(workspace).export(memory.id)
 
@@ -74,7 +76,7 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
         for memory_id in (chunk, linked):
             record = transaction.get(memory_id)
             assert record is not None
-            cause = Cause(action="widen", at=record.memory.created_at)
+            cause = Cause(action="move_out_of_session", at=record.memory.created_at)
             transaction.change(record, replace(record.memory, scope=Scope()), cause)
     assert {problem.code for problem in mem.check()} == {"chunk"}
 

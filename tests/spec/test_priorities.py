@@ -419,7 +419,7 @@ def test_the_limits_hold_on_every_way_of_writing(open_mem: Open) -> None:
         lambda: mem.prioritize(other.id, "pinned"),
         lambda: mem.restore(gone.id),
         lambda: mem.undo(event),
-        lambda: session.widen(inside.id),
+        lambda: session.move_out_of_session(inside.id),
     ]
     for way in ways:
         with pytest.raises(LimitReached):

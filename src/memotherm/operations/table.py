@@ -145,7 +145,7 @@ _TABLE = (
             description="Record that a memory still holds.",
         ),
     ),
-    _change("Memotherm.widen", "POST /memories/{memory_id}/widen"),
+    _change("Memotherm.move_out_of_session", "POST /memories/{memory_id}/move-out-of-session"),
     _change("Memotherm.archive", "POST /memories/{memory_id}/archive"),
     _change(
         "Memotherm.forget", "DELETE /memories/{memory_id}",
