@@ -109,21 +109,21 @@ __all__ = [
     "restore",
 ]
 
-#: The modules that have these names, in the order in which they are searched: what takes long to import comes last.
+#: The modules that have these names, in the order in which they are searched: `open` must not import the others.
 _HOMES = (
     "errors",
     "model",
+    "settings",
+    "opening",
+    "memory",
     "model.memory",
     "model.recall",
     "model.receipts",
     "model.results",
     "model.reports",
-    "settings",
     "tiers.rules",
     "context",
     "session",
-    "memory",
-    "opening",
     "aio",
 )
 

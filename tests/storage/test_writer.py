@@ -314,6 +314,7 @@ def test_a_caller_that_is_interrupted_leaves_the_queue(store: SqliteStore) -> No
 
 def test_closing_answers_the_jobs_that_wait_and_refuses_others(tmp_path: Path) -> None:
     """What was accepted is stored; a closed store says that it is closed."""
+    memotherm.open(tmp_path / "a.db", embedder="none").close()
     mem = memotherm.open(tmp_path / "a.db", embedder="none")
     store = mem._services.all_tenants
     assert isinstance(store, SqliteStore)

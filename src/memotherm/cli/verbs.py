@@ -146,15 +146,15 @@ def plain(
         owner: Any = mem
         if declared.owner == "session":
             owner = mem.session(arguments.pop("session_id"))
-        elif declared.owner == "policies":
-            owner = mem.policies
+        elif declared.owner != "memory":
+            owner = getattr(mem, declared.owner)
         with progress_bar(progress) if progress else nullcontext() as update:
             told = {} if update is None else {"progress": update}
             result = getattr(owner, declared.verb)(**arguments, **told)
         return Output(declared.body(result) | more(mem, values), lines(result), notes(result))
 
     text = f"{help or declared.description}\n\n\b\n{examples}"
-    return click.command(declared.verb, cls=TextCommand, help=text)(command)
+    return click.command(declared.name, cls=TextCommand, help=text)(command)
 
 
 def _click(parameter: Parameter, default: Any, *, argument: bool) -> Callable[[Command], Command]:  # noqa: ANN401

@@ -212,5 +212,5 @@ def _config(app: Callable[[], App], host: str, port: int, **options: Any) -> uvi
 def _background(mem: Memotherm) -> Iterator[None]:
     """Run maintenance and watch the notes meanwhile."""
     root = mem.settings.notes_root if mem.settings.watch_notes else None
-    with mem.maintenance(), mem.notes(root).watch() if root else nullcontext():
+    with mem.store.maintenance(), mem.notes(root).watch() if root else nullcontext():
         yield

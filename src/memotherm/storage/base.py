@@ -83,15 +83,19 @@ class Claim(Generic[PartStore]):
 
     def renew(self) -> bool:
         """Extend the claim by its term; return False if another holder has it."""
-        return self.store._write(self._extend, exclusive=False)
+        until = self._until
+        return self.store._write(lambda statements: self._extended(statements, until), exclusive=False)
 
     def require(self, statements: Statements) -> None:
         """Renew the claim inside a transaction, or raise `LeaseLost`."""
-        if not self._extend(statements):
+        if not self._extended(statements, self._until):
             raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
 
-    def _extend(self, statements: Statements) -> bool:
-        until = to_micros(self._now() + self._term)
+    @property
+    def _until(self) -> int:
+        return to_micros(self._now() + self._term)
+
+    def _extended(self, statements: Statements, until: int) -> bool:
         return statements.row(self._statement, **self._row, until=until) is not None
 
 

@@ -192,7 +192,8 @@ class Writer:
         finally:
             with self._changed:
                 self._beginning -= 1
-                self._changed.notify_all()
+                if self._committing_entries:
+                    self._changed.notify_all()
 
     def forget(self, spaces: Collection[int]) -> None:
         """Drop the entries of some spaces; the transaction that erases their log calls it."""
