@@ -14,7 +14,6 @@ from memotherm.bulk import Bulk
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
-from memotherm.keys import Keys
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
@@ -34,7 +33,6 @@ from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
 from memotherm.tiers.rules import Rule
 from memotherm.tiers.rules.rule import RuleSource, checked_rules
-from memotherm.upkeep import Upkeep
 from memotherm.vectors.embedder_session import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 from memotherm.view import View
@@ -42,10 +40,12 @@ from memotherm.view import View
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
     from memotherm.inspection import Inspection
+    from memotherm.keys import Keys
     from memotherm.model.reports import Erased, Metrics, Status
     from memotherm.note_folders import NoteFolders
     from memotherm.notes import Notes
     from memotherm.tiers.policies import Policies
+    from memotherm.upkeep import Upkeep
 
 __all__ = ["Memotherm"]
 
@@ -121,6 +121,8 @@ class Memotherm:
     @property
     def keys(self) -> Keys:
         """The API keys of the server."""
+        from memotherm.keys import Keys
+
         return Keys(self.store.key_value("api-keys"))
 
     @property
@@ -138,6 +140,8 @@ class Memotherm:
     @property
     def store(self) -> Upkeep:
         """The store itself: vectors, imports, maintenance in the background, the nodes of a cluster."""
+        from memotherm.upkeep import Upkeep
+
         return Upkeep(self._view)
 
     # Scope and lifetime

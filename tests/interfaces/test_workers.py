@@ -41,7 +41,7 @@ def workers(server: Served) -> list[int]:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         # Beside them runs the resource tracker of multiprocessing.
         return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 
