@@ -158,6 +158,29 @@ reader.join()
 mem.close()
 """
 
+_DURING_A_CHECK = """
+from memotherm.storage.sqlite import store
+
+def slow(*arguments):
+    checking.set()
+    go_on.wait(60)
+    return check(*arguments)
+
+check, store.check = store.check, slow
+checking, go_on = threading.Event(), threading.Event()
+mem = memotherm.open(sys.argv[1], embedder=HashEmbedder(), settings={"busy_timeout_ms": 100})
+mem.remember("the parent wrote this before the fork")
+problems = []
+checker = threading.Thread(target=lambda: problems.extend(mem.check()))
+checker.start()
+assert checking.wait(60)
+answer = in_child(lambda: told(opened))
+go_on.set()
+checker.join()
+print(json.dumps([answer, [str(problem) for problem in problems]]))
+mem.close()
+"""
+
 _DURING_MODULE_LOCKS = """
 import itertools, signal
 from datetime import UTC, datetime
@@ -234,6 +257,14 @@ def test_workers_of_a_pool_open_the_store_themselves(tmp_path: Path) -> None:
 def test_a_child_recalls_although_another_thread_recalled_during_the_fork(tmp_path: Path) -> None:
     """What the thread was about to compute does not keep the child waiting."""
     assert run(_DURING_A_RECALL, located(tmp_path / "memory.db")) == ["the parent wrote this before the fork"]
+
+
+def test_a_child_does_not_open_a_file_whose_check_was_running_during_the_fork(tmp_path: Path) -> None:
+    """It has a copy of the live connection: SQLite's locks on the file would not work in it."""
+    answer, problems = run(_DURING_A_CHECK, tmp_path / "memory.db")
+    assert answer.startswith("StoreUnavailable: "), answer
+    assert "was in use when this process was forked" in answer
+    assert problems == []
 
 
 def test_a_child_makes_ids_and_stems_words_although_other_threads_did_during_the_fork(tmp_path: Path) -> None:

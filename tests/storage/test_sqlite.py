@@ -912,3 +912,16 @@ def test_the_log_shrinks_after_a_stuck_reader(open_mem: Open, tmp_path: Path) ->
     mem.remember("and once more")
 
     assert log.stat().st_size <= 16 << 20 < grown
+
+
+def test_a_connection_whose_read_cannot_end_is_not_lent_again(tmp_path: Path) -> None:
+    """The error of its COMMIT concerns nobody: what was read was read."""
+    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
+        mem.remember("An otter swims")
+        store = mem._services.all_tenants
+        assert isinstance(store, SqliteStore)
+        with store._connections.reading() as statements:
+            broken = statements.connection
+            broken.close()
+        assert all(connection is not broken for connection in store._connections._idle)
+        assert [memory.content for memory in mem.find()] == ["An otter swims"]
