@@ -122,7 +122,7 @@ def _purged(statements: Statements, entries: Sequence[RecallEntry | LaterUse]) -
     """Return number and id of the memories that were purged since entries were made, or of those in the entries."""
     seen = [entry.seen if isinstance(entry, RecallEntry) else None for entry in entries]
     known = [seq for seq in seen if seq is not None]
-    if len(known) == len(seen):
+    if known and len(known) == len(seen):
         return statements.rows("purged_since", seq=min(known))
     nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
     receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
