@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
-from memotherm import Event, Memotherm
+from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, more_note
 from memotherm.cli.options import memory_option, prints
 from memotherm.cli.output import Output
@@ -15,9 +14,6 @@ from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.operations.codec import to_json
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 __all__ = [
     "archive", "compact", "events", "history", "maintain", "move", "pin", "prioritize", "receipts", "undo", "unpin",
@@ -55,22 +51,14 @@ maintain = plain(
 )  # fmt: skip
 
 
-def _event_lines(events: Iterable[Event], *, with_id: bool = False) -> Iterator[Text]:
-    from memotherm.cli.formatting import event_line
-
-    for event in events:
-        line = event_line(event)
-        yield line.append(f"  {event.memory_id}", style="dim") if with_id else line
-
-
 history = plain(
-    "history", _event_lines, f"memotherm history {ID}",
+    "history", iter, f"memotherm history {ID}",
     help="Show the events of a memory: time, actor, rule and reason.",
     more=lambda _, values: {"id": values["memory_id"]},
 )  # fmt: skip
 events = plain(
     "events",
-    lambda page: _event_lines(page, with_id=True),
+    lambda page: [(event, event.memory_id) for event in page],
     "memotherm events --limit 20\nmemotherm events --cursor after-1200 --json",
     help="Show the events of all memories, newest first, a page at a time.",
     notes=lambda page: [*["there are no events"] * (not page.events), *more_note(page.cursor)],
@@ -96,8 +84,6 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
     memotherm receipts --limit 1 --json
     memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
     """
-    from memotherm.cli.formatting import receipt_lines
-
     page = mem.receipts.list(limit=limit, cursor=cursor)
     none = [] if page.receipts else ["no receipt is kept"]
     if memory_id is not None:
@@ -105,4 +91,4 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
         lines = [f"#{each.receipt:<3} {each.state.replace('_', ' ')}: {each.reason}" for each in answers]
         return Output({"answers": to_json(answers)}, lines, none)
     data = to_json(page)
-    return Output(data, map(receipt_lines, page), [*none, *more_note(page.cursor)])
+    return Output(data, page, [*none, *more_note(page.cursor)])

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 import memotherm
 from memotherm import Event, Hit, Memory, Memotherm, Settings, Status, Tier
-from memotherm.cli.formatting import console, event_line, hit_line, memory_line, tier_bar
+from memotherm.cli.formatting import console, line_of, tier_bar
 
 __all__ = ["demo"]
 
@@ -258,22 +258,15 @@ def _print_step(out: Console, step: _Step) -> None:
     out.print(Padding(Text(step.text), (0, 0, 0, 2), expand=False))
     out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2), expand=False))
     for result in step.results:
-        for line in _lines(result):
+        match result:
+            case str():
+                lines = [Text(f"  {result}", style="dim")]
+            case Status():
+                lines = [tier_bar(result, tier) for tier in Tier]
+            case _:
+                lines = [line_of(result)]
+        for line in lines:
             out.print(Padding(line, (0, 0, 0, 4), expand=False))
-
-
-def _lines(result: StepResult) -> list[RenderableType]:
-    match result:
-        case Hit():
-            return [hit_line(result)]
-        case Memory():
-            return [memory_line(result)]
-        case Event():
-            return [event_line(result)]
-        case str():
-            return [Text(f"  {result}", style="dim")]
-        case status:
-            return [tier_bar(status, tier) for tier in Tier]
 
 
 def _json(result: StepResult) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -14,12 +14,10 @@ from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.reports import Status
+from memotherm.model.results import ScopeCount
 from memotherm.text.content import pluralize
 
-__all__ = [
-    "console", "event_line", "fields_table", "hit_line", "memory_line", "memory_table", "receipt_lines", "table",
-    "tier_badge", "tier_bar",
-]  # fmt: skip
+__all__ = ["console", "line_of", "rendered", "tier_badge", "tier_bar"]
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -55,13 +53,44 @@ def console() -> Console:
     return _Console(file=sys.stdout, highlight=False, soft_wrap=piped, width=_PIPED_WIDTH if piped else None)
 
 
+def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any value of the model
+    """Return a value as the lines or the table that show it; `(value, id)` is a line with the id at its end."""
+    match value:
+        case (shown, str(memory_id)):
+            return [line_of(shown).append(f"  {memory_id}", style="dim")]
+        case Memory() | Hit() | Event() | KeptReceipt():
+            return [line_of(value)]
+        case [Memory(), *_]:
+            return _memory_table(value)
+        case [ScopeCount(), *_]:
+            return [_scope_table(value)]
+        case Status():
+            return _status_lines(value)
+        case Mapping():
+            return _fields_table(value)
+        case _:
+            return [value]
+
+
+def line_of(value: Memory | Hit | Event | KeptReceipt) -> Text:
+    """Return a value as a line, with further lines for what explains it."""
+    match value:
+        case Memory():
+            return _memory_line(value)
+        case Hit():
+            return _hit_line(value)
+        case Event():
+            return _event_line(value)
+        case _:
+            return _receipt_lines(value)
+
+
 def tier_badge(tier: Tier) -> Text:
     """Return a tier as a symbol and a word, so that it is recognisable without colours."""
     return Text(f"{_MARKS[tier]} {tier:<4}", style=TIER_STYLES[tier])
 
 
-def memory_line(memory: Memory) -> Text:
-    """Return a memory as a line: tier, content, priority, tags."""
+def _memory_line(memory: Memory) -> Text:
     line = tier_badge(memory.tier)
     if memory.retention is not Retention.ACTIVE:
         line = Text(f"× {memory.retention}", style="dim strike")
@@ -79,16 +108,14 @@ def _shortened(content: str) -> str:
     return f"{content[:_MOST_CHARS]}… ({len(content):,} characters)"
 
 
-def hit_line(hit: Hit) -> Text:
-    """Return a hit: score and memory, and the reason in a second line."""
+def _hit_line(hit: Hit) -> Text:
     line = Text(f"{hit.score:5.2f} ", style="bold")
     line.append(tier_badge(hit.memory.tier)).append(f"  {_shortened(hit.memory.content)}")
     line.append(f"\n      why: {hit.why}", style="dim")
     return line
 
 
-def event_line(event: Event) -> Text:
-    """Return an event of the ledger as a line."""
+def _event_line(event: Event) -> Text:
     line = Text(f"#{event.seq:<3}", style="cyan")
     line.append(f"{event.at:%a %H:%M}  ")
     line.append(f"{event.action:<9}", style="bold")
@@ -102,8 +129,7 @@ def event_line(event: Event) -> Text:
     return line
 
 
-def receipt_lines(receipt: KeptReceipt) -> Text:
-    """Return a receipt: its time, scope and cost, and a line for each memory."""
+def _receipt_lines(receipt: KeptReceipt) -> Text:
     lines = Text(f"#{receipt.number:<3}", style="cyan")
     lines.append(f"{receipt.at:%Y-%m-%d %H:%M}  {receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
     if receipt.query:
@@ -115,17 +141,19 @@ def receipt_lines(receipt: KeptReceipt) -> Text:
     return lines
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
-    """Return a table without lines: the first column is text, the others are numbers."""
+def _scope_table(counts: Sequence[ScopeCount]) -> Table:
     found = Table(box=None, pad_edge=False, header_style="dim")
-    for index, name in enumerate(names):
-        found.add_column(name, justify="right" if index else "left", no_wrap=bool(index), ratio=None if index else 1)
-    for first, *others in rows:
-        found.add_row(printable(first) if isinstance(first, str) else first, *others)
+    found.add_column("scope", ratio=1)
+    for name in ("memories", *Tier, "tokens", "hidden"):
+        found.add_column(name, justify="right", no_wrap=True)
+    for count in counts:
+        tiers = (count.tiers[tier].memories for tier in Tier)
+        numbers = (count.memories, *tiers, count.tokens, count.hidden)
+        found.add_row(printable(str(count.scope)), *(f"{number:,}" for number in numbers))
     return found
 
 
-def fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
+def _fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
     """Yield names and values, as a table or, in a narrow terminal, in lines."""
     fields = {name: _as_text(value) for name, value in values.items() if value not in (None, [], {})}
     if console().width < _NARROW:
@@ -139,12 +167,12 @@ def fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
     yield grid
 
 
-def memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
+def _memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
     """Yield a table of memories; in a narrow terminal, each as a line and its content below it."""
-    if not memories or console().width < _NARROW:
+    if console().width < _NARROW:
         for memory in memories:
             yield Text(memory.id, style="dim")
-            line = memory_line(memory)
+            line = _memory_line(memory)
             line.truncate(_NARROW * 2, overflow="ellipsis")
             yield line
         return
@@ -169,6 +197,15 @@ def _as_text(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={item}" for name, item in value.items())
     return str(value)
+
+
+def _status_lines(status: Status) -> Iterator[Text]:
+    width = console().width
+    yield Text(f"{status.store}  ({status.scope})", style="bold")
+    yield from (tier_bar(status, tier, width) for tier in Tier)
+    hidden = {name: count for name, count in status.retention.items() if name is not Retention.ACTIVE and count}
+    totals = [f"{status.bytes / 1e6:.1f} MB", f"embedder {status.embedder}", f"policy {status.policy or 'builtin'}"]
+    yield Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim")
 
 
 def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,14 +12,9 @@ from memotherm.cli.options import StoreOptions, inside_option, memory_option, op
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
-from memotherm.model import Hit, Memory, Recall, Retention, Tier
-from memotherm.model.results import ScopeCount
+from memotherm.model import Memory, Recall, Tier
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
 
 __all__ = [
     "changed_lines", "context", "feedback", "get", "list_", "more_note", "recall", "recalled", "remember", "scopes",
@@ -50,11 +44,9 @@ def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
     return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
 
 
-def changed_lines(memory: Memory) -> Iterator[Text]:
-    """Yield the line of a memory after a change, with its id."""
-    from memotherm.cli.formatting import memory_line
-
-    yield memory_line(memory).append(f"  {memory.id}", style="dim")
+def changed_lines(memory: Memory) -> list[tuple[Memory, str]]:
+    """Return the line of a memory after a change, with its id."""
+    return [(memory, memory.id)]
 
 
 @click.command("recall", cls=TextCommand)
@@ -83,13 +75,7 @@ def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> O
     none = [] if found.hits else ["no memory matches", *(elsewhere or [])]
     promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
     data = {**to_json(found), "limit": limit}
-    return Output(data, _hit_lines(found.hits), [*none, *found.degraded, *promoted])
-
-
-def _hit_lines(hits: tuple[Hit, ...]) -> Iterator[Text]:
-    from memotherm.cli.formatting import hit_line
-
-    return (hit_line(hit).append(f"  {hit.memory.id}", style="dim") for hit in hits)
+    return Output(data, [(hit, hit.memory.id) for hit in found], [*none, *found.degraded, *promoted])
 
 
 @click.command("context", cls=TextCommand)
@@ -147,12 +133,10 @@ def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
     memotherm get mem_01J8ZQ4X0000000000000000
     memotherm get --key plans/release
     """
-    from memotherm.cli.formatting import fields_table
-
     memory = mem.get(memory_id, key=key)
     heat = mem.inspect.heat(memory)
     values = {**to_json(memory), "heat": round(heat.heat, 4), "decay": round(heat.decay, 4)}
-    return Output(values, fields_table(values))
+    return Output(values, [values])
 
 
 @click.command("list")
@@ -179,29 +163,19 @@ def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | 
     arguments = given(options)
     with opened(store) as mem:
         if keys:
-            return _listed_keys(
-                mem.inspect.keys(options["prefix"] or "", depth, options["limit"], options["cursor"]), options
-            )
+            found_keys = mem.inspect.keys(options["prefix"] or "", depth, options["limit"], options["cursor"])
+            # A full page may be the last one.
+            cursor = found_keys[-1] if found_keys and len(found_keys) == options["limit"] else None
+            none = ["no key matches"] * (not found_keys)
+            return Output({"keys": found_keys, "cursor": cursor}, found_keys, [*none, *more_note(cursor)])
         if count:
             of_pages = ("limit", "cursor", "order", "skip")
             found = mem.count(**{name: value for name, value in arguments.items() if name not in of_pages})
             return Output({"count": found}, [str(found)])
         page = mem.find(**arguments)
         elsewhere = [] if page.memories else ["no memory matches", *whereabouts(mem, store, page.hint)]
-    lines = (memory.id for memory in page) if ids else _memory_lines(page.memories)
+    lines = [memory.id for memory in page] if ids else [page.memories] * bool(page.memories)
     return Output(to_json(page), lines, [*elsewhere, *more_note(page.cursor)])
-
-
-def _listed_keys(found: list[str], options: dict[str, Any]) -> Output:
-    # A full page may be the last one.
-    cursor = found[-1] if found and len(found) == options["limit"] else None
-    return Output({"keys": found, "cursor": cursor}, found, [*["no key matches"] * (not found), *more_note(cursor)])
-
-
-def _memory_lines(memories: tuple[Memory, ...]) -> Iterator[RenderableType]:
-    from memotherm.cli.formatting import memory_table
-
-    yield from memory_table(memories)
 
 
 def more_note(cursor: str | None) -> list[str]:
@@ -226,37 +200,11 @@ def status(store: StoreOptions, inside: bool) -> Output:
         current = mem.status(inside=inside)
         elsewhere = whereabouts(mem, store, current.hint)
         metrics = metrics_json(mem.metrics())
-    return Output({**to_json(current), "metrics": metrics}, _status_lines(current), [*current.degraded, *elsewhere])
-
-
-def _status_lines(current: memotherm.Status) -> Iterator[Text]:
-    from rich.text import Text
-
-    from memotherm.cli.formatting import console, tier_bar
-
-    width = console().width
-    yield Text(f"{current.store}  ({current.scope})", style="bold")
-    yield from (tier_bar(current, tier, width) for tier in Tier)
-    hidden = {name: count for name, count in current.retention.items() if name is not Retention.ACTIVE and count}
-    totals = [f"{current.bytes / 1e6:.1f} MB", f"embedder {current.embedder}", f"policy {current.policy or 'builtin'}"]
-    yield Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim")
-
-
-def _scope_lines(counts: list[ScopeCount]) -> Iterator[RenderableType]:
-    from memotherm.cli.formatting import table
-
-    rows = [
-        [str(count.scope), *(f"{number:,}" for number in (
-            count.memories, *(count.tiers[tier].memories for tier in Tier), count.tokens, count.hidden
-        ))]
-        for count in counts
-    ]  # fmt: skip
-    if rows:
-        yield table(("scope", "memories", *map(str, Tier), "tokens", "hidden"), rows)
+    return Output({**to_json(current), "metrics": metrics}, [current], [*current.degraded, *elsewhere])
 
 
 scopes = plain(
-    "scopes", _scope_lines, "memotherm scopes\nmemotherm scopes --project shop --json",
+    "scopes", lambda counts: [counts] * bool(counts), "memotherm scopes\nmemotherm scopes --project shop --json",
     help="List the scopes at and below the given one that hold memories, with counts and sizes.",
     notes=lambda counts: ["no scope holds memories"] * (not counts),
 )  # fmt: skip

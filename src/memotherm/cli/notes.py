@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from memotherm.notes import NoteResults, Notes, Sync
 from memotherm.operations.codec import to_json
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.text.content import pluralize
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 __all__ = ["notes"]
 
@@ -173,7 +170,7 @@ def _sync_lines(result: Sync) -> Iterator[str]:
     yield str(result)
 
 
-def _hit_lines(results: NoteResults) -> Iterator[str | RenderableType]:
+def _hit_lines(results: NoteResults) -> Iterator[object]:
     from memotherm.cli.formatting import tier_badge
 
     for hit in results:

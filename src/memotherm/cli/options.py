@@ -149,16 +149,14 @@ def show(output: Output, *, indent: int | None = 2) -> int:
     if is_json():
         print_json(output.data, indent=indent)
         return output.code
-    console = None
     for line in output.lines:
         if isinstance(line, str):
             click.echo(printable(line))
             continue
-        if console is None:
-            from memotherm.cli.formatting import console as rich_console
+        from memotherm.cli.formatting import console, rendered
 
-            console = rich_console()
-        console.print(line)
+        for item in rendered(line):
+            console().print(item)
     for note in output.notes:
         click.echo(f"note: {printable(note)}", err=True)
     return output.code

@@ -10,15 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from memotherm.cli.exit_codes import OK
 from memotherm.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 __all__ = [
     "Output", "accept_any_text", "confirm", "content_of", "is_json", "print_json", "printable", "progress_bar",
@@ -39,8 +36,8 @@ class Output(NamedTuple):
 
     #: For `--json`.
     data: object
-    #: For people: texts, or what rich can render.
-    lines: Iterable[str | RenderableType] = ()
+    #: For people: texts, values that `formatting.rendered` shows, or what rich can render.
+    lines: Iterable[object] = ()
     #: For people, on standard error.
     notes: Iterable[str] = ()
     code: int = OK

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
-from memotherm import Memory, Memotherm
+from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, recalled
 from memotherm.cli.options import memory_option, prints
 from memotherm.cli.output import Output
@@ -16,9 +16,6 @@ from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model.results import SessionStatus, Spill
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 __all__ = ["session"]
 
@@ -32,12 +29,6 @@ def session() -> None:
     memotherm session spill s1 --count 2
     memotherm session recall s1 "what does the user want?"
     """
-
-
-def _memory_lines(memories: Iterable[Memory]) -> Iterator[Text]:
-    from memotherm.cli.formatting import memory_line
-
-    return map(memory_line, memories)
 
 
 def _spill_lines(spill: Spill) -> Iterator[str]:
@@ -76,7 +67,7 @@ def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN
 
 for command in (
     plain(
-        "session_hot", _memory_lines, "memotherm session hot s1", help="Show the hot memories, newest first.",
+        "session_hot", iter, "memotherm session hot s1", help="Show the hot memories, newest first.",
         notes=lambda memories: ["the session has no hot memories"] * (not memories),
     ),
     plain(

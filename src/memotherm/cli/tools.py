@@ -20,8 +20,6 @@ from memotherm.settings.paths import create_folder, user_file, write_text
 from memotherm.settings.sources import described_settings, known, with_setting, without_setting
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from memotherm.doctor import Finding
 
 __all__ = ["completion", "config", "doctor"]
@@ -49,7 +47,7 @@ def doctor(store: StoreOptions, inside: bool) -> Output:
     return Output(data, _finding_lines(found), code=exit_codes.FAILURE if broken else exit_codes.OK)
 
 
-def _finding_lines(found: list[Finding]) -> Iterator[RenderableType]:
+def _finding_lines(found: list[Finding]) -> Iterator[object]:
     from rich.text import Text
 
     for finding in found:

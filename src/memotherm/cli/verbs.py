@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -18,14 +18,9 @@ from memotherm.errors import InvalidInput
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 __all__ = ["ID", "given", "operation_options", "plain"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-#: The lines for people that show a result; `arguments` are those of the call.
-Lines = Callable[[Any], "Iterable[str | RenderableType]"]
 
 #: An example id in the help of commands.
 ID = "mem_01J8ZQ4X0000000000000000"
@@ -113,7 +108,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def plain(
     operation: str,
-    lines: Lines,
+    lines: Callable[[Any], Iterable[object]],
     examples: str,
     *,
     help: str = "",
