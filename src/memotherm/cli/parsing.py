@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-__all__ = ["Duration", "MemoryId", "Moment", "SuggestingGroup", "TextCommand", "kebab_case"]
+__all__ = ["MemoryId", "SuggestingGroup", "TextCommand", "duration", "json_object", "kebab_case", "moment"]
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
@@ -67,34 +68,35 @@ def _unmarked(value: Any) -> Any:  # noqa: ANN401 - options have various types
     return value
 
 
-class Moment(click.ParamType[datetime]):
-    """A time as `--json` prints it; without a time zone it is UTC."""
-
-    name = "time"
-
-    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time that a text names."""
-        try:
-            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
-        except ValueError:
-            self.fail(f"{value!r} is not a time: write it like 2026-01-26 or 2026-01-26T10:30Z", param, ctx)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def moment(text: str) -> datetime:
+    """Return a time as `--json` prints it; without a time zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a time: write it like 2026-01-26 or 2026-01-26T10:30Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class Duration(click.ParamType[float | str]):
-    """A number of seconds, or a text such as 7d, which the facade reads."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:  # noqa: ANN401, ARG002
-        """Return the number, or the text."""
-        try:
-            return float(value)
-        except ValueError:
-            return str(value)
+def duration(text: str) -> float | str:
+    """Return a number of seconds, or a text such as 7d, which the facade reads."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
-class MemoryId(click.ParamType[str]):
+def json_object(text: str) -> dict[str, Any]:
+    """Return a JSON object."""
+    try:
+        found = json.loads(text)
+    except ValueError as exc:
+        raise click.BadParameter(f'it is not JSON: write it like \'{{"key": "value"}}\' ({exc})') from exc
+    if not isinstance(found, dict):
+        raise click.BadParameter('it must be a JSON object such as {"key": "value"}')
+    return found
+
+
+class MemoryId(click.types.StringParamType):
     """The id of a memory, or its beginning; `memory_option` completes it."""
 
     name = "id"

@@ -13,7 +13,7 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.options import memory_option, prints
 from memotherm.cli.output import Output, content_of, progress_bar
-from memotherm.cli.parsing import Duration, MemoryId, Moment, TextCommand
+from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment
 from memotherm.errors import InvalidInput
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
@@ -45,7 +45,15 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "type": _KIND,
     "types": _KIND,
 }
-_METAVARS = {"memory_id": "ID", "session_id": "SESSION", "event_seq": "SEQ", "recall": "RECALL_ID"}
+_METAVARS = {
+    "as_of": "TIME",
+    "event_seq": "SEQ",
+    "expires_at": "TIME",
+    "memory_id": "ID",
+    "metadata": "JSON",
+    "recall": "RECALL_ID",
+    "session_id": "SESSION",
+}
 _IDS = {"memory_id", "ids", "used", "supersedes"}
 #: Texts of which `-` means standard input.
 _CONTENTS = {"content", "query", "summary", "answer"}
@@ -183,29 +191,13 @@ def _type(parameter: Parameter) -> Any:  # noqa: ANN401 - any type of click
     if parameter.choices:
         return click.Choice([*parameter.choices])
     if parameter.name == "ttl":
-        return Duration()
+        return duration
     if parameter.type is datetime:
-        return Moment()
+        return moment
     if parameter.type in (int, float):
         numbers = click.IntRange if parameter.type is int else click.FloatRange
         return numbers(parameter.limits.get("ge"), parameter.limits.get("le"))
-    return _Object() if parameter.type == dict[str, Any] else str
-
-
-class _Object(click.ParamType[dict[str, Any]]):
-    """A JSON object."""
-
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:  # noqa: ANN401
-        """Return the object that a text is."""
-        try:
-            found = value if isinstance(value, dict) else json.loads(value)
-        except ValueError as exc:
-            self.fail(f'it is not JSON: write it like \'{{"key": "value"}}\' ({exc})', param, ctx)
-        if not isinstance(found, dict):
-            self.fail('it must be a JSON object such as {"key": "value"}', param, ctx)
-        return found
+    return json_object if parameter.type == dict[str, Any] else str
 
 
 def _where(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any] | None:  # noqa: ARG001
