@@ -6,18 +6,16 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 import memotherm
-from memotherm import Event, Hit, Memory, Memotherm, Settings, Status, Tier
+from memotherm import Event, Hit, Memory, Settings, Status, Tier
 from memotherm.cli.formatting import console, line_of, tier_bar
 
 __all__ = ["demo"]
@@ -58,7 +56,12 @@ def demo(slow: bool, as_json: bool) -> None:
                 values = {"at": step.at.isoformat(), "title": step.title, "text": step.text, "code": step.code}
                 click.echo(json.dumps({**values, "results": results}, ensure_ascii=False))
                 continue
-            _print_step(out, step)
+            out.print()
+            out.print(Text(f"{step.at:%A %H:%M}", style="bold cyan"), Text(step.title, style="bold"))
+            out.print(Padding(Text(step.text), (0, 0, 0, 2), expand=False))
+            out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2), expand=False))
+            for line in _lines(step.results):
+                out.print(Padding(line, (0, 0, 0, 4), expand=False))
             if slow:
                 time.sleep(_PAUSE_SECONDS)
     if not as_json:
@@ -67,8 +70,7 @@ def demo(slow: bool, as_json: bool) -> None:
             out.print(f"  {number}. {purpose}: [cyan]{line}[/cyan]", soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """A step: its time, its title and text, the calls it makes, and their results."""
 
     at: datetime
@@ -82,14 +84,16 @@ def _week(folder: Path) -> Iterator[_Step]:
     """Use a new store for a week, and yield each step."""
     now = _MONDAY
 
-    def until(day: int, hour: int) -> datetime:
+    def wait_until(day: int, hour: int) -> None:
         nonlocal now
         now = _MONDAY + timedelta(days=day, hours=hour)
-        return now
+
+    def step(title: str, text: str, code: str, results: Sequence[StepResult]) -> _Step:
+        return _Step(now, title, text, code, results)
 
     # The demonstration does not depend on the user's settings.
     with memotherm.open(folder / "week.db", embedder="local", settings=Settings(), clock=lambda: now) as mem:
-        at = until(0, 9)
+        wait_until(0, 9)
         freeze, units, port, task, kickoff, canteen = stored = mem.remember_many([
             {"content": "Production deploys are frozen until Friday noon", "tags": ["blocker"], "tier": "hot",
              "priority": "important"},
@@ -99,106 +103,96 @@ def _week(folder: Path) -> Iterator[_Step]:
             {"content": "Kickoff meeting: Ana leads design, Tom leads the data migration"},
             {"content": "The canteen closes at two o'clock", "priority": "low"},
         ])  # fmt: skip
-        yield _Step(
-            at,
+        yield step(
             "The agent stores memories",
             "Three tiers: hot memories are in the prompt, warm ones are searched by default, cold ones on request.",
             'mem.remember("Production deploys are ...", tier="hot", tags=["blocker"])',
             stored,
         )
 
-        at = until(0, 14)
-        yield _Step(
-            at,
+        wait_until(0, 14)
+        yield step(
             "A query in other words",
             "Meaning and keywords are searched together; every score is explained.",
             'mem.recall("may we deploy this week?", limit=2)',
             [*mem.recall("may we deploy this week?", limit=2)],
         )
 
-        at = until(1, 10)
+        wait_until(1, 10)
         moved = mem.move(kickoff.id, "cold", why="the kickoff is over")
         question = "who leads the data migration?"
         usual = [hit.memory.id for hit in mem.recall(question)]
         default = "still finds it" if moved.id in usual else "does not search it"
-        yield _Step(
-            at,
+        yield step(
             "An old memory becomes cold",
             f"The default recall {default}; a recall of the cold tier finds it.",
             'mem.move(id, "cold")  ·  mem.recall(question, tiers=("cold",))',
             [moved, *mem.recall(question, tiers=("cold",), limit=1)],
         )
 
-        at = until(1, 16)
+        wait_until(1, 16)
         mem.pin(units.id, why="the user repeated it")
-        yield _Step(
-            at,
+        yield step(
             "A preference is pinned",
             "Every recall and context includes a pinned memory.",
             'mem.pin(id)  ·  mem.recall("how far is the data centre?", limit=1)',
             [*mem.recall("how far is the data centre?", limit=1)],
         )
 
-        at = until(2, 11)
+        wait_until(2, 11)
         new = mem.remember(
             "The staging database listens on port 5544 since Wednesday", tags=["staging"], supersedes=port.id
         )
         hits = mem.recall("which port does staging use?", limit=1)
-        yield _Step(
-            at,
+        yield step(
             "A fact changes",
             "The new fact supersedes the old one, which is archived.",
             'mem.remember("... 5544 ...", supersedes=old.id)  ·  mem.recall("which port?")',
             [*(hit for hit in hits if hit.memory.id == new.id), mem.get(port.id)],
         )
 
-        at = until(3, 9)
+        wait_until(3, 9)
         mem.forget(canteen.id, why="not about work")
         deleted = mem.get(canteen.id)
-        until(3, 12)
-        yield _Step(
-            at,
+        yield step(
             "A memory is deleted and restored",
             "A deleted memory can be restored; only purge erases.",
             "mem.forget(id)  ·  mem.restore(id)",
             [deleted, mem.restore(canteen.id, why="lunch turned out to matter")],
         )
 
-        at = until(3, 18)
+        wait_until(3, 18)
         mem.update(task.id, metadata={"status": "done"})
         moves = mem.compact().moves
-        yield _Step(
-            at,
+        yield step(
             "The tier rules run",
             "Rules decide which memories stay hot; each move has a rule and a reason.",
             'mem.update(id, metadata={"status": "done"})  ·  mem.compact()',
             [line for move in moves for line in (mem.get(move.id), f"{move.rule}: {move.why}")] or ["nothing to move"],
         )
 
-        yield _Step(
-            until(3, 19),
+        wait_until(3, 19)
+        yield step(
             "Half a year",
             f"Another agent, {_WEEKS} weeks: used memories stay warm (●), others become cold (·), hot (▲) stays small.",
             "mem.compact()  ·  mem.maintain()  # every week",
             _chart(),
         )
 
-        at = until(4, 12)
+        wait_until(4, 12)
         moved = mem.move(freeze.id, "cold", why="the freeze ended, or so it seemed")
         mem.undo(moved.version)
-        yield _Step(
-            at,
+        yield step(
             "Every change is recorded and can be undone",
             f"The memory became cold too early: event #{moved.version} is undone, and both events are recorded.",
             f"mem.history(id)  ·  mem.undo({moved.version})",
             [*mem.history(moved.id), mem.get(freeze.id)],
         )
 
-        at = until(4, 17)
+        wait_until(4, 17)
         problems = mem.check()
         verdict = "check() finds no problems" if not problems else f"check() found {len(problems)} problems"
-        yield _Step(
-            at,
+        yield step(
             "The week in one file",
             f"One SQLite file, no network, no language model; {verdict}.",
             "mem.status()  ·  mem.check()",
@@ -220,7 +214,18 @@ def _chart() -> list[str]:
     counts: dict[int, dict[Tier, int]] = {}
     with memotherm.open(":memory:", embedder="none", settings=Settings(), clock=lambda: now) as mem:
         for week in range(1, _WEEKS + 1):
-            _simulate(mem, week)
+            # A week's memories; some recent ones are recalled, and an old one.
+            subject = _SUBJECTS[week % len(_SUBJECTS)]
+            mem.remember_many([
+                {"content": f"Week {week}: the {subject} needs attention", "tier": "hot", "tags": ["blocker"],
+                 "metadata": {"status": "open" if week % 8 == 0 else "resolved"}},
+                {"content": f"Week {week}: we decided how the {subject} is built", "kind": "decision"},
+                {"content": f"Week {week}: somebody prefers the {subject} in blue", "kind": "preference",
+                 "tier": "hot"},
+                *({"content": f"Week {week}: fact {number} about the {subject}"} for number in range(5)),
+            ])  # fmt: skip
+            mem.recall(f"week {week} {subject}", limit=2)
+            mem.recall("week 1 fact 1", tiers=("hot", "warm", "cold"), limit=1)
             now += timedelta(days=7)
             mem.compact()
             mem.maintain()
@@ -235,38 +240,18 @@ def _chart() -> list[str]:
     return lines
 
 
-def _simulate(mem: Memotherm, week: int) -> None:
-    """Store a week's memories, and recall some recent ones and one old one."""
-    subject = _SUBJECTS[week % len(_SUBJECTS)]
-    mem.remember_many([
-        {"content": f"Week {week}: the {subject} needs attention", "tier": "hot", "tags": ["blocker"],
-         "metadata": {"status": "open" if week % 8 == 0 else "resolved"}},
-        {"content": f"Week {week}: we decided how the {subject} is built", "kind": "decision"},
-        {"content": f"Week {week}: somebody prefers the {subject} in blue", "kind": "preference", "tier": "hot"},
-        *({"content": f"Week {week}: fact {number} about the {subject}"} for number in range(5)),
-    ])  # fmt: skip
-    mem.recall(f"week {week} {subject}", limit=2)
-    mem.recall("week 1 fact 1", tiers=("hot", "warm", "cold"), limit=1)
-
-
 # Output
 
 
-def _print_step(out: Console, step: _Step) -> None:
-    out.print()
-    out.print(Text(f"{step.at:%A %H:%M}", style="bold cyan"), Text(step.title, style="bold"))
-    out.print(Padding(Text(step.text), (0, 0, 0, 2), expand=False))
-    out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2), expand=False))
-    for result in step.results:
+def _lines(results: Sequence[StepResult]) -> Iterator[Text]:
+    for result in results:
         match result:
             case str():
-                lines = [Text(f"  {result}", style="dim")]
+                yield Text(f"  {result}", style="dim")
             case Status():
-                lines = [tier_bar(result, tier) for tier in Tier]
+                yield from (tier_bar(result, tier) for tier in Tier)
             case _:
-                lines = [line_of(result)]
-        for line in lines:
-            out.print(Padding(line, (0, 0, 0, 4), expand=False))
+                yield line_of(result)
 
 
 def _json(result: StepResult) -> dict[str, Any]:
