@@ -14,7 +14,8 @@ from memotherm.cli import exit_codes
 from memotherm.cli.options import dry_run_option, prints, show
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
-from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, plan
+from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
+from memotherm.hooks.settings_files import apply
 
 __all__ = ["agent", "hook", "install"]
 
@@ -77,11 +78,10 @@ def install(
     url = str(Path(store or "").expanduser().absolute()) if own_path else store
     named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
     options = [word for name, value in named.items() if value for word in (name, value)]
-    request = InstallRequest(scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall)
-    changes, next_steps = plan(client, request._replace(run_with=run_with))
-    from memotherm.hooks.install import back_up, record
-    from memotherm.hooks.settings_files import apply
-
+    request = InstallRequest(
+        scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall, run_with=run_with
+    )
+    changes, next_steps = plan(client, request)
     backups = []
     for change in [] if dry_run else changes:
         backups += [path for path in (back_up(change),) if path is not None]

@@ -186,7 +186,11 @@ def _run(arguments: Sequence[str]) -> int:
         click.echo(exc.format_message(), err=True)
         return exit_codes.USAGE
     except click.UsageError as exc:
-        _print_error(exc.format_message(), _usage_hint(exc))
+        path = exc.ctx.command_path if exc.ctx else "memotherm"
+        hint = f"`{path} --help` lists the arguments and options"
+        if isinstance(exc, click.NoSuchOption) and isinstance(exc.ctx and exc.ctx.command, click.Group):
+            hint = f"options come after the command, as in `{path} COMMAND {exc.option_name}`"
+        _print_error(exc.format_message(), hint)
         return exit_codes.USAGE
     except click.ClickException as exc:
         _print_error(exc.format_message(), None)
@@ -194,13 +198,6 @@ def _run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return exit_codes.INTERRUPTED
     return result if isinstance(result, int) else exit_codes.OK
-
-
-def _usage_hint(error: click.UsageError) -> str:
-    path = error.ctx.command_path if error.ctx else "memotherm"
-    if isinstance(error, click.NoSuchOption) and isinstance(error.ctx and error.ctx.command, click.Group):
-        return f"options come after the command, as in `{path} COMMAND {error.option_name}`"
-    return f"`{path} --help` lists the arguments and options"
 
 
 def _print_error(message: str, hint: str | None, details: Sequence[str] = ()) -> None:

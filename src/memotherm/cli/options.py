@@ -114,21 +114,18 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
 
 def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the current command with whole ids; those of a session are ids that it can see."""
+    view = mem.scoped(session=options["session_id"]) if "session_id" in options else mem
+
+    def whole(text: str) -> str:
+        # A whole id may be that of a memory which was purged.
+        return text if len(text) == _ID_LENGTH else view.inspect.full_id(text)
+
     names = [str(each.name) for each in click.get_current_context().command.params if isinstance(each.type, MemoryId)]
     given = {name: options[name] for name in names if options[name]}
-    if not given:
-        return options
-    view = mem.scoped(session=options["session_id"]) if "session_id" in options else mem
-    whole = {
-        name: [_whole_id(view, each) for each in value] if isinstance(value, tuple) else _whole_id(view, value)
+    return options | {
+        name: whole(value) if isinstance(value, str) else [whole(each) for each in value]
         for name, value in given.items()
     }
-    return options | whole
-
-
-def _whole_id(mem: Memotherm, text: str) -> str:
-    """Return an id that begins with a text; a whole one may be that of a memory which was purged."""
-    return text if len(text) == _ID_LENGTH else mem.inspect.full_id(text)
 
 
 # Output and single options

@@ -124,22 +124,17 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
         raise click.UsageError("name the scope to erase, such as --user ana")
     with opened(store, dry_run=dry_run) as mem:
         if not dry_run and not yes:
-            _confirm_scope(mem)
+            if not sys.stdin.isatty():
+                raise click.UsageError("erase is permanent and standard input is not a terminal: pass --yes")
+            for count in mem.inspect.scopes():
+                click.echo(f"{count.scope}: {pluralize(count.memories, 'memory')}", err=True)
+            if click.prompt(f"Type {str(mem.scope)!r} to erase all of it", err=True) != str(mem.scope):
+                raise InvalidInput("that is not the scope: nothing was erased")
         erased = mem.erase(jobs=not dry_run)
     data: dict[str, Any] = to_json(erased)
     counts = ", ".join(f"{name} {count}" for name, count in data.items() if isinstance(count, int))
     notes = [f"the notes in {folder} are files: delete them yourself" for folder in erased.folders]
     return Output({**data, "dry_run": dry_run}, [f"{store.scope}: {counts}"], [*notes, *[_DRY_RUN] * dry_run])
-
-
-def _confirm_scope(mem: Memotherm) -> None:
-    """Let the user type the scope."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("erase is permanent and standard input is not a terminal: pass --yes")
-    for count in mem.inspect.scopes():
-        click.echo(f"{count.scope}: {pluralize(count.memories, 'memory')}", err=True)
-    if click.prompt(f"Type {str(mem.scope)!r} to erase all of it", err=True) != str(mem.scope):
-        raise InvalidInput("that is not the scope: nothing was erased")
 
 
 @click.command("export")

@@ -6,7 +6,6 @@ import logging
 import secrets
 import sys
 import webbrowser
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib import import_module
 from typing import Any
@@ -95,17 +94,12 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     with ExitStack() as stack:
         mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
         if mem.settings.notes_root and mem.settings.watch_notes:
-            _watch_notes(mem, stack)
+            try:
+                stack.enter_context(mem.notes(mem.settings.notes_root).watch())
+            except MemothermError as exc:
+                logging.getLogger(__name__).warning("the notes are not watched: %s", exc)
         stack.enter_context(mem.store.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
         build(mem).run()
-
-
-def _watch_notes(mem: Memotherm, stack: ExitStack) -> None:
-    """Watch the notes until the stack is closed; without their folder, the server runs all the same."""
-    try:
-        stack.enter_context(mem.notes(mem.settings.notes_root).watch())
-    except MemothermError as exc:
-        logging.getLogger(__name__).warning("the notes are not watched: %s", exc)
 
 
 @click.command("dashboard")
@@ -152,11 +146,10 @@ def create(name: str, read_only: bool, store: StoreOptions) -> Output:
     memotherm keys create ci --tenant acme
     memotherm keys create ana --tenant acme --user ana --read-only
     """
-    _refuse_scope(store, accepted=("tenant", "user"))
     tenant, user = store.scope.tenant, store.scope.user
     if tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
-    with _whole_store(store) as mem:
+    with _whole_store(store, "tenant", "user") as mem:
         secret = mem.keys.create(name, tenant, user, read_only=read_only)
     owner = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
     note = f"{'read-only ' * read_only}key {name!r} of {owner}; it cannot be printed again"
@@ -174,9 +167,8 @@ def list_keys(store: StoreOptions) -> Output:
     \b
     memotherm keys list --tenant acme
     """
-    _refuse_scope(store, accepted=("tenant", "user"))
     wanted = dict(store.scope.items())
-    with _whole_store(store) as mem:
+    with _whole_store(store, "tenant", "user") as mem:
         found = [key for key in mem.keys.all() if wanted.items() <= to_json(key).items()]
     lines = [
         f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
@@ -197,19 +189,14 @@ def revoke(name: str, store: StoreOptions) -> Output:
     \b
     memotherm keys revoke ci
     """
-    _refuse_scope(store)
     with _whole_store(store) as mem:
         mem.keys.revoke(name)
     return Output({"name": name, "revoked": True}, notes=[f"revoked {name}"])
 
 
-def _whole_store(store: StoreOptions) -> AbstractContextManager[Memotherm]:
-    """Open the whole store: keys have no scope."""
-    return opened(StoreOptions(store.url), creates=True)
-
-
-def _refuse_scope(store: StoreOptions, accepted: Sequence[str] = ()) -> None:
-    """Refuse options that would have no effect."""
+def _whole_store(store: StoreOptions, *accepted: str) -> AbstractContextManager[Memotherm]:
+    """Open the whole store, because keys have no scope; refuse options that would have no effect."""
     for name in dict(store.scope.items()):
         if name not in accepted:
             raise click.UsageError(f"--{name} does not apply to this command: leave it out")
+    return opened(StoreOptions(store.url), creates=True)

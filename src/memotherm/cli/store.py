@@ -5,11 +5,8 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -257,20 +254,11 @@ def import_(mem: Memotherm, kind: str, path: str) -> Output:
     memotherm import jsonl memories.jsonl
     """
     started = time.monotonic()
-    with _file(path) as source, progress_bar("entries") as progress:
+    with tempfile.TemporaryDirectory(prefix="memotherm-import-") as folder, progress_bar("entries") as progress:
+        source = Path(path)
+        if path == "-":
+            source = Path(folder) / "stdin"
+            write_text(source, content_of(path))
         imported = mem.store.import_(kind, source, progress)
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
-    data: dict[str, Any] = to_json(imported)
-    return Output({**data, "dry_run": False}, [str(imported)], [*map(str, imported.skipped), took])
-
-
-@contextmanager
-def _file(path: str) -> Iterator[Path]:
-    """Return the path of what is imported; for `-`, a file with the whole standard input."""
-    if path != "-":
-        yield Path(path)
-        return
-    with tempfile.TemporaryDirectory(prefix="memotherm-import-") as folder:
-        file = Path(folder) / "stdin"
-        write_text(file, content_of(path))
-        yield file
+    return Output(to_json(imported), [str(imported)], [*map(str, imported.skipped), took])
