@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import click
 
 from memotherm.cli import exit_codes
-from memotherm.cli.options import memory_option, prints
+from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.errors import InvalidInput
@@ -56,7 +56,6 @@ def bench() -> None:
 
 @bench.command("cases")
 @click.argument("file", type=click.File("r", encoding="utf-8"))
-@prints
 @memory_option()
 def cases(mem: Memotherm, file: TextIO) -> Output:
     """Run the regression cases of a TOML file: questions, and the memories that must be found.

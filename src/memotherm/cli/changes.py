@@ -8,7 +8,7 @@ import click
 
 from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, more_note
-from memotherm.cli.options import memory_option, prints
+from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
@@ -72,7 +72,6 @@ events = plain(
     "--memory", "memory_id", metavar="ID", type=MemoryId(),
     help="Say for each context why this memory was in it or not.",
 )  # fmt: skip
-@prints
 @memory_option()
 def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | None) -> Output:
     """Show what contexts have injected into sessions, and why, newest first.

@@ -26,7 +26,6 @@ _MOST_NAMED = 5
 
 @click.command("remember", cls=TextCommand)
 @operation_options("remember", defaults={"source": "cli"}, left_out="version")
-@prints
 @memory_option(creates=True)
 def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
     """Store a memory; `-` reads its content from standard input.
@@ -81,7 +80,6 @@ def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> O
 @click.command("context", cls=TextCommand)
 @operation_options("context", arguments="query")
 @click.option("--receipt", is_flag=True, help="Print on standard error what is included, what is not, and why.")
-@prints
 @memory_option()
 def context(mem: Memotherm, receipt: bool, **options: Any) -> Output:  # noqa: ANN401
     """Print pinned, hot and recalled memories within a token budget.
@@ -124,7 +122,6 @@ feedback = plain(
 @click.command("get")
 @click.argument("memory_id", metavar="ID", type=MemoryId(), required=False)
 @click.option("--key", help="The key of the memory, instead of its id.")
-@prints
 @memory_option()
 def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
     """Show a memory with all its fields, by its id or its key.

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import memory_option, prints, show
+from memotherm.cli.options import memory_option, show
 from memotherm.cli.output import Output, content_of, is_json, printable, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options
@@ -48,7 +48,6 @@ def _notes(mem: Memotherm, root: str | None, extra: tuple[str, ...] = ()) -> Not
 @notes.command("sync")
 @_root
 @_extra
-@prints
 @memory_option(creates=True)
 def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
     """Synchronise the index with the files.
@@ -71,7 +70,6 @@ def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
 )
 @_root
 @_extra
-@prints
 @memory_option(creates=True)
 def search(mem: Memotherm, root: str | None, extra: tuple[str, ...], **options: Any) -> Output:  # noqa: ANN401
     """Search the notes; print the matching lines with their citations.
@@ -88,7 +86,6 @@ def search(mem: Memotherm, root: str | None, extra: tuple[str, ...], **options: 
 @operation_options("notes_get")
 @_root
 @_extra
-@prints
 @memory_option(creates=True)
 def get(mem: Memotherm, root: str | None, extra: tuple[str, ...], **options: Any) -> Output:  # noqa: ANN401
     """Print lines of a note exactly; PATH may be a citation such as memory/2026-01-26.md#L10-L15.
@@ -107,7 +104,6 @@ def get(mem: Memotherm, root: str | None, extra: tuple[str, ...], **options: Any
 @click.argument("content")
 @click.option("--date", help="The date, such as 2026-01-26; default: today.")
 @_root
-@prints
 @memory_option(creates=True)
 def append(mem: Memotherm, content: str, date: str | None, root: str | None) -> Output:
     """Append text to the note of a day; `-` reads it from standard input.
@@ -123,7 +119,6 @@ def append(mem: Memotherm, content: str, date: str | None, root: str | None) -> 
 @notes.command("curate")
 @operation_options("notes_curate")
 @_root
-@prints
 @memory_option(creates=True)
 def curate(mem: Memotherm, root: str | None, dry_run: bool, **options: Any) -> Output:  # noqa: ANN401
     """Copy lines of a daily note to MEMORY.md, except those that it has; PATH may be a citation.
@@ -141,9 +136,8 @@ def curate(mem: Memotherm, root: str | None, dry_run: bool, **options: Any) -> O
 @_root
 @_extra
 @click.option("--syncs", type=click.IntRange(min=1), help="Exit after this many syncs; otherwise run until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @memory_option(creates=True)
-def watch(mem: Memotherm, root: str | None, extra: tuple[str, ...], syncs: int | None, as_json: bool) -> None:  # noqa: ARG001
+def watch(mem: Memotherm, root: str | None, extra: tuple[str, ...], syncs: int | None) -> None:
     """Synchronise the index whenever files change, until Ctrl-C.
 
     \b

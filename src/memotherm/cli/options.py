@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ import click
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.cli.output import Output, is_json, print_json, printable
+from memotherm.cli.exit_codes import OK
+from memotherm.cli.output import Output, is_json, printable
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import NotFound
 from memotherm.model import SCOPE_FIELDS, Scope
@@ -26,8 +28,12 @@ __all__ = [
 ]  # fmt: skip
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+#: A command that returns its output; None if it has printed all by itself.
+Printing = Callable[..., Output | None]
 
 _ID_LENGTH = 30
+#: JSON need not escape these controls, which some terminals interpret.
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 _STORE = "The store, a path or URL; default: the setting `store`."
 _SCOPES = {
     "tenant": "The tenant.",
@@ -66,26 +72,26 @@ def store_option(command: Command) -> Command:
     return with_options
 
 
-def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[Command], Command]:
-    """Add `--store` and the scope options to a command, which receives the opened memory as `mem`.
+def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[Printing], Callable[..., int]]:
+    """Add `--store`, the scope options and `--json` to a command, which receives the opened memory as `mem`.
 
-    Beginnings of ids are completed. The store is closed before the output is printed.
+    Beginnings of ids are completed. The store is closed before the output that it returns is printed.
 
     Args:
         creates: Whether the command creates a store that does not exist.
         dry_run: Whether to add `--dry-run`, with which the command changes a temporary copy of the store.
     """
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Printing) -> Callable[..., int]:
         @functools.wraps(command)
-        def with_memory(*, store: StoreOptions, **options: Any) -> Any:  # noqa: ANN401
+        def with_memory(*, store: StoreOptions, **options: Any) -> Output | None:  # noqa: ANN401
             on_copy = dry_run and options.pop("dry_run")
             with opened(store, dry_run=on_copy, creates=creates) as mem:
                 output = command(mem=mem, **_with_whole_ids(mem, options))
-            return output.after_dry_run(on_copy) if dry_run else output
+            return output.after_dry_run(on_copy) if output and dry_run else output
 
-        with_options: Command = store_option(with_memory)  # type: ignore[assignment]
-        return dry_run_option(with_options) if dry_run else with_options
+        with_options: Printing = store_option(with_memory)
+        return prints(dry_run_option(with_options) if dry_run else with_options)
 
     return decorate
 
@@ -131,12 +137,13 @@ def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:
 # Output and single options
 
 
-def prints(command: Callable[..., Output]) -> Callable[..., int]:
+def prints(command: Printing) -> Callable[..., int]:
     """Add `--json` to a command, and print the output that it returns."""
 
     @functools.wraps(command)
     def printed(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401, ARG001 - `show` finds it in the context
-        return show(command(**options))
+        output = command(**options)
+        return OK if output is None else show(output)
 
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(printed)
 
@@ -144,7 +151,8 @@ def prints(command: Callable[..., Output]) -> Callable[..., int]:
 def show(output: Output, *, indent: int | None = 2) -> int:
     """Print an output, and return its exit code."""
     if is_json():
-        print_json(output.data, indent=indent)
+        text = json.dumps(output.data, ensure_ascii=False, indent=indent, default=str)
+        click.echo(text.translate(_ESCAPES))
         return output.code
     for line in output.lines:
         if isinstance(line, str):

@@ -18,8 +18,7 @@ from memotherm.cli.exit_codes import OK
 from memotherm.errors import InvalidInput
 
 __all__ = [
-    "Output", "accept_any_text", "confirm", "content_of", "is_json", "print_json", "printable", "progress_bar",
-    "timing",
+    "Output", "accept_any_text", "confirm", "content_of", "is_json", "printable", "progress_bar", "timing",
 ]  # fmt: skip
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -27,8 +26,6 @@ _ERRORS = "memotherm.escape"
 #: Control characters as their pictures, except tab and line feed; C1 controls and DEL have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
-#: JSON need not escape these controls, which some terminals interpret.
-_ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 class Output(NamedTuple):
@@ -51,13 +48,6 @@ class Output(NamedTuple):
 def is_json() -> bool:
     """Return whether the current command has `--json`."""
     return bool(click.get_current_context().params.get("as_json"))
-
-
-def print_json(value: object, *, indent: int | None = 2) -> None:
-    """Print one JSON value."""
-    import json
-
-    click.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str).translate(_ESCAPES))
 
 
 def printable(text: str) -> str:

@@ -124,7 +124,6 @@ def test(name: str) -> Output:
 @policy.command("diff")
 @click.argument("first")
 @click.argument("second")
-@prints
 @memory_option()
 def diff(mem: Memotherm, first: str, second: str) -> Output:
     """List the memories of a store whose next move differs between two policies.
@@ -142,7 +141,6 @@ def diff(mem: Memotherm, first: str, second: str) -> Output:
 @click.option("--since", metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
 @click.option("--no-replay", is_flag=True, help="Do not replay the past, which takes time and needs the recall log.")
 @yes_option
-@prints
 @memory_option()
 def adopt(mem: Memotherm, name: str, since: str | None, no_replay: bool, yes: bool) -> Output:
     """Put a policy in force for all processes that use the store.
@@ -198,7 +196,6 @@ def _replayed(mem: Memotherm, candidate: Policy, since: str | None) -> Replay | 
 
 @policy.command("rollback")
 @yes_option
-@prints
 @memory_option()
 def rollback(mem: Memotherm, yes: bool) -> Output:
     """Take back all moves of the policy in force, and put the one before it in force.
@@ -216,7 +213,6 @@ def rollback(mem: Memotherm, yes: bool) -> Output:
 
 
 @policy.command("history")
-@prints
 @memory_option()
 def history(mem: Memotherm) -> Output:
     """List which policies were adopted and rolled back.
@@ -371,7 +367,12 @@ def _cells(row: ReplayRow) -> tuple[str, ...]:
 def _replay_trace(trace: str, sizes: str) -> Output:
     keys = read_trace(trace)
     distinct = len(set(keys))
-    wanted = auto_sizes(distinct) if sizes == "auto" else _sizes(sizes)
+    try:
+        wanted = auto_sizes(distinct) if sizes == "auto" else tuple(int(size) for size in sizes.split(","))
+    except ValueError:
+        raise InvalidInput(f"cannot read the sizes {sizes!r}: write for example 100,1000, or auto") from None
+    if min(wanted, default=0) < 0:
+        raise InvalidInput("the size of a cache cannot be negative")
     rates: list[HitRates] = []
     with progress_bar("sizes", keeps=False) as update:
         for size in wanted:
@@ -388,14 +389,3 @@ def _replay_trace(trace: str, sizes: str) -> Output:
         *(f"{each.size:>10,}  {each.lru:>8.2%}  {each.belady:>8.2%}" for each in rates),
     ]
     return Output({"trace": trace, "requests": len(keys), "keys": distinct, "sizes": listed}, lines)
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    """Return the sizes of a list such as 100,1000."""
-    try:
-        sizes = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidInput(f"cannot read the sizes {text!r}: write for example 100,1000, or auto") from None
-    if min(sizes) < 0:
-        raise InvalidInput("the size of a cache cannot be negative")
-    return sizes

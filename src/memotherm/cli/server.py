@@ -106,8 +106,8 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port; default: a free one.")
 @click.option("--no-open", is_flag=True, help="Print the address only, and open no browser.")
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def dashboard(port: int, no_open: bool, store: StoreOptions, as_json: bool) -> None:  # noqa: ARG001
+@prints
+def dashboard(port: int, no_open: bool, store: StoreOptions) -> None:
     """Open the dashboard in the browser, until Ctrl+C is pressed.
 
     The address contains a token that one browser can log in with, once; only this machine can reach it.

@@ -9,7 +9,7 @@ import click
 
 from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, recalled
-from memotherm.cli.options import memory_option, prints
+from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
@@ -50,7 +50,6 @@ def _metrics(mem: Memotherm, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @session.command("add", cls=TextCommand)
 @operation_options("session_add", left_out="tier")
-@prints
 @memory_option(creates=True)
 def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN401
     """Add a hot memory; older ones are spilled if needed.
@@ -105,7 +104,6 @@ for command in (
 
 @session.command("recall", cls=TextCommand)
 @operation_options("session_recall")
-@prints
 @memory_option(creates=True)
 def recall(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN401
     """Search the memories of the session in all tiers, and move the best hits to hot.
@@ -123,7 +121,6 @@ def recall(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: 
 @click.option("--root", "-r", type=click.Path(), help="The folder with MEMORY.md and memory/.")
 @click.option("--compactions", type=click.IntRange(min=0), help="How often the host has compacted so far.")
 @click.option("--heartbeat", is_flag=True, help="The host itself started this turn.")
-@prints
 @memory_option(creates=True)
 def flush(mem: Memotherm, session_id: str, tokens: int, window: int, **options: Any) -> Output:  # noqa: ANN401
     """Print the prompt to run before the host compacts its context, if it is due; once per compaction.

@@ -46,7 +46,6 @@ def store() -> None:
 
 
 @store.command("check")
-@prints
 @memory_option()
 def check(mem: Memotherm) -> Output:
     """Verify the whole store; exit with 1 and print the problems if there are any.
@@ -62,7 +61,6 @@ def check(mem: Memotherm) -> Output:
 
 @store.command("checkpoint")
 @click.argument("path", type=click.Path())
-@prints
 @memory_option()
 def checkpoint(mem: Memotherm, path: str) -> Output:
     """Write a consistent copy of the whole store to a new file; the store stays in use.
@@ -242,7 +240,6 @@ def _write_key(path: Path | None) -> None:
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("path", type=click.Path())
-@prints
 @memory_option(creates=True, dry_run=True)
 def import_(mem: Memotherm, kind: str, path: str) -> Output:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import memory_option, prints
+from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output, content_of, progress_bar
 from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment
 from memotherm.errors import InvalidInput
@@ -142,7 +142,6 @@ def plain(
     dry_run = declared.writes and not declared.whole_store and not has_own
 
     @operation_options(operation, **options)
-    @prints
     @memory_option(creates=declared.owner == "session", dry_run=dry_run)
     def command(mem: Memotherm, **values: Any) -> Output:  # noqa: ANN401
         arguments = given(values)
