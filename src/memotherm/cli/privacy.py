@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from memotherm.text.content import pluralize
 __all__ = ["erase", "export", "exported_lines", "forget", "purge", "restore", "write_lines"]
 
 _PAGE = 1000
-_DRY_RUN = "dry run: nothing was changed"
 
 
 def _command(verb: str, help: str, question: str, done: str, examples: str) -> click.Command:
@@ -62,7 +61,16 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
                 else "give either the id of a memory or filters, not both"
             )
         if memory_id is not None:
-            return _change_one(store, verb, memory_id, why, question, yes=yes, dry_run=dry_run)
+            with opened(store, dry_run=dry_run) as mem:
+                whole_id = mem.inspect.full_id(memory_id)
+                if verb == "purge":
+                    content = mem.get(whole_id).content[:200]
+                    confirm(question.format(repr(content)), "purge erases permanently", yes=yes or dry_run)
+                memory: Memory | None = getattr(mem, verb)(whole_id, why)
+            if memory is not None:
+                return Output(to_json(memory), changed_lines(memory)).after_dry_run(dry_run)
+            data = {"id": whole_id, "retention": "purged"}
+            return Output(data, [f"{whole_id} was erased"]).after_dry_run(dry_run)
         with opened(store) as mem:
             change: Callable[..., list[Memory]] = getattr(mem.bulk, verb)
             count = len(change(dry_run=True, **wanted))
@@ -73,21 +81,6 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
         return Output({"count": count, "dry_run": dry_run}, [f"{memories} {'would be ' if dry_run else ''}{done}"])
 
     return click.command(verb, help=f"{help}\n\n\b\n{examples}")(command)
-
-
-def _change_one(
-    store: StoreOptions, verb: str, memory_id: str, why: str, question: str, *, yes: bool, dry_run: bool
-) -> Output:
-    with opened(store, dry_run=dry_run) as mem:
-        memory_id = mem.inspect.full_id(memory_id)
-        if verb != "purge":
-            memory: Memory = getattr(mem, verb)(memory_id, why)
-            return Output(to_json(memory), changed_lines(memory)).after_dry_run(dry_run)
-        content = mem.get(memory_id).content[:200]
-        confirm(question.format(repr(content)), "purge erases permanently", yes=yes or dry_run)
-        mem.purge(memory_id, why)
-    data = {"id": memory_id, "retention": "purged", "dry_run": dry_run}
-    return Output(data, [f"{memory_id} was erased"], [_DRY_RUN] * dry_run)
 
 
 forget = _command(
@@ -131,10 +124,10 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
             if click.prompt(f"Type {str(mem.scope)!r} to erase all of it", err=True) != str(mem.scope):
                 raise InvalidInput("that is not the scope: nothing was erased")
         erased = mem.erase(jobs=not dry_run)
-    data: dict[str, Any] = to_json(erased)
+    data = to_json(erased)
     counts = ", ".join(f"{name} {count}" for name, count in data.items() if isinstance(count, int))
     notes = [f"the notes in {folder} are files: delete them yourself" for folder in erased.folders]
-    return Output({**data, "dry_run": dry_run}, [f"{store.scope}: {counts}"], [*notes, *[_DRY_RUN] * dry_run])
+    return Output(data, [f"{store.scope}: {counts}"], notes).after_dry_run(dry_run)
 
 
 @click.command("export")
@@ -158,7 +151,7 @@ def export(path: str, archived: bool, inside: bool, everything: bool, store: Sto
         if everything:
             from memotherm.tools.results import everything_json
 
-            lines = [_line(entry) for entry in everything_json(mem.inspect.everything())]
+            lines = [json.dumps(entry, ensure_ascii=False) for entry in everything_json(mem.inspect.everything())]
         else:
             lines = exported_lines(mem, inside=inside, archived=archived)
         elsewhere = [] if lines else whereabouts(mem, store, mem.status(inside=inside).hint)
@@ -167,10 +160,6 @@ def export(path: str, archived: bool, inside: bool, everything: bool, store: Sto
     if path != "-":
         click.echo(written, err=True)
     show(Output(None, notes=[*["no memory to export"] * (path == "-" and not lines), *elsewhere]))
-
-
-def _line(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def write_lines(path: str, lines: list[str]) -> None:
@@ -197,7 +186,7 @@ def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]
             page, cursor = None, None
             while page is None or cursor is not None:
                 page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
-                own += [_line(to_json(memory)) for memory in page]
+                own += [json.dumps(to_json(memory), ensure_ascii=False) for memory in page]
                 progress(len(lines) + len(own), total)
                 cursor = page.cursor
             lines += reversed(own)

@@ -88,9 +88,9 @@ def restore(path: str, into: str, purged_in: str | None, with_purged: bool) -> O
     return _file_output(memotherm.restore(path, into, purged_in, repeat_purges=not with_purged))
 
 
-def _file_output(path: Path) -> Output:
+def _file_output(path: Path, done: str = "") -> Output:
     size = path.stat().st_size
-    return Output({"path": str(path), "bytes": size}, [f"{path} ({size / 1e6:.1f} MB)"])
+    return Output({"path": str(path), "bytes": size}, [done or f"{path} ({size / 1e6:.1f} MB)"])
 
 
 @store.command("backup")
@@ -190,7 +190,7 @@ def encrypt(path: Path, key_file: Path | None, create_key: bool) -> Output:
     """
     if create_key:
         _write_key(key_file)
-    return _file_output(memotherm.encrypt(path, key_file))._replace(lines=[f"{path} is encrypted"])
+    return _file_output(memotherm.encrypt(path, key_file), f"{path} is encrypted")
 
 
 @store.command("decrypt")
@@ -203,7 +203,7 @@ def decrypt(path: Path, key_file: Path | None) -> Output:
     \b
     memotherm store decrypt agent.db --key-file agent.key
     """
-    return _file_output(memotherm.decrypt(path, key_file))._replace(lines=[f"{path} is decrypted"])
+    return _file_output(memotherm.decrypt(path, key_file), f"{path} is decrypted")
 
 
 @store.command("rekey")
@@ -222,8 +222,7 @@ def rekey(path: Path, new_key_file: Path, key_file: Path | None, create_key: boo
     """
     if create_key:
         _write_key(new_key_file)
-    done = _file_output(memotherm.rekey(path, new_key_file, key_file))
-    return done._replace(lines=[f"{path} is encrypted with the new key"])
+    return _file_output(memotherm.rekey(path, new_key_file, key_file), f"{path} is encrypted with the new key")
 
 
 def _write_key(path: Path | None) -> None:
