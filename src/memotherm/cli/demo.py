@@ -66,8 +66,8 @@ def demo(slow: bool, as_json: bool) -> None:
                 time.sleep(_PAUSE_SECONDS)
     if not as_json:
         out.print("\nNext", style="bold")
-        for number, (purpose, line) in enumerate(_NEXT, 1):
-            out.print(f"  {number}. {purpose}: [cyan]{line}[/cyan]", soft_wrap=True)
+        for number, (purpose, command) in enumerate(_NEXT, 1):
+            out.print(f"  {number}. {purpose}: [cyan]{command}[/cyan]", soft_wrap=True)
 
 
 class _Step(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -74,15 +74,10 @@ def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any valu
 
 def line_of(value: Memory | Hit | Event | KeptReceipt) -> Text:
     """Return a value as a line, with further lines for what explains it."""
-    match value:
-        case Memory():
-            return _memory_line(value)
-        case Hit():
-            return _hit_line(value)
-        case Event():
-            return _event_line(value)
-        case _:
-            return _receipt_lines(value)
+    lines: Mapping[type, Callable[[Any], Text]] = {
+        Memory: _memory_line, Hit: _hit_line, Event: _event_line, KeptReceipt: _receipt_lines,
+    }  # fmt: skip
+    return lines[type(value)](value)
 
 
 def tier_badge(tier: Tier) -> Text:

@@ -208,13 +208,7 @@ scopes = plain(
 
 
 def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:
-    """Return notes about where the memories are, if the scope of a command can see none.
-
-    Args:
-        mem: The memory in the scope of the command.
-        store: The store of the command.
-        hint: What the memory itself says, which looks at narrower scopes only.
-    """
+    """Return notes about where memories are if `mem` can see none; its own `hint` knows only narrower scopes."""
     if hint:
         return [f"{hint}; --inside includes them"]
     if not store.scope.items() or any(count.memories for count in mem.status().tiers.values()):

@@ -98,13 +98,7 @@ def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[
 
 @contextmanager
 def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False) -> Iterator[Memotherm]:
-    """Open the store; for a dry run, a temporary copy of it.
-
-    Args:
-        store: The store and the scope.
-        dry_run: Whether to open a copy.
-        creates: Create a store that was named and does not exist, instead of refusing it.
-    """
+    """Open the store, or for a dry run a temporary copy; refuse one that does not exist, unless it `creates` it."""
     path = (store.url or "").removeprefix("sqlite:///")
     if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")

@@ -13,7 +13,7 @@ from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
-from memotherm.model.results import SessionStatus, Spill
+from memotherm.model.results import SessionStatus
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
@@ -29,11 +29,6 @@ def session() -> None:
     memotherm session spill s1 --count 2
     memotherm session recall s1 "what does the user want?"
     """
-
-
-def _spill_lines(spill: Spill) -> Iterator[str]:
-    yield from map(str, spill.moved)
-    yield f"{spill.spilled_count} spilled"
 
 
 def _status_lines(found: SessionStatus) -> Iterator[str]:
@@ -74,7 +69,8 @@ for command in (
         help="Show how full hot is, and what is suggested.",
     ),
     plain(
-        "session_spill", _spill_lines, "memotherm session spill s1 --count 2 --dry-run",
+        "session_spill", lambda spill: [*map(str, spill.moved), f"{spill.spilled_count} spilled"],
+        "memotherm session spill s1 --count 2 --dry-run",
         help="Spill hot memories: the least relevant and oldest, or those given by id.",
     ),
     plain(

@@ -107,10 +107,10 @@ def operation_options(
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, with contents read from standard input for `-`."""
-    found = {name: value for name, value in options.items() if value is not None and value != ()}
     return {
-        name: content_of(value) if name in _CONTENTS and isinstance(value, str) else value
-        for name, value in found.items()
+        name: content_of(value) if name in _CONTENTS else value
+        for name, value in options.items()
+        if value is not None and value != ()
     }
 
 
