@@ -14,8 +14,12 @@ from memotherm.cli import exit_codes
 from memotherm.cli.options import dry_run_option, prints, show
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
+from memotherm.daemon import control
+from memotherm.daemon.client import is_private, is_supported
 from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
 from memotherm.hooks.settings_files import apply
+from memotherm.settings import load
+from memotherm.spool import user_spool
 
 __all__ = ["agent", "hook", "install"]
 
@@ -154,7 +158,6 @@ def worker(once: bool, include_running: bool, every: float, quiet: bool, as_json
     memotherm agent worker --once
     """
     from memotherm.hooks.capture import process_spool
-    from memotherm.spool import user_spool
 
     while True:
         result = process_spool(user_spool(), include_running=include_running)
@@ -196,8 +199,6 @@ def daemon() -> None:
 @daemon.command("start")
 def start() -> None:
     """Start the daemon in the background."""
-    from memotherm.daemon import control
-
     _require_support()
     control.start()
 
@@ -206,8 +207,6 @@ def start() -> None:
 @prints
 def stop() -> Output:
     """End the daemon; commands that it is running are finished."""
-    from memotherm.daemon import control
-
     process = control.stop()
     return Output({"process": process}, ["no daemon is running" if process is None else f"process {process} ends"])
 
@@ -216,8 +215,6 @@ def stop() -> Output:
 @prints
 def status() -> Output:
     """Show whether the daemon is running."""
-    from memotherm.daemon import control
-
     process = control.running()
     line = "no daemon is running" if process is None else f"running as process {process}"
     return Output({"running": process is not None, "process": process}, [line])
@@ -226,11 +223,8 @@ def status() -> Output:
 @daemon.command("run")
 def run() -> None:
     """Run the daemon in the foreground."""
-    from memotherm.daemon import control
-    from memotherm.daemon.client import is_private
     from memotherm.daemon.process import serve
     from memotherm.hooks.warm_up import load_all
-    from memotherm.settings import load
 
     _require_support()
     folder = control.folder()
@@ -260,7 +254,5 @@ def _run(arguments: list[str], started: float) -> int:
 
 
 def _require_support() -> None:
-    from memotherm.daemon.client import is_supported
-
     if not is_supported():
         raise click.ClickException("the daemon needs Linux; everything works without it")
