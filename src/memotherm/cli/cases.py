@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -27,22 +26,19 @@ from memotherm.model import SCOPE_FIELDS, Scope, Tier
 
 __all__ = ["RecallCase", "bench", "read_cases", "run_cases"]
 
-_KEYS = ("name", "query", "scope", "tiers", "limit", "inside", "expect")
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecallCase:
-    """A question, and the memories that must be among its hits."""
+class RecallCase(NamedTuple):
+    """A question, and the memories that must be among its hits; the fields are the keys of the file."""
 
     name: str
     query: str
-    expect: tuple[str, ...]
     #: Where it is asked, inside the scope of the run.
     scope: Scope
     tiers: tuple[Tier, ...]
     limit: int
     #: Whether narrower scopes are searched, too.
     inside: bool
+    expect: tuple[str, ...]
 
 
 @click.group("bench", cls=SuggestingGroup)
@@ -103,9 +99,9 @@ def _case(number: int, table: Any) -> RecallCase:  # noqa: ANN401 - a value of t
     where = f"case {number}"
     if not isinstance(table, Mapping):
         raise InvalidInput(f"{where} is not a table: write [[case]]")
-    unknown = [key for key in table if key not in _KEYS]
+    unknown = [key for key in table if key not in RecallCase._fields]
     if unknown:
-        raise InvalidInput(f"{where}: unknown key {unknown[0]!r}: use {', '.join(_KEYS)}")
+        raise InvalidInput(f"{where}: unknown key {unknown[0]!r}: use {', '.join(RecallCase._fields)}")
     query, limit, inside = table.get("query"), table.get("limit", 10), table.get("inside", False)
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput(f'{where} needs a query, such as query = "When is the release?"')
@@ -116,15 +112,8 @@ def _case(number: int, table: Any) -> RecallCase:  # noqa: ANN401 - a value of t
     scope = table.get("scope", {})
     if not isinstance(scope, Mapping) or any(field not in SCOPE_FIELDS for field in scope):
         raise InvalidInput(f"{where}: scope must be a table with the fields {', '.join(SCOPE_FIELDS)}")
-    return RecallCase(
-        name=str(table.get("name", query)),
-        query=query,
-        expect=expect,
-        scope=Scope(**scope),
-        tiers=tuple(Tier.of(tier) for tier in tiers),
-        limit=limit,
-        inside=inside,
-    )
+    searched = tuple(Tier.of(tier) for tier in tiers)
+    return RecallCase(str(table.get("name", query)), query, Scope(**scope), searched, limit, inside, expect)
 
 
 def _texts(value: object, name: str, meaning: str) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -34,7 +33,6 @@ Printing = Callable[..., Output | None]
 _ID_LENGTH = 30
 #: JSON need not escape these controls, which some terminals interpret.
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-_STORE = "The store, a path or URL; default: the setting `store`."
 _SCOPES = {
     "tenant": "The tenant.",
     "project": "The project; `auto` uses the name of the repository's folder.",
@@ -47,12 +45,11 @@ _SCOPES = {
 # The store
 
 
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
+class StoreOptions(NamedTuple):
     """The store and the scope of a command."""
 
     url: str | None = None
-    scope: Scope = field(default_factory=Scope)
+    scope: Scope = Scope()
 
 
 def store_option(command: Command) -> Command:
@@ -68,7 +65,8 @@ def store_option(command: Command) -> Command:
     for name in reversed(SCOPE_FIELDS):
         names = (f"--{name}", "--session-id") if name == "session" else (f"--{name}",)
         wrapped = click.option(*names, f"scope_{name}", metavar="NAME", help=_SCOPES[name])(wrapped)
-    with_options: Command = click.option("--store", "-s", metavar="URL", help=_STORE)(wrapped)
+    text = "The store, a path or URL; default: the setting `store`."
+    with_options: Command = click.option("--store", "-s", metavar="URL", help=text)(wrapped)
     return with_options
 
 

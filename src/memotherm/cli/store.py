@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -105,7 +104,7 @@ def backup(path: str, store: StoreOptions) -> Output:
     \b
     memotherm store backup memories.jsonl
     """
-    with opened(replace(store, scope=Scope(tenant=store.scope.tenant))) as mem:
+    with opened(store._replace(scope=Scope(tenant=store.scope.tenant))) as mem:
         lines = exported_lines(mem, inside=True, archived=True)
         scopes = len(mem.inspect.scopes())
     write_lines(path, lines)
