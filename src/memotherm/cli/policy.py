@@ -320,17 +320,13 @@ def replay(
     loaded = [load(name) for name in policies or ("builtin",)]
     with opened(store) as mem, progress_bar("steps", keeps=False) as update:
         found = mem.policies.replay(loaded, since=since, limit=limit, progress=update)
-    lines = [*_report_lines(found), *(_rule_lines(found) if explain else ())]
-    return Output(to_json(found), lines, found.notes)
-
-
-def _rule_lines(found: Replay) -> Iterator[str]:
-    """Yield the rules of each policy that explain its regret, those with most of it first."""
-    for name, rules in found.regret_by_rule.items():
+    lines = list(_report_lines(found))
+    # The rules of each policy that explain its regret, those with most of it first.
+    for name, rules in found.regret_by_rule.items() if explain else ():
         regretted = sum(rules.values())
-        yield f"{name}: {regretted:,} of {found.demanded:,} demanded memories were cold and not with the oracle"
-        for rule, times in rules.items():
-            yield f"  {rule or 'no rule'}  {times:,} ({times / regretted:.0%})"
+        lines.append(f"{name}: {regretted:,} of {found.demanded:,} demanded memories were cold and not with the oracle")
+        lines += [f"  {rule or 'no rule'}  {times:,} ({times / regretted:.0%})" for rule, times in rules.items()]
+    return Output(to_json(found), lines, found.notes)
 
 
 def _report_lines(found: Replay) -> Iterator[str]:

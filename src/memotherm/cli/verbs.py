@@ -86,11 +86,8 @@ def operation_options(
 ) -> Callable[[Command], Command]:
     """Add the parameters of an operation to a command: what is required as arguments, the rest as options.
 
-    Args:
-        operation: The name of the operation.
-        left_out: Parameters that the command does not have, or has its own options for.
-        arguments: Parameters that are arguments although they may be left out.
-        defaults: Defaults that differ from the table.
+    Parameters `left_out` are none of the command's, or have options of their own; `arguments` are arguments although
+    they may be left out; `defaults` replace those of the table.
     """
     declared = OPERATIONS[operation]
     without = {*left_out.split(), *declared.more}
