@@ -26,13 +26,12 @@ from memotherm.tools.results import policy_json
 
 if TYPE_CHECKING:
     from memotherm.tiers.adoption import ShadowReport
-    from memotherm.tiers.lab.replay import Replay, ReplayRow
+    from memotherm.tiers.lab.replay import Replay
 
 __all__ = ["policy"]
 
 #: How many differing memories are listed before a confirmation.
 _SHOWN = 20
-_COLUMNS = ("live hits", "hot hits", "tokens/turn", "live mean/max", "moves", "flaps", "cold asked", "regret")
 _CHANGES_RULES = "this changes which rules are in force"
 
 
@@ -331,7 +330,22 @@ def replay(
 
 def _report_lines(found: Replay) -> Iterator[str]:
     """Yield the report as a table, the differences, and the memories that explain the regret."""
-    table = [("policy", *_COLUMNS, ""), *(_cells(row) for row in found.rows)]
+    rows = [
+        {
+            "policy": row.name,
+            "live hits": f"{row.live_hits:.1%}",
+            "hot hits": "-" if row.hot_hits is None else f"{row.hot_hits:.1%}",
+            "tokens/turn": "-" if row.tokens_per_turn is None else f"{row.tokens_per_turn:,.0f}",
+            "live mean/max": f"{row.live_mean:,.0f} / {row.live_max:,}",
+            "moves": "-" if row.moves is None else f"{row.moves:,}",
+            "flaps": "-" if row.flaps is None else f"{row.flaps:,}",
+            "cold asked": f"{row.cold_asked:,}",
+            "regret": "-" if row.regret is None else f"{100 * row.regret:.1f}",
+            "": row.note,
+        }
+        for row in found.rows
+    ]
+    table = [[*rows[0]], *([*row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for name, *values, note in table:
         cells = (value.rjust(width) for value, width in zip(values, widths[1:-1], strict=True))
@@ -343,21 +357,6 @@ def _report_lines(found: Replay) -> Iterator[str]:
         yield f"live hits, {first} - {other}: {points:+.1f} {between} (95 %, bootstrap over sessions)"
     for cause in found.causes:
         yield f"{cause.policy}: {cause.id} {cause.content!r} cooled by {cause.rule}, asked for {cause.times} times"
-
-
-def _cells(row: ReplayRow) -> tuple[str, ...]:
-    return (
-        row.name,
-        f"{row.live_hits:.1%}",
-        "-" if row.hot_hits is None else f"{row.hot_hits:.1%}",
-        "-" if row.tokens_per_turn is None else f"{row.tokens_per_turn:,.0f}",
-        f"{row.live_mean:,.0f} / {row.live_max:,}",
-        "-" if row.moves is None else f"{row.moves:,}",
-        "-" if row.flaps is None else f"{row.flaps:,}",
-        f"{row.cold_asked:,}",
-        "-" if row.regret is None else f"{100 * row.regret:.1f}",
-        row.note,
-    )
 
 
 def _replay_trace(trace: str, sizes: str) -> Output:
