@@ -843,6 +843,13 @@ def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
         assert client.get("/status", headers=bearer(secret)).status_code == 200
 
 
+def test_a_listing_takes_a_priority(client: TestClient) -> None:
+    """A parameter that is not known would be ignored, and the page have every memory."""
+    for content, priority in (("An otter", "pinned"), ("A badger", "normal")):
+        client.post("/memories", json={"content": content, "priority": priority})
+    assert [each["content"] for each in client.get("/memories?priority=pinned").json()["memories"]] == ["An otter"]
+
+
 def test_listings_and_recalls_are_filtered_by_http(client: TestClient) -> None:
     """By metadata and by time, with the same words as in Python."""
     for content, metadata in (("deploy the shop", {"status": "open", "n": 5}), ("deploy it all", {"status": "done"})):

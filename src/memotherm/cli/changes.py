@@ -44,7 +44,10 @@ unpin = plain("unpin", changed_lines, f"memotherm unpin {ID}")
 verify = plain("verify", changed_lines, f"memotherm verify {ID}")
 archive = plain("archive", changed_lines, f"memotherm archive {ID}")
 undo = plain("undo", changed_lines, f"memotherm history {ID}\nmemotherm undo 42")
-compact = plain("compact", _compaction_lines, "memotherm compact --dry-run", notes=lambda run: run.degraded)
+compact = plain(
+    "compact", _compaction_lines, "memotherm compact --dry-run", notes=lambda run: run.degraded,
+    help="Run the tier rules once over all visible memories, and print the moves.",
+)  # fmt: skip
 maintain = plain(
     "maintain", _maintenance_lines, "memotherm maintain --dry-run", notes=lambda run: run.degraded, progress="changes",
     help="Run maintenance: expiry, cooling and retention.",

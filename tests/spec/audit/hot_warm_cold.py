@@ -118,7 +118,7 @@ def the_search_command_has_a_tier_filter(rest: Rest, cli: Cli) -> None:
 def the_end_of_a_session_compacts_if_the_setting_says_so(rest: Rest, python: Python) -> None:
     rest.remember("Blocked by the customs office", tags=["blocker"])
     rest.session("start")
-    assert rest.session("end")["hot"] == 1
+    assert rest.session("end")["compaction"]["hot"] == 1
     mem = python.open(compaction_on_session_end=False)
     blocker = mem.remember("Blocked by the tide", tags=["blocker"])
     mem.session("s").session_end()
@@ -256,5 +256,5 @@ def the_documents_are_there_and_linked(cli: Cli) -> None:
     index = (_DOCS / "index.md").read_text("utf-8")
     for page in ("reference/settings.md", "reference/cli.md"):
         assert page in index, page
-    assert "`compact`" in (_DOCS / "reference" / "cli.md").read_text("utf-8")
+    assert "`memotherm compact" in (_DOCS / "reference" / "cli.md").read_text("utf-8")
     assert "Run the tier rules" in cli.run("compact", "--help")[1]

@@ -13,7 +13,7 @@ from memotherm.rest.routes.overrides import OVERRIDES
 __all__ = ["SCHEMAS", "router"]
 
 #: Filters that a query string cannot have.
-_IN_BODIES = ("where", "contains", "order", "skip", "priority")
+_IN_BODIES = ("where", "contains", "order", "skip")
 
 router = APIRouter()
 router.include_router(server.router)
