@@ -59,7 +59,10 @@ def measure(lab: Lab, options: Options) -> list[Row]:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        pages = {**_PAGES, "memory": (f"/memory/{mem.find(limit=1, inside=True).memories[0].id}", "main .card")}
+        pages = {
+            **_PAGES,
+            "memory": (f"/memory/{mem.find(limit=1, include_narrower=True).memories[0].id}", "main .card"),
+        }
         rows = [row for name, page in pages.items() for row in _rows(browser, address, name, *page, memories)]
         browser.close()
         stopping.set()

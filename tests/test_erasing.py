@@ -70,7 +70,7 @@ def test_erasing_a_user_leaves_no_trace_and_nobody_else_loses_anything(
     assert (erased.memories, erased.with_vectors, erased.with_words, erased.sessions) == (5, 5, 3, 1)
     assert min(erased.recalls, erased.receipts) >= 1
     assert erased.tombstones == 6
-    assert [memory.id for memory in mem.find(inside=True, retention="any")] == [kept.id]
+    assert [memory.id for memory in mem.find(include_narrower=True, retention="any")] == [kept.id]
     assert not [text for text in _texts(mem, tmp_path) if WORD in text]
     assert mem.check() == []
     again = mem.scoped(user="ana").erase()
@@ -212,7 +212,7 @@ def test_the_server_erases_the_scope_that_the_request_confirms(
             "it seems to contain a password and was stored as it is: purge it if it is a secret"
         ]
         refused = client.post("/erase", json={"confirm": "user=bob"}, headers=headers)
-        assert (refused.status_code, len(mem.find(inside=True))) == (409, 1)
+        assert (refused.status_code, len(mem.find(include_narrower=True))) == (409, 1)
         assert client.post("/erase", json={"confirm": "everyone"}).status_code == 409
         erased = client.post("/erase", json={"confirm": "user=ana"}, headers=headers)
-        assert (erased.status_code, erased.json()["memories"], len(mem.find(inside=True))) == (200, 1, 0)
+        assert (erased.status_code, erased.json()["memories"], len(mem.find(include_narrower=True))) == (200, 1, 0)

@@ -52,7 +52,7 @@ def test_a_listing_can_be_narrowed_by_a_text_and_counted(mem: Memotherm) -> None
     assert contents(mem, contains="0% g") == ["Deploys need 100% green tests"]
     assert contents(mem, contains="e_case!") == ["snake_case! wins"]
     assert contents(mem, contains="e%t") == []
-    assert (mem.count(), mem.count(contains="deploy"), mem.count(contains="deploy", inside=True)) == (4, 2, 3)
+    assert (mem.count(), mem.count(contains="deploy"), mem.count(contains="deploy", include_narrower=True)) == (4, 2, 3)
     assert mem.count(tier="hot") == 0
     assert [m.content for m in mem.bulk.forget(contains="otter", count=1)] == ["an otter"]
 
@@ -63,11 +63,11 @@ def test_a_memory_and_events_are_found_inside_a_scope(mem: Memotherm) -> None:
     memory, other = ours.remember("an otter"), theirs.remember("a heron")
 
     web = mem.scoped(project="web")
-    assert web.get(memory.id, inside=True) == memory
-    assert [event.memory_id for event in web.events(inside=True)] == [memory.id]
+    assert web.get(memory.id, include_narrower=True) == memory
+    assert [event.memory_id for event in web.events(include_narrower=True)] == [memory.id]
     assert len(web.events()) == 0
     with pytest.raises(NotFound):
-        web.get(other.id, inside=True)
+        web.get(other.id, include_narrower=True)
     with pytest.raises(NotFound):
         web.get(memory.id)
 

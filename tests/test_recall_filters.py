@@ -191,7 +191,7 @@ def test_hidden_memories_are_ranked_with_active_ones_and_filtered_in_the_store(
     assert found("any", tiers=("cold",)) == found("deleted", where={"n": 5}, tiers=("warm", "cold")) == [5]
     assert found(prefix="ferry/") == found("archived") == [3]
     assert found(kinds=["decision", "task"]) == [4]
-    assert sorted(found("deleted", inside=True)) == [4, 6]
+    assert sorted(found("deleted", include_narrower=True)) == [4, 6]
     assert sorted(found(where={"n": {"$in": [2, 4]}})) == [2, 4]
     assert mem.recall("ferry", retention="any", where={"n": 1})[0].memory == mem.get(shown.id)
 

@@ -39,17 +39,20 @@ def test_inside_reaches_everything_at_and_below_a_scope(filled: Memotherm) -> No
     """In listings, recalls and the status, and never another tenant's."""
     acme, shop = filled.scoped(tenant="acme"), filled.scoped(project="shop")
 
-    assert [memory.content for memory in acme.find(inside=True)] == ["acme likes tea"]
-    assert [hit.memory.content for hit in acme.recall("tea", inside=True)] == ["acme likes tea"]
-    assert {hit.memory.content for hit in shop.recall("tea", inside=True)} == {"the shop sells tea", "Ada drinks tea"}
-    assert len(filled.recall("tea", inside=True)) == len(filled.find(inside=True)) == 4
-    assert len(filled.find(inside=True, where={"missing": {"$exists": True}})) == 0
-    first = filled.find(inside=True, limit=3)
-    assert len(filled.find(inside=True, limit=3, cursor=first.cursor)) == 1
-    assert sum(count.memories for count in filled.status(inside=True).tiers.values()) == 4
-    assert filled.find(inside=True)[0].access_count == 1
-    with pytest.raises(InvalidInput, match="leave inside out"):
-        filled.recall("tea", inside=True, promote=True)
+    assert [memory.content for memory in acme.find(include_narrower=True)] == ["acme likes tea"]
+    assert [hit.memory.content for hit in acme.recall("tea", include_narrower=True)] == ["acme likes tea"]
+    assert {hit.memory.content for hit in shop.recall("tea", include_narrower=True)} == {
+        "the shop sells tea",
+        "Ada drinks tea",
+    }
+    assert len(filled.recall("tea", include_narrower=True)) == len(filled.find(include_narrower=True)) == 4
+    assert len(filled.find(include_narrower=True, where={"missing": {"$exists": True}})) == 0
+    first = filled.find(include_narrower=True, limit=3)
+    assert len(filled.find(include_narrower=True, limit=3, cursor=first.cursor)) == 1
+    assert sum(count.memories for count in filled.status(include_narrower=True).tiers.values()) == 4
+    assert filled.find(include_narrower=True)[0].access_count == 1
+    with pytest.raises(InvalidInput, match="leave include_narrower out"):
+        filled.recall("tea", include_narrower=True, promote=True)
 
 
 def test_a_store_that_looks_empty_says_where_its_memories_are(filled: Memotherm) -> None:

@@ -80,23 +80,27 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
 
 
 def store_findings(
-    mem: Memotherm, url: str, *, inside: bool, elsewhere: Callable[[str], list[str]] = lambda hint: [hint] * bool(hint)
+    mem: Memotherm,
+    url: str,
+    *,
+    include_narrower: bool,
+    elsewhere: Callable[[str], list[str]] = lambda hint: [hint] * bool(hint),
 ) -> Iterator[Finding]:
     """Yield the results of the checks of a store.
 
     Args:
         mem: The memory, in the scope to check.
         url: The address of the store.
-        inside: Whether to count everything at and below the scope.
+        include_narrower: Whether to count everything at and below the scope.
         elsewhere: Returns notes about where the memories are, from what the status says.
     """
     yield checked("store", partial(_store, mem, url))
     yield checked("permission", partial(_permission, url))
-    yield checked("memories", partial(_status, mem, elsewhere, inside=inside))
+    yield checked("memories", partial(_status, mem, elsewhere, include_narrower=include_narrower))
     yield checked("policy", partial(_policy, mem))
-    yield checked("embedder", partial(_embedder, mem, inside=inside))
-    yield checked("maintenance", partial(_maintenance, mem, inside=inside))
-    yield checked("recall", partial(_recall, mem, inside=inside))
+    yield checked("embedder", partial(_embedder, mem, include_narrower=include_narrower))
+    yield checked("maintenance", partial(_maintenance, mem, include_narrower=include_narrower))
+    yield checked("recall", partial(_recall, mem, include_narrower=include_narrower))
     yield checked("check", partial(_check, mem))
 
 
@@ -142,10 +146,10 @@ def _permission(url: str) -> Finding:
     return Finding("permission", "ok", "the file and its folder are writable")
 
 
-def _status(mem: Memotherm, elsewhere: Callable[[str], list[str]], *, inside: bool) -> Finding:
-    status = mem.status(inside=inside)
+def _status(mem: Memotherm, elsewhere: Callable[[str], list[str]], *, include_narrower: bool) -> Finding:
+    status = mem.status(include_narrower=include_narrower)
     counts = ", ".join(f"{count.memories} {tier}" for tier, count in status.tiers.items())
-    where = f"scope: {status.scope}{' and narrower ones' if inside else ''}"
+    where = f"scope: {status.scope}{' and narrower ones' if include_narrower else ''}"
     notes = elsewhere(status.hint)
     detail = "; ".join([counts, f"{status.bytes / 1e6:.1f} MB", where, *notes])
     return Finding("memories", "note" if notes else "ok", detail, "memotherm scopes" if notes else "")
@@ -158,8 +162,8 @@ def _policy(mem: Memotherm) -> Finding:
     return Finding("policy", "ok", mem.status().policy or "the built-in rules are in force")
 
 
-def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
-    status, unused = mem.status(inside=inside), None
+def _embedder(mem: Memotherm, *, include_narrower: bool) -> Finding:
+    status, unused = mem.status(include_narrower=include_narrower), None
     with suppress(Forbidden):
         unused = mem.policies.unused()
     degraded = [reason for reason in status.degraded if reason != unused and not reason.startswith(CLOCK_JUMPED)]
@@ -169,15 +173,17 @@ def _embedder(mem: Memotherm, *, inside: bool) -> Finding:
     return Finding("embedder", "ok", f"{status.embedder}, every memory has vectors")
 
 
-def _maintenance(mem: Memotherm, *, inside: bool) -> Finding:
-    waiting = [reason for reason in mem.status(inside=inside).degraded if reason.startswith(CLOCK_JUMPED)]
+def _maintenance(mem: Memotherm, *, include_narrower: bool) -> Finding:
+    waiting = [
+        reason for reason in mem.status(include_narrower=include_narrower).degraded if reason.startswith(CLOCK_JUMPED)
+    ]
     if waiting:
         return Finding("maintenance", "warning", waiting[0], "correct the clock of this machine if it is wrong")
     return Finding("maintenance", "ok", "no memory is kept longer than its grace")
 
 
-def _recall(mem: Memotherm, *, inside: bool) -> Finding:
-    recall = mem.recall("what should I know?", 1, track=False, inside=inside)
+def _recall(mem: Memotherm, *, include_narrower: bool) -> Finding:
+    recall = mem.recall("what should I know?", 1, track=False, include_narrower=include_narrower)
     if recall.degraded:
         return Finding("recall", "warning", "; ".join(recall.degraded), "memotherm store reembed")
     return Finding("recall", "ok", "vector search and text search work")

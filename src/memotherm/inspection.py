@@ -71,7 +71,7 @@ class Inspection:
         The settings `recall_log_days` and `receipt_days` say how long they are kept.
         """
         require_limit(limit, LARGEST_PAGE)
-        record, store, spaces = self._view.record(memory_id), self._view.inside, self._view.spaces_inside()
+        record, store, spaces = self._view.record(memory_id), self._view.store_inside, self._view.spaces_inside()
         return Uses(
             recalls=tuple(store.recalls_of(spaces, record.no, limit)),
             receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
@@ -110,7 +110,7 @@ class Inspection:
         require_limit(limit, LARGEST_PAGE)
         if order not in ("newest", "slowest"):
             raise InvalidInput(f"order must be newest or slowest, not {order!r}")
-        return self._view.inside.timed_recalls(self._view.spaces_inside(), limit, slowest=order == "slowest")
+        return self._view.store_inside.timed_recalls(self._view.spaces_inside(), limit, slowest=order == "slowest")
 
     def tier_history(self, since: datetime | str = "30d", points: int = 60) -> list[TierPoint]:
         """Return how many active memories each tier had inside this scope, from a moment until now, by the ledger.
@@ -121,7 +121,7 @@ class Inspection:
         """
         if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
             raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
-        now, store = self._view.now(), self._view.inside
+        now, store = self._view.now(), self._view.store_inside
         first, spaces = as_moment(since, "since", now), self._view.spaces_inside()
         if first >= now:
             raise InvalidInput(f"since must be in the past, not {first.isoformat()}")
@@ -141,18 +141,18 @@ class Inspection:
 
     def scopes(self) -> list[ScopeCount]:
         """Return every scope at and below this one that holds memories, with counts and tokens."""
-        return self._view.inside.scopes(self._view.spaces_inside())
+        return self._view.store_inside.scopes(self._view.spaces_inside())
 
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
-        return export_scope.everything(self._view.inside, self._view.scope)
+        return export_scope.everything(self._view.store_inside, self._view.scope)
 
 
-def status(view: View, *, inside: bool) -> Status:
+def status(view: View, *, include_narrower: bool) -> Status:
     """Return counts of the visible memories, or of those inside the scope, and the state of the store."""
     services, now = view.services, view.now()
-    store = view.inside if inside else services.store
-    spaces = view.spaces_inside() if inside else view.spaces()
+    store = view.store_inside if include_narrower else services.store
+    spaces = view.spaces_inside() if include_narrower else view.spaces()
     counts = store.counts(spaces, now)
     waiting = store.pending(spaces) if services.vectorizer.enabled else 0
     active = services.active_policy.refresh()
@@ -174,18 +174,18 @@ def status(view: View, *, inside: bool) -> Status:
         schema=services.store.schema,
         policy="" if active.policy is None else f"{active.policy.name} ({active.policy.digest})",
         degraded=tuple(reason for reason in degraded if reason),
-        hint="" if inside or any(count.memories for count in counts.tiers.values()) else view.hint(),
+        hint="" if include_narrower or any(count.memories for count in counts.tiers.values()) else view.hint(),
     )
 
 
 def metrics(view: View) -> Metrics:
     """Return the metrics of the recalls and moves inside the scope, and of the hot memories that it sees."""
-    store, inside, settings = view.inside, view.spaces_inside(), view.services.settings
+    store, spaces, settings = view.store_inside, view.spaces_inside(), view.services.settings
     of_session = view.scope.session is not None
-    hot = store.counts(inside if of_session else view.spaces(), view.now()).tiers[Tier.HOT]
+    hot = store.counts(spaces if of_session else view.spaces(), view.now()).tiers[Tier.HOT]
     limit = settings.hot_token_limit if of_session else settings.hot_max_tokens
     # Recalls from scopes without visible spaces are counted under space 0.
-    return measured(store, inside if view.scope.items() else (0, *inside), hot.tokens, limit)
+    return measured(store, spaces if view.scope.items() else (0, *spaces), hot.tokens, limit)
 
 
 def erase(view: View, *, jobs: bool) -> Erased:

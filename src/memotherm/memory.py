@@ -283,7 +283,7 @@ class Memotherm:
         where: Mapping[str, Any] | None = None,
         retention: Retention | str = Retention.ACTIVE,
         prefix: str | None = None,
-        inside: bool = False,
+        include_narrower: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
@@ -306,7 +306,7 @@ class Memotherm:
             retention: active, archived, deleted or any. Archived and deleted memories are in no index, so finding
                 them takes longer the more of them pass the filters; no use is counted.
             prefix: Only memories whose key begins with this, such as "notes/".
-            inside: Search this scope and narrower ones, instead of what is visible from it.
+            include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
         stale: tuple[str, ...] = ()
         if as_of is None and self.settings.notes_root and self.settings.sync_on_search:
@@ -314,7 +314,15 @@ class Memotherm:
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix, "min_score": min_score}
         recall = self._view.recall(
-            query, limit, tiers, filters, promote=promote, track=track, as_of=as_of, retention=retention, inside=inside
+            query,
+            limit,
+            tiers,
+            filters,
+            promote=promote,
+            track=track,
+            as_of=as_of,
+            retention=retention,
+            include_narrower=include_narrower,
         )
         return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 
@@ -383,17 +391,17 @@ class Memotherm:
 
     # Reading
 
-    def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
+    def get(self, memory_id: str | None = None, *, key: str | None = None, include_narrower: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, unless it was purged.
 
         A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
-        With `inside`, look for an id at and below this scope, instead of in what is visible from it.
+        With `include_narrower`, look for an id at and below this scope, instead of in what is visible from it.
         """
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
-        if memory_id is not None and inside:
+        if memory_id is not None and include_narrower:
             return self._view.record_inside(memory_id).memory
         record = self._view.record_with_key(checked_key(key)) if memory_id is None else self._view.record(memory_id)
         self._services.feedback.opened(record, self._view.spaces(), self._view.now())
@@ -404,7 +412,7 @@ class Memotherm:
         *,
         limit: int = 100,
         cursor: str | None = None,
-        inside: bool = False,
+        include_narrower: bool = False,
         order: OrderName = "newest",
         skip: int = 0,
         **filters: Unpack[MemoryFilters],
@@ -414,7 +422,7 @@ class Memotherm:
         Args:
             limit: The most memories of a page.
             cursor: The cursor of the last page.
-            inside: List the memories of this scope and of narrower ones, instead of those visible from it.
+            include_narrower: List the memories of this scope and of narrower ones, instead of those visible from it.
             order: newest, oldest, updated, used (last used first), most_used, largest or smallest (by tokens).
             skip: How many memories of the order to leave out; a page in another order than newest has no cursor.
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
@@ -424,16 +432,16 @@ class Memotherm:
                 `retention` is active unless given: archived, deleted or any.
         """
         find = self._view.listing(order=order, skip=skip, cursor=cursor, **filters)
-        return self._view.page(find, limit, inside=inside)
+        return self._view.page(find, limit, include_narrower=include_narrower)
 
-    def count(self, *, inside: bool = False, **filters: Unpack[MemoryFilters]) -> int:
+    def count(self, *, include_narrower: bool = False, **filters: Unpack[MemoryFilters]) -> int:
         """Return how many memories `find` lists on all its pages.
 
         Args:
-            inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
+            include_narrower: Count the memories of this scope and of narrower ones, instead of those visible from it.
             filters: As for `find`.
         """
-        store, spaces = self._view.listed(inside=inside)
+        store, spaces = self._view.listed(include_narrower=include_narrower)
         return store.count(spaces, self._view.listing(**filters))
 
     def history(self, memory_id: str) -> list[Event]:
@@ -441,7 +449,7 @@ class Memotherm:
         return self._services.store.events(self._view.record(memory_id, purged=True))
 
     def events(
-        self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, inside: bool = False
+        self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, include_narrower: bool = False
     ) -> EventPage:
         """Return the events of all visible memories, and adoptions of policies, newest first, a page at a time.
 
@@ -449,19 +457,19 @@ class Memotherm:
             limit: The most events of a page.
             cursor: The cursor of the last page; `after-N` and `before-N` continue from event N in either order.
             oldest_first: Start with the first event, if there is no cursor.
-            inside: Return the events of memories of this scope and of narrower ones, instead of those visible from it.
+            include_narrower: Return the events of this scope and of narrower ones, instead of those visible from it.
         """
-        return self._view.events(limit, cursor, oldest_first=oldest_first, inside=inside)
+        return self._view.events(limit, cursor, oldest_first=oldest_first, include_narrower=include_narrower)
 
-    def status(self, inside: bool = False) -> Status:
+    def status(self, include_narrower: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
 
         Args:
-            inside: Count the memories of this scope and of narrower ones, instead of those visible from it.
+            include_narrower: Count the memories of this scope and of narrower ones, instead of those visible from it.
         """
         from memotherm.inspection import status
 
-        return status(self._view, inside=inside)
+        return status(self._view, include_narrower=include_narrower)
 
     # Changing
 

@@ -28,13 +28,13 @@ class Receipts:
         require_limit(limit, LARGEST_PAGE)
         view = self._view.narrowed(session=session)
         past = None if cursor is None else cursor_number(cursor, "before")
-        found = view.inside.receipts(view.spaces_inside(), past, limit + 1)
+        found = view.store_inside.receipts(view.spaces_inside(), past, limit + 1)
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 
     def get(self, number: int) -> KeptReceipt:
         """Return the receipt of a context inside this scope, by its number."""
-        found = self._view.inside.receipts(self._view.spaces_inside(), number + 1, 1) if number > 0 else []
+        found = self._view.store_inside.receipts(self._view.spaces_inside(), number + 1, 1) if number > 0 else []
         if not found or found[0].number != number:
             raise NotFound(f"no receipt {number} is kept in this scope ({self._view.scope}): `receipts` lists them")
         return found[0]
@@ -46,7 +46,7 @@ class Receipts:
             number: The number of a receipt of a context inside this scope.
             memory_id: A memory that this scope can see, or one inside it.
         """
-        receipt, store = self.get(number), self._view.inside
+        receipt, store = self.get(number), self._view.store_inside
         try:
             record, reader = self._view.record(memory_id), self._view.services.store
         except NotFound:

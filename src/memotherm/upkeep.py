@@ -79,7 +79,7 @@ class Upkeep:
         every = as_duration(timedelta(minutes=minutes))
         name = f"maintain {view.scope}" if view.scope.items() else "maintain"
         first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
-        return Scheduler(view.inside, name, view.maintain, view.now, every, _MAINTENANCE_JITTER, first)
+        return Scheduler(view.store_inside, name, view.maintain, view.now, every, _MAINTENANCE_JITTER, first)
 
     def missing_nodes(self) -> tuple[str, ...]:
         """Return the nodes of a distributed store that do not answer, each as host:port."""

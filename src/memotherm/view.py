@@ -84,13 +84,13 @@ class View:
         return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
 
     @property
-    def inside(self) -> Store:
+    def store_inside(self) -> Store:
         """The store for what lies inside the scope: without a tenant, that is every tenant's."""
         return self.services.all_tenants if self.scope.tenant is None else self.services.store
 
     def spaces_inside(self) -> tuple[int, ...]:
-        """Return the spaces of the scope and of narrower ones, in `inside`."""
-        return self.inside.spaces_within(self.scope)
+        """Return the spaces of the scope and of narrower ones, in `store_inside`."""
+        return self.store_inside.spaces_within(self.scope)
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
@@ -107,13 +107,13 @@ class View:
         counts = self.services.store.counts(self.spaces(), self.now())
         if any(counts.tiers[tier].memories for tier in Tier):
             return ""
-        return _whereabouts(self.scope, self.inside.scopes(self.spaces_inside()))
+        return _whereabouts(self.scope, self.store_inside.scopes(self.spaces_inside()))
 
     def with_narrower(self) -> View:
         """Return a view whose services can read everything inside the scope."""
-        if self.inside is self.services.store:
+        if self.store_inside is self.services.store:
             return self
-        return View(self.services.on(self.inside), self.scope)
+        return View(self.services.on(self.store_inside), self.scope)
 
     @property
     def actor(self) -> str:
@@ -134,7 +134,7 @@ class View:
 
     def record_inside(self, memory_id: str) -> Record:
         """Return a memory at or below the scope by its id, or raise `NotFound`."""
-        store = self.inside
+        store = self.store_inside
         record = store.get(self.spaces_inside(), memory_id) if isinstance(memory_id, str) else None
         if record is None or record.memory.retention is Retention.PURGED:
             raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
@@ -320,13 +320,13 @@ class View:
         track: bool,
         as_of: datetime | None,
         retention: Retention | str,
-        inside: bool,
+        include_narrower: bool,
     ) -> Recall:
         """Return the memories that answer a query; `filters` are arguments of `question`."""
         require_limit(limit, self.services.settings.pool_size)
         retentions = wanted_retentions(retention)
-        if inside and (promote or as_of is not None):
-            raise InvalidInput("promote and as_of concern what is visible from a scope: leave inside out")
+        if include_narrower and (promote or as_of is not None):
+            raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
         if as_of is not None:
             moment = require_moment(as_of)
             question = self.question(query, tiers, **filters, now=moment)
@@ -334,8 +334,8 @@ class View:
             with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
                 recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
                 return past.restored(recall)
-        view = self.with_narrower() if inside else self
-        spaces = view.services.reader.spaces_within(self.scope) if inside else None
+        view = self.with_narrower() if include_narrower else self
+        spaces = view.services.reader.spaces_within(self.scope) if include_narrower else None
         question = view.question(query, tiers, **filters, spaces=spaces)
         if retentions != (Retention.ACTIVE,):
             return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
@@ -344,7 +344,7 @@ class View:
             return self.services.engine.promote(hits, self.scope, self.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-        return recall if recall.hits or inside else replace(recall, hint=self.hint())
+        return recall if recall.hits or include_narrower else replace(recall, hint=self.hint())
 
     def context_past(self, request: Request) -> Context:
         """Return the context of an earlier state."""
@@ -371,24 +371,24 @@ class View:
         spaces = (*spaces, *self.spaces_inside())
         return log.give([log.named(spaces, recall_id, now)], records, answer, spaces, moment)
 
-    def listed(self, *, inside: bool) -> tuple[Store, Sequence[int]]:
+    def listed(self, *, include_narrower: bool) -> tuple[Store, Sequence[int]]:
         """Return the store and the spaces of a listing."""
-        return (self.inside, self.spaces_inside()) if inside else (self.services.store, self.spaces())
+        return (self.store_inside, self.spaces_inside()) if include_narrower else (self.services.store, self.spaces())
 
-    def page(self, find: Find, limit: int, *, inside: bool) -> Page:
+    def page(self, find: Find, limit: int, *, include_narrower: bool) -> Page:
         """Return a page of a listing."""
         require_limit(limit, LARGEST_PAGE)
-        store, spaces = self.listed(inside=inside)
+        store, spaces = self.listed(include_narrower=include_narrower)
         records = store.find(spaces, replace(find, limit=limit + 1))
         page, more = records[:limit], len(records) > limit
         first = find.before is None and not find.skip
         return Page(
             memories=tuple(record.memory for record in page),
             cursor=f"before-{page[-1].no}" if more and page and find.order == "newest" else None,
-            hint=self.hint() if first and not page and not inside else "",
+            hint=self.hint() if first and not page and not include_narrower else "",
         )
 
-    def events(self, limit: int, cursor: str | None, *, oldest_first: bool, inside: bool) -> EventPage:
+    def events(self, limit: int, cursor: str | None, *, oldest_first: bool, include_narrower: bool) -> EventPage:
         """Return a page of the ledger, with the adoptions of policies."""
         from memotherm.tiers.adoption import adoption_events
 
@@ -396,7 +396,7 @@ class View:
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"
         past = None if cursor is None else cursor_number(cursor, word)
-        store, spaces = self.listed(inside=inside)
+        store, spaces = self.listed(include_narrower=include_narrower)
         events = [
             *store.ledger(spaces, past, limit + 1, oldest_first=forward),
             *adoption_events(store, past, oldest_first=forward),

@@ -19,7 +19,7 @@ _SIZE = {"width": 1280, "height": 1000}
 
 def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
     """Return the address of each page, and a text that it shows when it is complete."""
-    edited = (each for each in mem.find(inside=True, limit=1000) if "corrected by" in each.content)
+    edited = (each for each in mem.find(include_narrower=True, limit=1000) if "corrected by" in each.content)
     # Not every machine has the fonts of all scripts.
     memory = next(each for each in edited if each.content.isascii())
     return {

@@ -45,7 +45,7 @@ def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -
 def test_now_shows_tiers_moves_and_their_reasons_and_follows_changes(open_page: Open, mem: Memotherm) -> None:
     """The figures are those of the store; a move elsewhere appears without a reload, and can be undone."""
     page = open_page("/?period=7d")
-    status = mem.status(inside=True)
+    status = mem.status(include_narrower=True)
     hot = page.get_by_role("region", name="hot", exact=True)
     expect(hot).to_contain_text(f"{status.tiers['hot'].memories}")  # type: ignore[index]
     moves = page.get_by_role("region", name="Moves today")
@@ -63,10 +63,10 @@ def test_now_shows_tiers_moves_and_their_reasons_and_follows_changes(open_page: 
     expect(page.get_by_label("Period")).to_have_value("7d")
     row.get_by_role("button", name=re.compile("Undo")).click()
     expect(page.locator(".toast")).to_contain_text("Undone")
-    assert mem.get(heron.id, inside=True).tier == "warm"
+    assert mem.get(heron.id, include_narrower=True).tier == "warm"
     undo(page)
     expect(page.locator(".toast").last).to_contain_text("Undone: Undone")
-    assert mem.get(heron.id, inside=True).tier == "cold"
+    assert mem.get(heron.id, include_narrower=True).tier == "cold"
 
 
 def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memotherm) -> None:
@@ -76,7 +76,7 @@ def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memother
     page.get_by_label("Tier").select_option("hot")
     page.get_by_label("Metadata").fill('{"status": "open"}')
     page.get_by_label("Order").select_option("oldest")
-    filters = {"contains": "invoice 1", "tier": "hot", "where": {"status": "open"}, "inside": True}
+    filters = {"contains": "invoice 1", "tier": "hot", "where": {"status": "open"}, "include_narrower": True}
     count = mem.count(**filters)
     assert count > 3
     expect(page.locator("main")).to_contain_text(f"{count} memories")
@@ -96,7 +96,7 @@ def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memother
 def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: Open, mem: Memotherm) -> None:
     """Chosen with the keyboard or all at once, confirmed, taken back from the toast; a second browser follows."""
     page, other = (open_page("/memories?contains=Invoice+11&order=oldest") for _ in range(2))
-    filters = {"contains": "Invoice 11", "inside": True}
+    filters = {"contains": "Invoice 11", "include_narrower": True}
     count = mem.count(**filters)
     bar = page.get_by_role("group", name="Actions on the chosen memories")
     page.locator('tr[data-index="0"]').focus()

@@ -84,7 +84,7 @@ def test_the_playground_shows_scores_and_the_context_and_what_enters_next(open_p
     """Hits and context are those of the store; the slider changes the budget, and a reload shows the same."""
     shop = mem.scoped(project="shop")
     page = open_page(f"{ASKED}&budget=300")
-    best = shop.recall(QUESTION, inside=True, track=False)[0]
+    best = shop.recall(QUESTION, include_narrower=True, track=False)[0]
     first = page.locator(".hit").first
     expect(first).to_contain_text(best.memory.content)
     expect(first).to_contain_text(f"{best.score:.2f}".replace(".", ","))
@@ -135,9 +135,9 @@ def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open
 def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page: Open, mem: Memotherm) -> None:
     """From the first page by clicks and words only: in it, left out, cold, hidden, of another scope."""
     last = mem.receipts.list(limit=1).receipts[0]
-    included = mem.get(last.included[0].id, inside=True)
-    left_out = mem.get(last.left_out[-1].id, inside=True)
-    earlier = [memory for memory in mem.find(inside=True, limit=400) if memory.created_at < last.at]
+    included = mem.get(last.included[0].id, include_narrower=True)
+    left_out = mem.get(last.left_out[-1].id, include_narrower=True)
+    earlier = [memory for memory in mem.find(include_narrower=True, limit=400) if memory.created_at < last.at]
     other = next(memory for memory in earlier if not last.scope.sees(memory.scope))
     cold = next(memory for memory in earlier if "cold then" in mem.receipts.explain(last.number, memory.id).reason)
     page = open_page("/")
@@ -244,7 +244,7 @@ def test_health_shows_sizes_recalls_settings_and_runs_the_checks(open_page: Open
     slowest = mem.inspect.recalls(1, "slowest")[0]
     page = open_page("/health")
     expect(page.get_by_role("region", name="Slowest queries")).to_contain_text(slowest.query or "")
-    expect(page.locator("main")).to_contain_text(f"{mem.status(inside=True).tiers['hot'].memories}")  # type: ignore[index]
+    expect(page.locator("main")).to_contain_text(f"{mem.status(include_narrower=True).tiers['hot'].memories}")  # type: ignore[index]
     page.get_by_label("Find a setting").fill("hot_max")
     expect(page.get_by_role("region", name="Settings")).to_contain_text("hot_max_facts")
     expect(page.get_by_role("region", name="Settings")).to_contain_text("default")

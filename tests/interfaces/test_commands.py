@@ -667,7 +667,7 @@ def test_many_memories_are_changed_after_a_confirmation_that_names_their_number(
 
 
 def test_scopes_are_listed_and_looked_into(cli: Cli):
-    """`scopes` names them, and `--inside` reaches everything at and below one."""
+    """`scopes` names them, and `--include-narrower` reaches everything at and below one."""
     remembered(cli, "the shop sells tea", "--project", "shop")
     remembered(cli, "Ada drinks tea", "--project", "shop", "--user", "ada")
 
@@ -677,11 +677,11 @@ def test_scopes_are_listed_and_looked_into(cli: Cli):
         ({"project": "shop", "user": "ada"}, 1),
     ]
     assert "project=shop user=ada" in cli("scopes").out
-    assert len(cli("list", "--inside", "--json").data["memories"]) == 2
-    assert len(cli("recall", "tea", "--project", "shop", "--inside", "--json").data["items"]) == 2
-    assert cli("status", "--inside", "--json").data["warm"]["items"] == 2
-    assert len(cli("export", "--inside").out.splitlines()) == 2
-    assert "2 warm" in cli("doctor", "--inside").out
+    assert len(cli("list", "--include-narrower", "--json").data["memories"]) == 2
+    assert len(cli("recall", "tea", "--project", "shop", "--include-narrower", "--json").data["items"]) == 2
+    assert cli("status", "--include-narrower", "--json").data["warm"]["items"] == 2
+    assert len(cli("export", "--include-narrower").out.splitlines()) == 2
+    assert "2 warm" in cli("doctor", "--include-narrower").out
     assert cli("context", "tea", "--project", "shop", "--user", "ana").code == 0
     assert len(cli("receipts", "--json").data["receipts"]) == 1
 

@@ -246,7 +246,7 @@ def test_what_a_hook_has_captured_is_stored_by_a_fork(running: Installation):
     said = "My favourite colour is octarine"
     running.hook(prompt=said, session_id="captured")
     running.hook(hook_event_name="SessionEnd", session_id="captured", reason="other")
-    while "octarine" not in (listed := running.run("list", "--inside", "--json")).stdout:
+    while "octarine" not in (listed := running.run("list", "--include-narrower", "--json")).stdout:
         assert running.process() is not None
 
     assert said in [memory["content"] for memory in json.loads(listed.stdout)["memories"]]

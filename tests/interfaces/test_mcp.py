@@ -438,12 +438,16 @@ def test_memories_are_listed_and_searched_with_filters(mem: Memotherm) -> None:
 
     listed = called(mem, "memory_find", where={"status": "open"}, since="1h")
     assert [item["content"] for item in listed["memories"]] == ["deploy the shop"]
-    assert len(called(mem, "memory_find", inside=True, retention="any")["memories"]) == 3
-    assert called(mem, "memory_status", inside=True)["warm"]["items"] == 3
-    assert "leave out sessionId or inside" in refused(mem, "memory_status", inside=True, sessionId="s1")
-    assert len(called(mem, "memory_recall", query="deploy", inside=True)["items"]) == 3
-    assert "leave one of them out" in refused(mem, "memory_recall", query="deploy", inside=True, sessionId="s1")
-    asked = {"query": "deploy", "minScore": 0.0, "where": {"status": "open"}, "inside": True}
+    assert len(called(mem, "memory_find", includeNarrower=True, retention="any")["memories"]) == 3
+    assert called(mem, "memory_status", includeNarrower=True)["warm"]["items"] == 3
+    assert "leave out sessionId or includeNarrower" in refused(
+        mem, "memory_status", includeNarrower=True, sessionId="s1"
+    )
+    assert len(called(mem, "memory_recall", query="deploy", includeNarrower=True)["items"]) == 3
+    assert "leave one of them out" in refused(
+        mem, "memory_recall", query="deploy", includeNarrower=True, sessionId="s1"
+    )
+    asked = {"query": "deploy", "minScore": 0.0, "where": {"status": "open"}, "includeNarrower": True}
     found = called(mem, "memory_search", **asked)["results"]
     assert {hit["snippet"] for hit in found} == {"deploy the shop", "deploy the web"}
     scopes = called(mem, "memory_scopes")["scopes"]

@@ -114,7 +114,7 @@ def test_memories_come_back_equal(here: Memotherm, remote: Memotherm) -> None:
     assert remote.history(stored.id) == here.history(stored.id)
     assert remote.events(limit=2) == here.events(limit=2)
     assert remote.inspect.scopes() == here.inspect.scopes()
-    assert remote.status(inside=True).tiers == here.status(inside=True).tiers
+    assert remote.status(include_narrower=True).tiers == here.status(include_narrower=True).tiers
     keyed = remote.remember("three", key="plans/3", version=0)
     with pytest.raises(StaleWrite):
         remote.remember("four", key="plans/3", version=0)
@@ -172,7 +172,7 @@ def test_a_scope_is_erased_on_the_server(here: Memotherm, remote: Memotherm) -> 
     erased = remote.scoped(user="ana").erase()
     assert erased.memories == 1
     assert erased.scope == here.scope.narrowed(user="ana")
-    assert [memory.scope.user for memory in here.find(inside=True)] == ["bob"]
+    assert [memory.scope.user for memory in here.find(include_narrower=True)] == ["bob"]
     with pytest.raises(InvalidInput, match="name the scope to erase"):
         memotherm.open(str(remote).split("'")[1]).erase()
 

@@ -900,14 +900,16 @@ def test_a_key_looks_inside_its_own_tenant_only(mem: Memotherm) -> None:
         own = {"tenant": "acme", "project": "web"}
 
         assert [each["scope"] for each in client.get("/scopes").json()["scopes"]] == [own]
-        assert client.get("/status?inside=true").json()["warm"]["items"] == 1
-        assert [each["scope"] for each in client.get("/memories?inside=true").json()["memories"]] == [own]
-        hits = client.post("/recall", json={"query": "tea", "inside": True}).json()["items"]
+        assert client.get("/status?include_narrower=true").json()["warm"]["items"] == 1
+        assert [each["scope"] for each in client.get("/memories?include_narrower=true").json()["memories"]] == [own]
+        hits = client.post("/recall", json={"query": "tea", "include_narrower": True}).json()["items"]
         assert [hit["scope"] for hit in hits] == [own]
         for answer in (client.get("/status"), client.get("/memories"), client.post("/recall", json={"query": "tea"})):
             assert "project=web (1)" in answer.json()["hint"]
             assert "rival" not in answer.text
-        assert client.post("/recall", json={"query": "tea", "inside": True, "promote": True}).status_code == 409
+        assert (
+            client.post("/recall", json={"query": "tea", "include_narrower": True, "promote": True}).status_code == 409
+        )
 
 
 def test_notes_are_curated_by_http(tmp_path: Path) -> None:

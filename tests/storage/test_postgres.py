@@ -332,7 +332,7 @@ def test_processes_write_side_by_side(mem: Memotherm, url: str) -> None:
     done = together(*[lambda who=who: python(code, url, who) for who in "abc"])
 
     assert [each.stderr for each in done] == [""] * 3
-    assert sum(count.memories for count in mem.status(inside=True).tiers.values()) == 90 + 30
+    assert sum(count.memories for count in mem.status(include_narrower=True).tiers.values()) == 90 + 30
     assert sum(count.memories for count in mem.status().tiers.values()) == 30
     assert {memory.access_count for memory in mem.find(limit=100)} == {2}
 

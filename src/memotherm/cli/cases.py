@@ -37,7 +37,7 @@ class RecallCase(NamedTuple):
     tiers: tuple[Tier, ...]
     limit: int
     #: Whether narrower scopes are searched, too.
-    inside: bool
+    include_narrower: bool
     expect: tuple[str, ...]
 
 
@@ -78,7 +78,9 @@ def run_cases(mem: Memotherm, cases: list[RecallCase]) -> Iterator[dict[str, Any
     """Yield the result of each case, with the expected memories that are missing; nothing counts as a use."""
     for case in cases:
         view = mem.scoped(**dict(case.scope.items())) if case.scope.items() else mem
-        recall = view.read_only().recall(case.query, case.limit, case.tiers, track=False, inside=case.inside)
+        recall = view.read_only().recall(
+            case.query, case.limit, case.tiers, track=False, include_narrower=case.include_narrower
+        )
         found = [hit.memory.id for hit in recall]
         missing = [memory_id for memory_id in case.expect if memory_id not in found]
         yield {"name": case.name, "passed": not missing, "missing": missing, "found": found}
@@ -102,18 +104,18 @@ def _case(number: int, table: Any) -> RecallCase:  # noqa: ANN401 - a value of t
     unknown = [key for key in table if key not in RecallCase._fields]
     if unknown:
         raise InvalidInput(f"{where}: unknown key {unknown[0]!r}: use {', '.join(RecallCase._fields)}")
-    query, limit, inside = table.get("query"), table.get("limit", 10), table.get("inside", False)
+    query, limit, include_narrower = table.get("query"), table.get("limit", 10), table.get("include_narrower", False)
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput(f'{where} needs a query, such as query = "When is the release?"')
-    if isinstance(limit, bool) or not isinstance(limit, int) or not isinstance(inside, bool):
-        raise InvalidInput(f"{where}: limit must be a whole number, and inside true or false")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not isinstance(include_narrower, bool):
+        raise InvalidInput(f"{where}: limit must be a whole number, and include_narrower true or false")
     expect = _texts(table.get("expect"), f"{where}: expect", "the ids that must be found")
     tiers = _texts(table.get("tiers", ["hot", "warm"]), f"{where}: tiers", "hot, warm and cold")
     scope = table.get("scope", {})
     if not isinstance(scope, Mapping) or any(field not in SCOPE_FIELDS for field in scope):
         raise InvalidInput(f"{where}: scope must be a table with the fields {', '.join(SCOPE_FIELDS)}")
     searched = tuple(Tier.of(tier) for tier in tiers)
-    return RecallCase(str(table.get("name", query)), query, Scope(**scope), searched, limit, inside, expect)
+    return RecallCase(str(table.get("name", query)), query, Scope(**scope), searched, limit, include_narrower, expect)
 
 
 def _texts(value: object, name: str, meaning: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import click
 
 import memotherm
 from memotherm import Memotherm, Scope
-from memotherm.cli.options import StoreOptions, inside_option, memory_option, opened, prints, store_option
+from memotherm.cli.options import StoreOptions, memory_option, narrower_option, opened, prints, store_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
@@ -59,7 +59,7 @@ def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **op
     \b
     memotherm recall "can I ship today?"
     memotherm recall "which database?" --tier cold --kind decision --json
-    memotherm recall "open questions" --since 30d --where status=open --inside
+    memotherm recall "open questions" --since 30d --where status=open --include-narrower
     """
     named = {Tier.of(tier) for tier in tiers} or {Tier.HOT, Tier.WARM}
     searched = [tier for tier in Tier if tier in named or (include_cold and tier is Tier.COLD)]
@@ -150,7 +150,7 @@ def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | 
     \b
     memotherm list --tier hot
     memotherm list --retention deleted --json
-    memotherm list --since 7d --where status=open --inside
+    memotherm list --since 7d --where status=open --include-narrower
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     memotherm list --keys --prefix plans/ --depth 1
     memotherm list --contains deploy --order largest
@@ -181,20 +181,20 @@ def more_note(cursor: str | None) -> list[str]:
 
 
 @click.command("status")
-@inside_option
+@narrower_option
 @prints
 @store_option
-def status(store: StoreOptions, inside: bool) -> Output:
+def status(store: StoreOptions, include_narrower: bool) -> Output:
     """Show how much each tier holds, and how it can be searched.
 
     \b
     memotherm status --project shop
-    memotherm status --inside
+    memotherm status --include-narrower
     """
     from memotherm.tools.results import metrics_json
 
     with opened(store) as mem:
-        current = mem.status(inside=inside)
+        current = mem.status(include_narrower=include_narrower)
         elsewhere = whereabouts(mem, store, current.hint)
         metrics = metrics_json(mem.metrics())
     return Output({**to_json(current), "metrics": metrics}, [current], [*current.degraded, *elsewhere])
@@ -210,7 +210,7 @@ scopes = plain(
 def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:
     """Return notes about where memories are if `mem` can see none; its own `hint` knows only narrower scopes."""
     if hint:
-        return [f"{hint}; --inside includes them"]
+        return [f"{hint}; --include-narrower includes them"]
     if not store.scope.items() or any(count.memories for count in mem.status().tiers.values()):
         return []
     with memotherm.open(store.url, scope=Scope(tenant=store.scope.tenant)) as outer:

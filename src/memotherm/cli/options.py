@@ -22,7 +22,14 @@ from memotherm.model import SCOPE_FIELDS, Scope
 from memotherm.spool import scope_of
 
 __all__ = [
-    "StoreOptions", "dry_run_option", "inside_option", "memory_option", "opened", "prints", "show", "store_option",
+    "StoreOptions",
+    "dry_run_option",
+    "memory_option",
+    "narrower_option",
+    "opened",
+    "prints",
+    "show",
+    "store_option",
     "yes_option",
 ]  # fmt: skip
 
@@ -165,6 +172,6 @@ def dry_run_option(command: Command) -> Command:
 
 
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-inside_option = click.option(
-    "--inside", is_flag=True, help="Everything at and below the scope, instead of what is visible from it."
+narrower_option = click.option(
+    "--include-narrower", is_flag=True, help="Everything at and below the scope, instead of what is visible from it."
 )

@@ -15,7 +15,7 @@ from memotherm.cli.memories import changed_lines, whereabouts
 from memotherm.cli.options import (
     StoreOptions,
     dry_run_option,
-    inside_option,
+    narrower_option,
     opened,
     prints,
     show,
@@ -133,12 +133,12 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
 @click.command("export")
 @click.argument("path", type=click.Path(), default="-")
 @click.option("--all", "archived", is_flag=True, help="Include archived memories.")
-@inside_option
+@narrower_option
 @click.option(
     "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
 )
 @store_option
-def export(path: str, archived: bool, inside: bool, everything: bool, store: StoreOptions) -> None:
+def export(path: str, archived: bool, include_narrower: bool, everything: bool, store: StoreOptions) -> None:
     """Write memories as JSON lines, oldest first; `import jsonl` reads them.
 
     With --everything, each line has a `type`: memory, event, receipt or recall. That answers a request of access.
@@ -153,8 +153,8 @@ def export(path: str, archived: bool, inside: bool, everything: bool, store: Sto
 
             lines = [json.dumps(entry, ensure_ascii=False) for entry in everything_json(mem.inspect.everything())]
         else:
-            lines = exported_lines(mem, inside=inside, archived=archived)
-        elsewhere = [] if lines else whereabouts(mem, store, mem.status(inside=inside).hint)
+            lines = exported_lines(mem, include_narrower=include_narrower, archived=archived)
+        elsewhere = [] if lines else whereabouts(mem, store, mem.status(include_narrower=include_narrower).hint)
     write_lines(path, lines)
     written = f"{pluralize(len(lines), 'line' if everything else 'memory')} written to {path}"
     if path != "-":
@@ -174,10 +174,10 @@ def write_lines(path: str, lines: list[str]) -> None:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
 
 
-def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]:
+def exported_lines(mem: Memotherm, *, include_narrower: bool, archived: bool) -> list[str]:
     """Return the memories as JSON, the archived ones first, each oldest first."""
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
-    counts = mem.status(inside=inside).retention
+    counts = mem.status(include_narrower=include_narrower).retention
     total = sum(counts[retention] for retention in retentions)
     lines: list[str] = []
     with progress_bar("memories", keeps=False) as progress:
@@ -185,7 +185,7 @@ def exported_lines(mem: Memotherm, *, inside: bool, archived: bool) -> list[str]
             own: list[str] = []
             page, cursor = None, None
             while page is None or cursor is not None:
-                page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, inside=inside)
+                page = mem.find(retention=retention, limit=_PAGE, cursor=cursor, include_narrower=include_narrower)
                 own += [json.dumps(to_json(memory), ensure_ascii=False) for memory in page]
                 progress(len(lines) + len(own), total)
                 cursor = page.cursor

@@ -105,7 +105,7 @@ def backup(path: str, store: StoreOptions) -> Output:
     memotherm store backup memories.jsonl
     """
     with opened(store._replace(scope=Scope(tenant=store.scope.tenant))) as mem:
-        lines = exported_lines(mem, inside=True, archived=True)
+        lines = exported_lines(mem, include_narrower=True, archived=True)
         scopes = len(mem.inspect.scopes())
     write_lines(path, lines)
     total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"

@@ -11,7 +11,7 @@ import click
 import memotherm
 from memotherm.cli import exit_codes
 from memotherm.cli.memories import whereabouts
-from memotherm.cli.options import StoreOptions, inside_option, prints, store_option
+from memotherm.cli.options import StoreOptions, narrower_option, prints, store_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.errors import MemothermError
@@ -28,10 +28,10 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "cyan"), "warning": ("!", "yell
 
 
 @click.command("doctor")
-@inside_option
+@narrower_option
 @prints
 @store_option
-def doctor(store: StoreOptions, inside: bool) -> Output:
+def doctor(store: StoreOptions, include_narrower: bool) -> Output:
     """Check the installation, and print how to correct problems.
 
     Your store is only read; writing is tested in a temporary store.
@@ -41,7 +41,7 @@ def doctor(store: StoreOptions, inside: bool) -> Output:
     """
     from memotherm.doctor import findings
 
-    found = list(findings(lambda: _of_store(store, inside=inside)))
+    found = list(findings(lambda: _of_store(store, include_narrower=include_narrower)))
     broken = any(finding.state == "failure" for finding in found)
     data = {"ok": not broken, "findings": [finding._asdict() for finding in found]}
     return Output(data, _finding_lines(found), code=exit_codes.FAILURE if broken else exit_codes.OK)
@@ -59,7 +59,7 @@ def _finding_lines(found: list[Finding]) -> Iterator[object]:
             yield Text(f"  {'':<12} → {finding.remedy}")
 
 
-def _of_store(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
+def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Finding]:
     from memotherm.doctor import Finding, failure, store_findings
 
     url = store.url or default_store(load())
@@ -72,7 +72,9 @@ def _of_store(store: StoreOptions, *, inside: bool) -> Iterator[Finding]:
         yield failure("store", error)
         return
     with mem:
-        yield from store_findings(mem, url, inside=inside, elsewhere=lambda hint: whereabouts(mem, store, hint))
+        yield from store_findings(
+            mem, url, include_narrower=include_narrower, elsewhere=lambda hint: whereabouts(mem, store, hint)
+        )
 
 
 @click.group("config", cls=SuggestingGroup)

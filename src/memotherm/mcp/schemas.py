@@ -46,7 +46,7 @@ _DESCRIPTIONS = {
     "since": "date, or 7d (ago)",
     "where": 'metadata, {"n": {"$gte": 3}}',
     "retention": "or any",
-    "inside": "with narrower scopes",
+    "includeNarrower": "with narrower scopes",
 }
 
 _MEMORY: Schema = {

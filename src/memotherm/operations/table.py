@@ -96,7 +96,8 @@ _TABLE = (
         "Memotherm.find", "memories", "POST /memories:find", conflicts=("cursor",), limits=_PAGED,
         tool=Tool(
             name="memory_find", title="List memories", defaults={"limit": 20}, repeatable=True,
-            parameters=f"tier kind tags since until where prefix retention inside limit cursor {_OF_SESSION}",
+            parameters="tier kind tags since until where prefix retention"
+            f" include_narrower:includeNarrower limit cursor {_OF_SESSION}",
             description="List memories, newest first.",
         ),
         examples=({"kind": "decision", "since": "7d"},),

@@ -151,13 +151,13 @@ class RemoteMemotherm(Memotherm):
             raise error from exc
         return Captured(status="spooled", why=f"{error}; the text waits: `memotherm agent worker --once` sends it")
 
-    def get(self, memory_id: str | None = None, *, key: str | None = None, inside: bool = False) -> Memory:
+    def get(self, memory_id: str | None = None, *, key: str | None = None, include_narrower: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, or the active one that has a key."""
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
         if key is not None:
             return from_json(Memory, self._send("GET /memories:key", {"key": key}))
-        arguments = {"memory_id": memory_id, "hidden": True, "inside": inside}
+        arguments = {"memory_id": memory_id, "hidden": True, "include_narrower": include_narrower}
         return from_json(Memory, self._call(OPERATIONS["get"], arguments))
 
     def pinned(self) -> list[Memory]:
@@ -184,9 +184,9 @@ class RemoteMemotherm(Memotherm):
         arguments = {"recall": recall_id, "used": list(used), "answer": answer, "at": at}
         return from_json(Feedback, self._call(operation, write_arguments(operation, arguments)))
 
-    def status(self, inside: bool = False) -> Status:
+    def status(self, include_narrower: bool = False) -> Status:
         """Return counts of the visible memories; the size and the numbers of the whole store are 0 here."""
-        found = self._call(OPERATIONS["status"], {"inside": inside})
+        found = self._call(OPERATIONS["status"], {"include_narrower": include_narrower})
         return from_json(Status, {**found, "store": self._transport.url, "bytes": 0, "seq": 0, "schema": 0})
 
     def metrics(self) -> Metrics:

@@ -131,7 +131,7 @@ class _StoreMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the sizes of the tiers, and how they are used."""
-        status, metrics = self._mem.status(inside=True), self._mem.metrics()
+        status, metrics = self._mem.status(include_narrower=True), self._mem.metrics()
         info = GaugeMetricFamily("memotherm_build_info", "The version.", labels=["version"])
         info.add_metric([__version__], 1)
         yield info

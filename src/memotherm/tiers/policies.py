@@ -158,7 +158,7 @@ class Policies:
 
     def shadow_report(self) -> ShadowReport:
         """Return what the shadow policy would have missed and spared, and the tiers it would use."""
-        policy, store = self._shadow(), self._view.inside
+        policy, store = self._shadow(), self._view.store_inside
         started = next(row for row in store.adoptions() if (row.action, row.hash) == ("shadow", policy.digest))
         spaces = store.spaces_within(self._view.scope)
         # Recalls from scopes without visible spaces are counted under space 0.
@@ -204,7 +204,7 @@ class Policies:
 
     def _memories(self) -> Iterator[Memory]:
         """Yield the active memories at and below the scope."""
-        store = self._view.inside
+        store = self._view.store_inside
         spaces, find = store.spaces_within(self._view.scope), replace(self._view.listing(), limit=_PAGE)
         while page := store.find(spaces, find):
             yield from (record.memory for record in page)

@@ -62,7 +62,7 @@ def memory_recall(
     types: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
     minScore: float | None = None,  # noqa: N803
-    inside: bool = False,
+    includeNarrower: bool = False,  # noqa: N803
 ) -> Json:
     """Recall memories by meaning and words.
 
@@ -70,23 +70,32 @@ def memory_recall(
     Without: hot and warm; includeCold adds cold.
     """
     if sessionId is not None:
-        if tags is not None or minScore is not None or inside:
-            raise InvalidInput("tags, minScore and inside are for a recall without a sessionId: leave one of them out")
+        if tags is not None or minScore is not None or includeNarrower:
+            raise InvalidInput(
+                "tags, minScore and includeNarrower are for a recall without a sessionId: leave one of them out"
+            )
         return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
     max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
     recall = mem.recall(
-        query, max_hits, tiers, kinds=types, tags=tags, min_score=minScore, promote=promote, inside=inside
+        query,
+        max_hits,
+        tiers,
+        kinds=types,
+        tags=tags,
+        min_score=minScore,
+        promote=promote,
+        include_narrower=includeNarrower,
     )
     return {**to_json(recall), "limit": max_hits, "autoPromote": promote}
 
 
-def memory_status(mem: Memotherm, sessionId: str | None = None, inside: bool = False) -> Json:  # noqa: N803
+def memory_status(mem: Memotherm, sessionId: str | None = None, includeNarrower: bool = False) -> Json:  # noqa: N803
     """Return what each tier holds; for a session also suggestions."""
-    if sessionId is not None and inside:
-        raise InvalidInput("a session has no narrower scopes: leave out sessionId or inside")
-    status = mem.status(inside=inside) if sessionId is None else mem.inspect.session(sessionId)
+    if sessionId is not None and includeNarrower:
+        raise InvalidInput("a session has no narrower scopes: leave out sessionId or includeNarrower")
+    status = mem.status(include_narrower=includeNarrower) if sessionId is None else mem.inspect.session(sessionId)
     shown = {name: value for name, value in to_json(status).items() if name not in _OF_THE_WHOLE_STORE}
     return {**shown, "metrics": metrics_json(_view(mem, sessionId).metrics())}
 
@@ -166,11 +175,17 @@ def memory_search(
     where: Json | None = None,
     prefix: str | None = None,
     retention: str = "active",
-    inside: bool = False,
+    includeNarrower: bool = False,  # noqa: N803
 ) -> Json:
     """Search the Markdown notes; memories if there are none, or with filters."""
     view = _view(mem, sessionId)
-    filters: Json = {"since": since, "until": until, "where": where, "prefix": prefix, "inside": inside}
+    filters: Json = {
+        "since": since,
+        "until": until,
+        "where": where,
+        "prefix": prefix,
+        "include_narrower": includeNarrower,
+    }
     if retention != "active":
         filters["retention"] = retention
     if not mem.settings.notes_root or any(filters.values()):

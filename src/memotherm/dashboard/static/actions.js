@@ -86,7 +86,7 @@ export const undoOf = (after, onChange) => async () => { await undo(after.versio
 // Undo an event of the ledger. A memory below the scope is changed in its own scope.
 export async function undoEvent(event, onChange = () => {}) {
   try {
-    const memory = await get(`/memories/${event.id}`, { inside: true, hidden: true });
+    const memory = await get(`/memories/${event.id}`, { include_narrower: true, hidden: true });
     const after = await undo(event.seq, memory.scope);
     toast(`Undone: ${event.action}`, { undo: undoOf(after, onChange) });
     onChange();

@@ -54,7 +54,7 @@ export function useEvents(run, { delay = 500, concerns = () => true, onState = (
       clearTimeout(timer);
       timer = setTimeout(() => newest.current.run(), delay);
     };
-    follow("/events/stream", { inside: true }, abort.signal, receive, onState);
+    follow("/events/stream", { include_narrower: true }, abort.signal, receive, onState);
     return () => { abort.abort(); clearTimeout(timer); };
   }, []);
 }

@@ -18,7 +18,7 @@ export function useRows(filters, order) {
     if (pages.has(number) || loading.has(number)) return;
     loading.add(number);
     try {
-      const found = await post("/memories:find", { ...filters, order, skip: number * PAGE, limit: PAGE, inside: true });
+      const found = await post("/memories:find", { ...filters, order, skip: number * PAGE, limit: PAGE, include_narrower: true });
       if (generation !== state.current.generation) return;
       pages.set(number, found.memories);
       // The pages that were not looked at for longest are dropped.
@@ -39,7 +39,7 @@ export function useRows(filters, order) {
     const generation = before.generation + 1;
     state.current = { pages: new Map(), loading: new Set(), generation, range: before.range };
     setError(null);
-    post("/memories:count", { ...filters, inside: true }).then((found) => {
+    post("/memories:count", { ...filters, include_narrower: true }).then((found) => {
       if (generation === state.current.generation) setCount(found.count);
     }, fail(generation));
     load(...before.range);
@@ -54,7 +54,7 @@ export async function allRows(filters, order, most) {
   const found = [];
   while (found.length < most) {
     const limit = Math.min(PAGE, most - found.length);
-    const { memories } = await post("/memories:find", { ...filters, order, skip: found.length, limit, inside: true });
+    const { memories } = await post("/memories:find", { ...filters, order, skip: found.length, limit, include_narrower: true });
     found.push(...memories);
     if (memories.length < limit) break;
   }

@@ -78,18 +78,18 @@ async def stream_events(
     view: View,
     request: Request,
     last_event_id: Annotated[str, Header(pattern="^[0-9]{1,18}$")] = ABSENT,
-    inside: Annotated[
+    include_narrower: Annotated[
         bool, Query(description="Everything at and below the scope, instead of what it can see.")
     ] = False,
 ) -> StreamingResponse:
     """Send the events of all visible memories as they are recorded, from now or after Last-Event-ID."""
     after = int(last_event_id) if last_event_id else None
-    stream = _event_stream(view, after, request.app.state.stopping, inside=inside)
+    stream = _event_stream(view, after, request.app.state.stopping, include_narrower=include_narrower)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
 async def _event_stream(
-    view: Memotherm, after: int | None, stopping: threading.Event, *, inside: bool = False
+    view: Memotherm, after: int | None, stopping: threading.Event, *, include_narrower: bool = False
 ) -> AsyncIterator[bytes]:
     """Yield the events after a number (None: from now on), and comments in between, until the server stops."""
     position = (await anyio.to_thread.run_sync(view.status)).seq if after is None else after
@@ -97,7 +97,7 @@ async def _event_stream(
     now = alive = anyio.current_time()
     end = now + _LONGEST
     while now < end and not stopping.is_set():
-        for event in await anyio.to_thread.run_sync(view.events, _PAGE, f"after-{position}", False, inside):
+        for event in await anyio.to_thread.run_sync(view.events, _PAGE, f"after-{position}", False, include_narrower):
             position, alive = event.seq, now
             yield f"id: {event.seq}\nevent: {event.action}\ndata: {json.dumps(to_json(event))}\n\n".encode()
         if now - alive >= _HEARTBEAT:
@@ -169,14 +169,14 @@ class ApiKeys(TypedDict):
 @router.get("/store", operation_id="store", tags=["store"])
 def store(mem: WholeStore) -> StoreInfo:
     """Return the name, the size and the version of the store."""
-    found = mem.status(inside=True)
+    found = mem.status(include_narrower=True)
     return StoreInfo(name=found.store, bytes=found.bytes, events=found.seq, schema_version=found.schema)
 
 
 @router.get("/doctor", operation_id="doctor", tags=["store"])
 def doctor(mem: WholeStore) -> DoctorReport:
     """Check the installation of the server and its store, and return how to correct problems."""
-    found = list(findings(lambda: store_findings(mem, mem.status().store, inside=True)))
+    found = list(findings(lambda: store_findings(mem, mem.status().store, include_narrower=True)))
     listed = [DoctorFinding(**finding._asdict()) for finding in found]  # type: ignore[typeddict-item]
     return DoctorReport(ok=all(finding.state != "failure" for finding in found), findings=listed)
 

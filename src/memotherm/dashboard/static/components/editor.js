@@ -28,7 +28,7 @@ export function Editor({ memory, onClose, onChange }) {
     } catch (problem) {
       setBusy(false);
       if (problem.status !== 412) { setError(problem.message); return; }
-      setNewer(await get(`/memories/${memory.id}`, { inside: true, hidden: true }).catch(() => null));
+      setNewer(await get(`/memories/${memory.id}`, { include_narrower: true, hidden: true }).catch(() => null));
       setError("Somebody else has changed this memory since you opened it. Nothing was saved.");
     }
   };

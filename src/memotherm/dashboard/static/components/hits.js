@@ -19,8 +19,8 @@ function Hit({ hit, expected, onSelect }) {
   </li>`;
 }
 
-export function Hits({ query, setting, inside, selected, onSelect }) {
-  const body = { query, tiers: setting.tiers, inside: inside && !setting.asOf, track: false, limit: LIMIT, ...(setting.asOf ? { as_of: setting.asOf } : {}) };
+export function Hits({ query, setting, includeNarrower, selected, onSelect }) {
+  const body = { query, tiers: setting.tiers, include_narrower: includeNarrower && !setting.asOf, track: false, limit: LIMIT, ...(setting.asOf ? { as_of: setting.asOf } : {}) };
   const state = useLoaded(() => post("/recall", body), [JSON.stringify(body)]);
   return html`<${Loaded} state=${state}>${(found) => html`
     <p class="hint">Confidence that the hits answer the question: ${decimal(found.confidence)}.

@@ -16,8 +16,8 @@ const STATES = { included: "In the context", left_out: "Left out", not_considere
 async function candidates(text) {
   if (ID.test(text)) return [{ id: text, content: text, scope: {} }];
   const [containing, recalled] = await Promise.all([
-    post("/memories:find", { contains: text, inside: true, retention: "any", limit: MOST_ANSWERS }),
-    post("/recall", { query: text, limit: MOST_ANSWERS, tiers: ["hot", "warm", "cold"], inside: true, track: false }),
+    post("/memories:find", { contains: text, include_narrower: true, retention: "any", limit: MOST_ANSWERS }),
+    post("/recall", { query: text, limit: MOST_ANSWERS, tiers: ["hot", "warm", "cold"], include_narrower: true, track: false }),
   ]);
   const found = new Map([...containing.memories, ...recalled.items].map((memory) => [memory.id, memory]));
   return [...found.values()].slice(0, MOST_ANSWERS);

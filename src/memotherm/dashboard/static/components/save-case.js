@@ -7,16 +7,16 @@ import { toast, toastError } from "./toast.js";
 // JSON strings are valid TOML strings, except for the character DEL.
 const text = (value) => JSON.stringify(value).replaceAll("\u007f", "\\u007f");
 
-export function caseOf(query, expected, { scope, tiers, inside, limit = 10 }) {
+export function caseOf(query, expected, { scope, tiers, include_narrower, limit = 10 }) {
   const fields = Object.entries(scope).map(([name, value]) => `${name} = ${text(value)}`).join(", ");
   return ["[[case]]", `query = ${text(query)}`, ...(fields ? [`scope = { ${fields} }`] : []), `tiers = [${tiers.map(text).join(", ")}]`,
-    `limit = ${limit}`, `inside = ${inside}`, `expect = [${expected.map(text).join(", ")}]`, ""].join("\n");
+    `limit = ${limit}`, `include_narrower = ${include_narrower}`, `expect = [${expected.map(text).join(", ")}]`, ""].join("\n");
 }
 
 export function SaveCase({ query, expected }) {
   const { params } = parseRoute();
   const written = caseOf(query, expected, {
-    scope: parseScope(params.get("scope") || ""), tiers: (params.get("tiers") || "hot,warm").split(","), inside: params.get("inside") !== "false",
+    scope: parseScope(params.get("scope") || ""), tiers: (params.get("tiers") || "hot,warm").split(","), include_narrower: params.get("include_narrower") !== "false",
   });
   const copy = () => navigator.clipboard.writeText(written).then(() => toast("The case was copied"), toastError);
   const download = () => {

@@ -104,7 +104,7 @@ function Keys() {
 }
 
 export function Health() {
-  const status = useLoaded(() => get("/status", { inside: true }));
+  const status = useLoaded(() => get("/status", { include_narrower: true }));
   const store = useLoaded(() => get("/store"));
   // The key of a tenant sees its own part only.
   const whole = !(store.error && store.error.status === 403);

@@ -125,7 +125,7 @@ export function MemoryPage({ route }) {
   const writable = useWritable();
   const path = `/memories/${encodeURIComponent(id)}`;
   const state = useLoaded(async () => {
-    const memory = await get(path, { inside: true, hidden: true }).catch((error) => {
+    const memory = await get(path, { include_narrower: true, hidden: true }).catch((error) => {
       // A memory of a wider scope is visible, but not inside.
       if (error.status !== 404) throw error;
       return get(path, { hidden: true });

@@ -30,14 +30,14 @@ async function movesOfToday(known) {
   const moves = [];
   let page = null;
   for (let count = 0; count < MOST_PAGES && moves.length < MOST_MOVES; count++) {
-    const found = await get("/events", { inside: true, limit: 100, cursor: page });
+    const found = await get("/events", { include_narrower: true, limit: 100, cursor: page });
     const recent = found.events.filter((event) => new Date(event.at) >= today);
     moves.push(...recent.filter(isMove));
     page = found.cursor;
     if (!page || recent.length < found.events.length) break;
   }
   return Promise.all(moves.slice(0, MOST_MOVES).map(async (event) => {
-    if (!known.has(event.seq)) known.set(event.seq, await get(`/memories/${event.id}`, { inside: true, hidden: true }).catch(() => null));
+    if (!known.has(event.seq)) known.set(event.seq, await get(`/memories/${event.id}`, { include_narrower: true, hidden: true }).catch(() => null));
     return { ...event, memory: known.get(event.seq) };
   }));
 }
@@ -84,7 +84,7 @@ export function Now() {
   const writable = useWritable();
   const [live, setLive] = useState(false);
   const status = useLoaded(async () => {
-    const [found, { scopes }] = await Promise.all([get("/status", { inside: true }), get("/scopes")]);
+    const [found, { scopes }] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes")]);
     return { ...found, scopes };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);

@@ -24,7 +24,7 @@ function useSetting(side) {
   return { tiers: tiers.split(","), asOf: asOf(moment), budget: Number(budget) || 0, cold: cold === "true" };
 }
 
-function Side({ side, query, inside, selected, onSelect, title }) {
+function Side({ side, query, includeNarrower, selected, onSelect, title }) {
   const setting = useSetting(side);
   return html`<section>
     <h2>${title}</h2>
@@ -36,7 +36,7 @@ function Side({ side, query, inside, selected, onSelect, title }) {
     <${BudgetSlider} name=${`budget${side}`} />
     ${query ? html`
       <h3>Hits</h3>
-      <${Hits} query=${query} setting=${setting} inside=${inside} selected=${selected} onSelect=${onSelect} />
+      <${Hits} query=${query} setting=${setting} includeNarrower=${includeNarrower} selected=${selected} onSelect=${onSelect} />
       <h3>Context</h3>
       <${ContextResult} query=${query} setting=${setting} of=${side ? " (second setting)" : ""} />`
       : html`<p class="empty">Type a question to see what is found and what a model would read.</p>`}
@@ -45,7 +45,7 @@ function Side({ side, query, inside, selected, onSelect, title }) {
 
 export function Playground() {
   const [query] = useParam("q");
-  const [inside] = useParam("inside", "true");
+  const [includeNarrower] = useParam("include_narrower", "true");
   const [compare] = useParam("compare", "false");
   const [expected, setExpected] = useState(new Set());
   const select = (id) => setExpected((before) => {
@@ -53,11 +53,11 @@ export function Playground() {
     if (!after.delete(id)) after.add(id);
     return after;
   });
-  const shared = { query, inside: inside === "true", selected: expected, onSelect: select };
+  const shared = { query, includeNarrower: includeNarrower === "true", selected: expected, onSelect: select };
   return html`
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <div class="wide"><${TextFilter} name="q" label="Question" type="search" placeholder="When is the release?" /></div>
-      <${CheckFilter} name="inside" label="Hits from narrower scopes, too" fallback=${true} />
+      <${CheckFilter} name="include_narrower" label="Hits from narrower scopes, too" fallback=${true} />
       <${CheckFilter} name="compare" label="Compare two settings" />
     </form>
     <p class="hint">Nothing here counts as a use; the recall log notes the question. The context, and hits as of an earlier time, are those of the scope chosen above.</p>
