@@ -71,7 +71,7 @@ class _GuardedStore:
             self._state.inside = False
 
     def _require_outside(self, name: str) -> None:
-        if getattr(self._state, "include_narrower", False):
+        if getattr(self._state, "inside", False):
             raise AssertionError(f"{name} of the store was used inside a transaction: use the transaction")
 
 

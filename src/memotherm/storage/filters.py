@@ -85,9 +85,10 @@ def found_count(statements: Statements, spaces: Sequence[int], find: Find, *, in
 
 
 def compiled_filter(statements: Statements, where: Filter) -> tuple[str, dict[str, object]]:
-    """Return the filter of a search as a condition on memories, and its parameters."""
+    """Return the filter of a search as a condition on memories, expiry included, and its parameters."""
     compiler = _Compiler(statements)
-    return compiler.joined(_filtered(where)), compiler.values
+    unexpired: Condition = ("where_unexpired", {"now": to_micros(where.now)})
+    return compiler.joined([unexpired, *_filtered(where)]), compiler.values
 
 
 def filtered_numbers(statements: Statements, nos: Sequence[int], where: Filter) -> set[int]:

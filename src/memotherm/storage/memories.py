@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["MemoryStore", "any_expired", "identity_of", "visible_rows"]
+__all__ = ["MemoryStore", "any_expired", "identity_of"]
 
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
@@ -148,8 +148,10 @@ class MemoryStore(StoreBase):
     def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
         """Return those of some memories that scope, tiers, retention and filter let through."""
         with self._reading(once=not where.selective) as statements:
-            rows = visible_rows(statements, "candidates", spaces, tiers, nos, where)
-            candidates = Candidates.of(map(candidate_row, rows))
+            ranks = {tier.rank for tier in tiers}
+            rows = statements.rows("candidates", nos=list(nos), now=to_micros(where.now))
+            passing = passing_rows(statements, [row for row in rows if row[2] in ranks and row[1] in spaces], where)
+            candidates = Candidates.of(map(candidate_row, passing))
             candidates.add_uses(statements.unwritten)
             return candidates
 
@@ -249,20 +251,6 @@ class MemoryStore(StoreBase):
     @abstractmethod
     def _made_by(self, number: int) -> dict[str, object]:
         """Return the statement parameter that selects an embedder's vectors."""
-
-
-def visible_rows(
-    statements: Statements,
-    name: str,
-    spaces: Sequence[int],
-    tiers: Sequence[Tier],
-    nos: Sequence[int],
-    where: Filter,
-) -> list[Row]:
-    """Return the rows of those memories that scope, tier, retention, expiry and the filter let through."""
-    ranks = {tier.rank for tier in tiers}
-    rows = statements.rows(name, nos=list(nos), now=to_micros(where.now))
-    return passing_rows(statements, [row for row in rows if row[2] in ranks and row[1] in spaces], where)
 
 
 def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:

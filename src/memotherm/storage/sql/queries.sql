@@ -157,11 +157,6 @@ WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR exp
 -- relevance_set: The running relevance of a memory.
 UPDATE memories SET relevance = :relevance WHERE {own}no = :no
 
--- visible: Where some memories are, as far as they are visible.
-SELECT no, space, tier, priority, kind FROM memories
-WHERE {own}no {in nos}
-  AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
-
 -- pinned: The pinned memories of some spaces, oldest first (`priority < 2` lets the database see that the index fits).
 SELECT {columns} FROM memories {index memories_by_urgency}
 WHERE {own}space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0

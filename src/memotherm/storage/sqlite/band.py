@@ -139,14 +139,14 @@ class ExactBand:
 
     def similarities(self, nos: Sequence[int], query: Vectors) -> dict[int, float]:
         """Return the similarity of those memories that are here; the nearest part counts."""
-        keys, rows = [], []
-        for no in nos:
-            key = no << PART_BITS
-            while (row := self._row.get(key)) is not None:
-                keys.append(key)
-                rows.append(row)
-                key += 1
-        return strongest_parts(keys, products(self._matrix[rows], query)) if rows else {}
+        keys: list[int] = []
+        part = [key for no in nos if (key := no << PART_BITS) in self._row]
+        while part:
+            keys += part
+            part = [key + 1 for key in part if key + 1 in self._row]
+        if not keys:
+            return {}
+        return strongest_parts(keys, products(self._matrix[[self._row[key] for key in keys]], query))
 
 
 class CodedBand:

@@ -149,7 +149,7 @@ class _LoadedBand(Projection):
     # Searching
 
     def nearest(
-        self, statements: SqliteStatements, query: Vectors, limit: int, where: Filter
+        self, statements: SqliteStatements, query: Vectors, limit: int, where: Filter | None
     ) -> tuple[Numbers, Vectors]:
         """Return up to `limit` memories and their similarities, best first; a memory counts with its nearest part."""
         band = self._vectors
@@ -184,10 +184,10 @@ class _LoadedBand(Projection):
         return strongest_parts(keys.tolist(), similarities)
 
     def _search(
-        self, statements: SqliteStatements, query: Vectors, wanted: int, where: Filter
+        self, statements: SqliteStatements, query: Vectors, wanted: int, where: Filter | None
     ) -> tuple[Numbers, Vectors]:
-        """Return up to `wanted` (keys, similarities) of the memories that pass a filter, best first."""
-        if not where.selective:
+        """Return up to `wanted` (keys, similarities) of the memories that pass a filter (None = all), best first."""
+        if where is None:
             return self._vectors.search(query, wanted, None)
         for factor in _OVERFETCH:
             keys, similarities = self._vectors.search(query, factor * wanted, None)
@@ -323,9 +323,9 @@ class Bands:
         keys: Sequence[BandKey],
         query: Vectors,
         limit: int,
-        where: Filter,
+        where: Filter | None,
     ) -> Scores:
-        """Return the nearest memories of some bands, nearest first."""
+        """Return the nearest memories of some bands that pass a filter (None = all), nearest first."""
         near = []
         for key in keys:
             band = self._band(key, identity)

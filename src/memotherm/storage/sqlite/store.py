@@ -22,7 +22,8 @@ from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
-from memotherm.storage.memories import any_expired, identity_of, visible_rows
+from memotherm.storage.filters import filtered_numbers
+from memotherm.storage.memories import any_expired, identity_of
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
@@ -38,7 +39,7 @@ from memotherm.storage.sqlite.statements import (
     vector_base,
     vector_range,
 )
-from memotherm.storage.sqlite.text_search import best_matches, posting_list
+from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Store, Transaction
@@ -312,26 +313,27 @@ class SqliteStore(Store):
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._searching() as statements:
             total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-            lists = [posting_list(statements, spaces, tiers, word) for word in words]
-            filtered = where.selective or self._any_expired(statements, spaces, where.now)
+            lists = posting_lists(statements, spaces, tiers, words)
+            filtered = self._is_filtered(statements, spaces, where)
             # About as many as a filter over half leaves enough of.
             wanted = 3 * limit if where.selective else limit
             while True:
                 nos, weights = best_matches(lists, total, wanted)
                 scores = dict(zip(nos.tolist(), weights.tolist(), strict=True))
                 if filtered:
-                    scores = _visible(statements, spaces, tiers, scores, where)
+                    passing = filtered_numbers(statements, list(scores), where)
+                    scores = {no: score for no, score in scores.items() if no in passing}
                 if len(scores) >= limit or len(nos) < wanted:
                     frequencies = dict(zip(words, map(len, lists), strict=True))
-                    return TextMatches(_first(limit, scores), total, frequencies)
+                    return TextMatches(dict(islice(scores.items(), limit)), total, frequencies)
                 wanted *= 4
 
-    def _any_expired(self, statements: SqliteStatements, spaces: Sequence[int], now: datetime) -> bool:
-        """Return whether there are expired memories that maintenance has not processed yet; it is read once."""
-        asked = (tuple(spaces), now)
+    def _is_filtered(self, statements: SqliteStatements, spaces: Sequence[int], where: Filter) -> bool:
+        """Return whether a filter excludes memories, or expired ones wait for maintenance; that is read once."""
+        asked = (tuple(spaces), where.now)
         if asked not in statements.expired:
-            statements.expired[asked] = any_expired(statements, spaces, now)
-        return statements.expired[asked]
+            statements.expired[asked] = any_expired(statements, spaces, where.now)
+        return where.selective or statements.expired[asked]
 
     def search_vector(
         self,
@@ -348,16 +350,8 @@ class SqliteStore(Store):
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            expired = self._any_expired(statements, spaces, where.now)
-            wanted = limit
-            while True:
-                scores = self._bands.search(statements, identity, keys, vector, wanted, where)
-                if not expired:
-                    return scores
-                visible = _visible(statements, spaces, tiers, scores, where)
-                if len(visible) >= limit or len(scores) < wanted:
-                    return _first(limit, visible)
-                wanted *= 4
+            filtered = where if self._is_filtered(statements, spaces, where) else None
+            return self._bands.search(statements, identity, keys, vector, limit, filtered)
 
     def similarities(
         self,
@@ -504,15 +498,3 @@ class SqliteStore(Store):
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)
         self._connections.close()
-
-
-def _visible(
-    statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], scores: Scores, where: Filter
-) -> Scores:
-    """Return the scores of those memories that are not expired and pass the filter."""
-    visible = {row[0] for row in visible_rows(statements, "visible", spaces, tiers, list(scores), where)}
-    return {no: score for no, score in scores.items() if no in visible}
-
-
-def _first(count: int, scores: Scores) -> Scores:
-    return dict(islice(scores.items(), count))

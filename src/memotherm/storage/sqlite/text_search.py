@@ -21,7 +21,7 @@ from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements, text_ranges
 from memotherm.text.words import is_fragment
 
-__all__ = ["best_matches", "posting_list"]
+__all__ = ["best_matches", "posting_lists"]
 
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.float64]
@@ -34,19 +34,21 @@ _SPARSE = 4
 _NOISE = 1e-9
 
 
-def posting_list(statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], word: str) -> Numbers:
-    """Return the memories in some spaces and tiers that have a word, in order of number."""
-    lists = []
-    match = f'"{word}" *' if is_fragment(word) else f'"{word}"'
-    for table, span in text_ranges(spaces, tiers):
+def posting_lists(
+    statements: SqliteStatements, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str]
+) -> list[Numbers]:
+    """Return for each word the memories in some spaces and tiers that have it, in order of number."""
+    ranges = [(SQL[f"{table}_postings"], span._asdict()) for table, span in text_ranges(spaces, tiers)]
+    execute, one_tier = statements.connection.execute, len(spaces) * len({*tiers}) == 1
+    found = []
+    for word in words:
+        match = f'"{word}" *' if is_fragment(word) else f'"{word}"'
         # One text of numbers comes out of SQLite three times as fast as a row for each.
-        text = statements.connection.execute(SQL[f"{table}_postings"], {"match": match, **span._asdict()}).fetchone()[0]
-        if text:
-            lists.append(np.fromstring(text, np.int64, sep=","))
-    if len(lists) == 1 and len({*tiers} - {Tier.COLD}) < 2:
-        return lists[0]
-    # Each tier of a space is in order already.
-    return np.sort(np.concatenate(lists), kind="stable") if lists else np.empty(0, np.int64)
+        texts = [execute(statement, {"match": match, **span}).fetchone()[0] for statement, span in ranges]
+        numbers = np.fromstring(",".join(filter(None, texts)), np.int64, sep=",")
+        # Each tier of a space is in order already.
+        found.append(numbers if one_tier else np.sort(numbers, kind="stable"))
+    return found
 
 
 def best_matches(lists: Sequence[Numbers], total: int, limit: int) -> tuple[Numbers, Weights]:
