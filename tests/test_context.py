@@ -387,7 +387,7 @@ def test_a_turn_recalls_no_more_than_its_setting(open_mem: Open) -> None:
     turn, whole = mem.session("s").before_turn("otter fact", budget=1000), mem.context("otter fact", budget=1000)
 
     assert turn.receipt.shares["recalled"] <= 100
-    assert whole.receipt.shares["recalled"] > 500
+    assert whole.receipt.shares["recalled"] > 300
     assert {entry.fits_at for entry in turn.left_out} == {None}
 
 

@@ -44,10 +44,10 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
 
 def test_a_receipt_says_what_was_left_out_for_want_of_space(mem: Memotherm) -> None:
     """What was found and did not fit is kept with its reason, and reading the context's own receipt changes nothing."""
-    for number in range(40):
-        mem.remember(f"Otter number {number} lives in the river near the old mill")
+    for number in range(70):
+        mem.remember(f"Otter number {number} lives in the river near the old mill{' and sleeps' * 100}.")
     low = mem.remember("An otter of little interest lives in the river", priority="low")
-    context = mem.context("where do otters live in the river?", budget=150)
+    context = mem.context("where do otters live in the river?", budget=2400)
     (kept,) = mem.receipts.list()
 
     assert [entry.id for entry in kept.included] == [entry.id for entry in context.included]
