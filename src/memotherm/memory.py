@@ -28,7 +28,7 @@ from memotherm.remember.draft import Draft, checked_key, draft_of
 from memotherm.services import Services
 from memotherm.session import Session
 from memotherm.settings import Settings
-from memotherm.storage.store import Store, SupportsCheckpoint
+from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
 from memotherm.tiers.rules import Rule
@@ -624,10 +624,7 @@ class Memotherm:
     def checkpoint(self, path: str | Path) -> Path:
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""
         target = Path(path).expanduser()
-        store = self._services.all_tenants
-        if not isinstance(store, SupportsCheckpoint):
-            raise InvalidInput(f"{store.name} cannot write checkpoints: use the backup of its database")
-        store.checkpoint(target)
+        self._services.all_tenants.checkpoint(target)
         return target
 
 

@@ -21,8 +21,6 @@ from memotherm.storage.transfer import (
     TOMBSTONES,
     Migration,
     Progress,
-    TransferSource,
-    TransferTarget,
     transfer,
 )
 from memotherm.storage.values import DISCARDED, Cause, Find
@@ -129,8 +127,6 @@ class Purges:
 
         for memory in self.memories:
             copy.transact(functools.partial(purge, memory=memory))
-        if not isinstance(copy, TransferTarget):
-            return
         with copy.read_tables() as reader:
             if reader.meta("secret") != self.secret:
                 return
@@ -148,8 +144,6 @@ class Purges:
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:
     """Return what was purged in a store; None if it is not one with the given secret."""
     with closing(open_url(url, settings)) as store:
-        if not isinstance(store, TransferSource):
-            return Purges(memories=tuple(_purged(store))) if secret is None else None
         with store.read_tables() as reader:
             own = reader.meta("secret")
             scopes = {row[1]: _scope(row) for row in reader.rows(SPACES)}
@@ -180,10 +174,8 @@ def open_store(url: str, settings: Settings) -> Store:
     """Open the store that a path or URL names, creating it if it does not exist."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(open_url(url, settings)))
-        if isinstance(store, TransferTarget):
-            with store.read_tables() as reader:
-                if reader.meta(PROGRESS_KEY) is not None:
-                    raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
+        if store.meta(PROGRESS_KEY) is not None:
+            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
         stack.pop_all()
         return store
 
@@ -192,10 +184,6 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
     """Copy a store into a new one, on another database or the same, and verify the copy."""
     _require_existing(source, "to migrate")
     with closing(open_store(source, settings)) as original, closing(open_url(target, settings)) as copy:
-        if not isinstance(original, TransferSource):
-            raise InvalidInput(f"{original.name} cannot be copied: its store has no read_tables()")
-        if not isinstance(copy, TransferTarget):
-            raise InvalidInput(f"{copy.name} cannot be filled: its store has no write_tables()")
         migration = transfer(original, copy, progress)
         copy.build_indexes()
         return migration

@@ -196,7 +196,12 @@ class StateStore(StoreBase):
         """Return the files and lines of memories."""
         return chunk_locations_of(self._rows("chunk_locations", nos=list(nos)))
 
-    # Values under a namespace and a key
+    # Values under a key
+
+    def meta(self, key: str) -> str | None:
+        """Return a value of the store's own metadata."""
+        rows = self._unlogged_rows("meta_get", key=key)
+        return rows[0][0] if rows else None
 
     def get_values(self, namespace: str, now: datetime, key: str | None = None) -> dict[str, str]:
         """Return the values of a namespace by key, or only the one under a key; expired values are left out."""

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Scope, Tier
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memotherm.storage.transfer import StoreTables
+
     Vectors = NDArray[np.float32]
 
 __all__ = [
     "Claim",
     "Distribution",
     "Store",
-    "SupportsCheckpoint",
     "Transaction",
 ]
 
@@ -178,6 +179,18 @@ class Store(MemoryStore, StateStore):
 
     # What only some stores can do
 
+    def checkpoint(self, path: Path) -> None:  # noqa: ARG002
+        """Write a consistent copy to a new file while the store is in use, for `memotherm.restore`."""
+        raise InvalidInput(f"{self.name} cannot write checkpoints: use the backup of its database")
+
+    def read_tables(self) -> AbstractContextManager[StoreTables]:
+        """Open the tables for reading, in one snapshot."""
+        raise InvalidInput(f"{self.name} cannot be copied: its store has no read_tables()")
+
+    def write_tables(self) -> AbstractContextManager[StoreTables]:
+        """Open the tables for writing, in one transaction."""
+        raise InvalidInput(f"{self.name} cannot be filled: its store has no write_tables()")
+
     def partition(self, parts: int) -> list[str]:  # noqa: ARG002
         """Partition the tables by tenant, all at once; return their names."""
         raise InvalidInput(f"{self.name} has no partitions: migrate it to PostgreSQL first")
@@ -189,11 +202,3 @@ class Store(MemoryStore, StateStore):
     def missing_nodes(self) -> tuple[str, ...]:
         """Return the nodes that do not answer, each as host:port; empty for a store on one server."""
         return ()
-
-
-@runtime_checkable
-class SupportsCheckpoint(Protocol):
-    """A store that can write a copy of itself to a file, from which `memotherm.restore` makes a new store."""
-
-    def checkpoint(self, path: Path) -> None:
-        """Write a consistent copy to a new file while the store is in use."""

@@ -11,15 +11,17 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.rows import COLUMNS
 from memotherm.storage.statements import Row, Statements
 from memotherm.text.content import pluralize
+
+if TYPE_CHECKING:
+    from memotherm.storage.store import Store
 
 __all__ = [
     "META",
@@ -32,8 +34,6 @@ __all__ = [
     "Progress",
     "StoreTables",
     "Table",
-    "TransferSource",
-    "TransferTarget",
     "summarize",
     "transfer",
 ]
@@ -160,25 +160,7 @@ class StoreTables(ABC):
         """Build what is derived from the rows: text index, counters, next numbers."""
 
 
-@runtime_checkable
-class TransferSource(Protocol):
-    """A store that can be copied."""
-
-    name: str
-
-    def read_tables(self) -> AbstractContextManager[StoreTables]:
-        """Open the tables for reading, in one snapshot."""
-
-
-@runtime_checkable
-class TransferTarget(TransferSource, Protocol):
-    """A store that can be filled."""
-
-    def write_tables(self) -> AbstractContextManager[StoreTables]:
-        """Open the tables for writing, in one transaction."""
-
-
-def transfer(source: TransferSource, target: TransferTarget, progress: Progress | None = None) -> Migration:
+def transfer(source: Store, target: Store, progress: Progress | None = None) -> Migration:
     """Copy a store into an empty one, or resume an interrupted copy, and verify the result."""
     with source.read_tables() as reader:
         state = _begin(reader, source, target)
@@ -204,7 +186,7 @@ def transfer(source: TransferSource, target: TransferTarget, progress: Progress 
     return Migration(source=source.name, target=target.name, rows=rows, digest=digest)
 
 
-def _begin(reader: StoreTables, source: TransferSource, target: TransferTarget) -> dict[str, Any]:
+def _begin(reader: StoreTables, source: Store, target: Store) -> dict[str, Any]:
     """Return the last copied key of each table; refuse a target that holds anything else."""
     identity = reader.meta("store")
     with target.write_tables() as writer:
@@ -227,7 +209,7 @@ def _batches(reader: StoreTables, table: Table, state: dict[str, Any]) -> Iterat
         yield batch
 
 
-def _verify(reader: StoreTables, target: TransferTarget) -> tuple[dict[str, int], str]:
+def _verify(reader: StoreTables, target: Store) -> tuple[dict[str, int], str]:
     """Return the number of rows of each table and the digest of all of them, if both stores agree."""
     counts: dict[str, int] = {}
     digest = hashlib.sha256()

@@ -92,7 +92,7 @@ class SqliteStore(Store):
         try:
             migrate(self._connections, self._writer)
             self._rebuild_if_outdated(rebuild)
-            store = str(self._rows("meta_get", key="store")[0][0])
+            store = str(self.meta("store"))
         except BaseException:
             self._connections.close()
             raise
@@ -118,9 +118,9 @@ class SqliteStore(Store):
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[Claim[Self], None, None]:
         """Claim the whole store, unless another holder does the same job or it was done since `before`."""
-        done = self._rows("meta_get", key=f"done:{name}")
+        done = self.meta(f"done:{name}")
         # A time that is yet to come was that of a wrong clock.
-        if done and to_micros(before) <= int(done[0][0]) <= to_micros(now()):
+        if done and to_micros(before) <= int(done) <= to_micros(now()):
             return
         if self.lease(name, holder, now(), now() + term):
             try:

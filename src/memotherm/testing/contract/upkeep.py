@@ -15,7 +15,7 @@ from memotherm.model import Priority, Scope, Tier
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.storage.store import Claim, SupportsCheckpoint, Transaction
+from memotherm.storage.store import Claim, Transaction
 from memotherm.storage.values import AdoptionRow, LaterUse, ReceiptRow, Record, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract, numbers, raises
 
@@ -295,7 +295,6 @@ class CheckpointContract(Contract):
         """The store stays usable, and an existing file is not overwritten."""
         self.stored("before")
         store, target = self.store, self.folder / "copy.checkpoint"
-        assert isinstance(store, SupportsCheckpoint)
         store.checkpoint(target)
         written = target.read_bytes()
         self.stored("after")
