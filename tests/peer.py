@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import memotherm
-from memotherm import Memotherm, MemothermError, Scope
+from memotherm import Memotherm, MemothermError
 from memotherm.testing import HashEmbedder
 
 
@@ -47,8 +47,7 @@ class Obedient:
         return self.mem.status().seq
 
     def hold(self) -> str:
-        transaction = self.held.enter_context(self.mem._services.store.write())
-        transaction.space(Scope(agent="a long transaction"))
+        self.held.enter_context(self.mem._services.store._exclusive())
         return "held"
 
     def release(self) -> str:

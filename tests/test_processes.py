@@ -15,7 +15,7 @@ import pytest
 
 import memotherm
 import memotherm.errors
-from memotherm import AsyncMemotherm, Memotherm, Scope
+from memotherm import AsyncMemotherm, Memotherm
 from memotherm.testing import HashEmbedder
 from tests.helpers import Peer, contents, opened, peers, together
 
@@ -238,9 +238,7 @@ def test_a_thread_recalls_while_another_one_writes(tmp_path: Path) -> None:
     """A long transaction of one thread does not hold up a recall of another."""
     with opened(tmp_path / "agent.db") as mem, ThreadPoolExecutor(1) as pool:
         mem.remember("The ferry leaves at noon")
-        with mem._services.store.write() as transaction:
-            transaction.space(Scope(agent="a long transaction"))
-
+        with mem._services.store._exclusive():
             recalled = pool.submit(mem.recall, "when does the ferry leave").result(timeout=60)
 
             assert contents(recalled) == ["The ferry leaves at noon"]

@@ -126,7 +126,7 @@ def test_uses_wait_while_another_writer_holds_the_store(open_mem: Callable[..., 
     """Recalls go on, count what waits, and lose nothing when the other writer is done."""
     mem, other = (open_mem(tmp_path / "memory.db") for _ in range(2))
     memory = mem.remember(_FERRY)
-    with other._services.store.write():
+    with other._services.store._exclusive():
         assert [mem.recall("ferry")[0].memory.access_count for _ in range(3)] == [0, 1, 2]
         assert contents(mem.find()) == [_FERRY]
     assert mem.get(memory.id).access_count == 3
@@ -140,7 +140,7 @@ def test_closing_waits_for_another_writer(
     """The uses that wait are counted when the other one is done."""
     other, mem = open_mem(tmp_path / "memory.db"), opened(tmp_path / "memory.db")
     memory = other.remember(_FERRY)
-    with other._services.store.write():
+    with other._services.store._exclusive():
         mem.recall("ferry")
         closing = threading.Thread(target=mem.close)
         closing.start()

@@ -10,6 +10,7 @@ import pytest
 
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, MemothermError
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause
 
 Change = Callable[[Memotherm, str], object]
@@ -72,12 +73,15 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
     linked = view.remember("Atlas is written in Rust").id
     notes.export(linked)
     chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
-    with mem._services.store.write() as transaction:
+
+    def move(transaction: Transaction) -> None:
         for memory_id in (chunk, linked):
             record = transaction.get(memory_id)
             assert record is not None
             cause = Cause(action="move_out_of_session", at=record.memory.created_at)
             transaction.change(record, replace(record.memory, scope=Scope()), cause)
+
+    mem._services.store.transact(move)
     assert {problem.code for problem in mem.check()} == {"chunk"}
 
     notes.sync()

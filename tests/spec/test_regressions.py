@@ -468,8 +468,7 @@ def test_a_holder_that_lost_its_lease_stops(mem: Memotherm, clock: FakeClock) ->
         steps.append("began")
         clock.advance(minutes=11)
         assert mem.store.maintenance().run_once()
-        with part.write():
-            steps.append("wrote")
+        part.transact(lambda _: steps.append("wrote"))
 
     suspended = Scheduler(mem._services.all_tenants, "maintain", job, clock, timedelta(hours=1), 0)
 

@@ -23,7 +23,7 @@ from memotherm.storage.open import open_store
 from memotherm.storage.postgres.connections import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
 from memotherm.storage.postgres.transaction import lexemes
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Filter, TextMatches
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
@@ -278,12 +278,14 @@ def test_memories_of_several_tenants_in_one_transaction_stay_apart(mem: Memother
     """Each memory and its event belong to the tenant of its scope."""
     tenants = [mem.scoped(tenant=name) for name in ("acme", "rival")]
     models = [tenant.remember(f"the first of {tenant.scope.tenant}") for tenant in tenants]
-    with mem._services.store.for_tenant(None).write() as transaction:
+
+    def insert(transaction: Transaction) -> None:
         for number in range(130):
             for model in models:
                 memory = replace(model, id=f"{model.id[:-3]}{number:03}")
                 transaction.insert(transaction.space(model.scope), memory, None, Cause(action="remember", at=clock()))
 
+    mem._services.store.for_tenant(None).transact(insert)
     assert [tenant.count() for tenant in tenants] == [131, 131]
     assert [len(tenant.events(limit=1000).events) for tenant in tenants] == [131, 131]
 
@@ -409,7 +411,7 @@ def test_a_full_pool_says_which_setting_to_raise(url: str) -> None:
     """Who waits in vain for a connection is told so, and the next one gets it."""
     settings = Settings(postgres_pool_size=1, busy_timeout_ms=200)
     with closing(open_store(url, settings)) as store:
-        with store.write(), pytest.raises(StoreBusy, match="postgres_pool_size"):
+        with store._exclusive(), pytest.raises(StoreBusy, match="postgres_pool_size"):
             store.seq()
         assert store.seq() == 0
 
@@ -418,10 +420,9 @@ def test_a_writer_waits_for_others_of_its_tenant_only(url: str) -> None:
     """Another tenant's writer goes on at once; the same tenant's gives up after its time."""
     with closing(open_store(url, Settings(busy_timeout_ms=200))) as store:
         mine, other = store.for_tenant("a"), store.for_tenant("b")
-        with mine.write():
-            with other.write() as transaction:
-                transaction.space(Scope(tenant="b"))
-            with pytest.raises(StoreBusy, match="busy_timeout_ms"), mine.write():
+        with mine._exclusive():
+            other.transact(lambda transaction: transaction.space(Scope(tenant="b")))
+            with pytest.raises(StoreBusy, match="busy_timeout_ms"), mine._exclusive():
                 pass
 
 
@@ -608,11 +609,15 @@ def test_a_follower_of_the_ledger_misses_no_event(mem: Memotherm, url: str, post
         ThreadPoolExecutor(1) as pool,
         psycopg.connect(admin_of(url, postgres), autocommit=True) as admin,
     ):
-        with slow.write() as transaction:
+
+        def change(transaction: Transaction) -> None:
             record = transaction.get(shared.id)
             assert record is not None
             changed = replace(record.memory, metadata={"read": True})
             transaction.change(record, changed, Cause(action="update", at=shared.created_at))
+
+        with slow.unit_of_work():
+            slow.transact(change)
             later = acme.remember("committed first")
             page = pool.submit(acme.events, cursor=start)
 

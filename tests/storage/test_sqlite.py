@@ -26,6 +26,7 @@ from memotherm.storage.sqlite.band import CodedBand, ExactBand
 from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
 from memotherm.storage.sqlite.statements import PART_BITS, SQL
 from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Filter
 from memotherm.testing import HashEmbedder
 from tests.stores import limits
@@ -747,10 +748,13 @@ def test_a_purge_without_cleaning_is_finished_by_the_next_start(open_mem: Open, 
     mem = open_mem(path)
     memory = mem.remember(f"the {_SECRET} of the vault")
     with closing(open_store(str(path), Settings())) as store:
-        with store.write() as transaction:
+
+        def purge(transaction: Transaction) -> None:
             record = transaction.get(memory.id)
             assert record is not None
             transaction.purge(record, Cause(action="purge", at=memory.created_at), clean=False)
+
+        store.transact(purge)
         assert _SECRET.encode() in b"".join(files(tmp_path).values())
         open_mem(path)
 

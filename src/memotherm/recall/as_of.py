@@ -28,7 +28,7 @@ from memotherm.recall.values import RankingOptions
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
-from memotherm.storage.store import Store
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -268,7 +268,8 @@ def _copy(
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
     hidden: dict[str, Memory] = {}
     expiries: list[datetime] = []
-    with target.write(made_by=number) as transaction:
+
+    def fill(transaction: Transaction) -> None:
         space = cache(transaction.space)
         memories = memories_at(source, spaces, moment, retentions)
         while page := list(islice(memories, _PAGE)):
@@ -283,6 +284,10 @@ def _copy(
                     hidden[then.id] = then
                     searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
                 transaction.insert(space(then.scope), searched, vectors.get(record.no), cause)
+
+    # In this thread, which has the snapshot of the source.
+    with target.unit_of_work():
+        target.transact(fill, made_by=number)
     return hidden, expiries
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
@@ -102,6 +102,8 @@ class Claim(Generic[PartStore]):
 class StoreBase(ABC):
     """The transactions of a store, and how rows become values."""
 
+    #: The class of its transactions.
+    _transaction: type[Transaction]
     #: The tenant that this view of the store is for; None for all tenants.
     tenant: str | None = None
     #: The claim that restricts the writes of this view of the store.
@@ -139,28 +141,35 @@ class StoreBase(ABC):
         begun: list[Transaction] = []
 
         def job(statements: Statements) -> Result:
-            begun[:] = [self._transaction(statements, made_by)]
-            result = change(begun[0])
-            self._finish(begun[0])
+            if self.claim is not None:
+                self.claim.require(statements)
+            # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
+            scopes: dict[int, Scope] = {}
+
+            def scope_of(space: int) -> Scope:
+                return self._scope(statements, space, scopes)
+
+            transaction = self._transaction(statements, scope_of, self._shared.window_micros, made_by)
+            begun[:] = [transaction]
+            self._shared.saw(transaction.adopted)
+            result = change(transaction)
+            transaction.finish()
+            if transaction.erased_spaces:
+                self._writer.forget(transaction.erased_spaces)
             return result
 
         result = self._write(job)
-        self._after_commit(begun[0])
+        if self._local.unit is None:
+            self._committed(begun[0])
+        else:
+            self._local.unit.after_commit.append(lambda: self._committed(begun[0]))
         return result
-
-    @contextmanager
-    def write(self, *, made_by: int | None = None) -> Iterator[Transaction]:
-        """Begin a transaction in the current thread, which other writers wait for; prefer `transact`."""
-        with nullcontext(self._unit_statements()) if self._local.unit else self._exclusive() as statements:
-            transaction = self._transaction(statements, made_by)
-            yield transaction
-            self._finish(transaction)
-        self._after_commit(transaction)
 
     @contextmanager
     def unit_of_work(self) -> Iterator[None]:
         """Commit all changes that this thread makes inside the context together, when it is left.
 
+        Functions that are given to `transact` run in this thread.
         The transaction begins with the first change; from then on, reads of this thread see it, searches do not.
         """
         if self._local.unit is not None:
@@ -189,34 +198,8 @@ class StoreBase(ABC):
             unit.statements = unit.transaction.enter_context(self._exclusive())
         return self._joined(unit.statements, wide=wide)
 
-    def _transaction(self, statements: Statements, made_by: int | None) -> Transaction:
-        if self.claim is not None:
-            self.claim.require(statements)
-        # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
-        scopes: dict[int, Scope] = {}
-        transaction = self._begun(statements, lambda space: self._scope(statements, space, scopes), made_by)
-        self._shared.saw(transaction.adopted)
-        return transaction
-
-    def _finish(self, transaction: Transaction) -> None:
-        transaction.finish()
-        if transaction.erased_spaces:
-            self._writer.forget(transaction.erased_spaces)
-
-    def _after_commit(self, transaction: Transaction) -> None:
-        """Do what follows a commit: now, or when the unit of work is committed."""
-        unit = self._local.unit
-        if unit is None:
-            self._committed(transaction)
-        else:
-            unit.after_commit.append(lambda: self._committed(transaction))
-
     def _committed(self, transaction: Transaction) -> None:
         self._shared.saw(transaction.adopted)
-
-    @abstractmethod
-    def _begun(self, statements: Any, scope_of: Callable[[int], Scope], made_by: int | None) -> Transaction:  # noqa: ANN401
-        """Return a transaction on statements that were begun."""
 
     @abstractmethod
     def _run(self, job: Job[Result], *, exclusive: bool) -> Result:

@@ -31,7 +31,6 @@ _CHANGES = frozenset(
         "trim_receipts",
         "trim_recalls",
         "unit_of_work",
-        "write",
         "write_tables",
     }
 )

@@ -66,6 +66,8 @@ class PostgresStore(PostgresBase):
     (`for_tenant(None)`) excludes every other writer.
     """
 
+    _transaction = PostgresTransaction
+
     def recall_problems(self) -> list[str]:
         """Return a sentence about the age of the replica, or why it is not used, beside those of every store."""
         problems = super().recall_problems()
@@ -312,11 +314,6 @@ class PostgresStore(PostgresBase):
                 statements.rows("lock_ledger", store=LOCK, tenant=self.tenant)
             rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
         return [event_of(row) for row in rows]
-
-    def _begun(
-        self, statements: PostgresStatements, scope_of: Callable[[int], Scope], made_by: int | None
-    ) -> PostgresTransaction:
-        return PostgresTransaction(statements, scope_of, self._shared.window_micros, made_by)
 
     def _committed(self, transaction: Transaction) -> None:
         super()._committed(transaction)

@@ -83,6 +83,8 @@ class _Outcome(NamedTuple):
 class SqliteStore(Store):
     """Rows, words and vectors in one file; several processes may use it at once."""
 
+    _transaction = SqliteTransaction
+
     def __init__(self, path: str, settings: Settings) -> None:
         require_openable(path, settings.key)
         require_ours(path, settings.key)
@@ -135,11 +137,6 @@ class SqliteStore(Store):
         return self
 
     # Transactions
-
-    def _begun(
-        self, statements: SqliteStatements, scope_of: Callable[[int], Scope], made_by: int | None
-    ) -> SqliteTransaction:
-        return SqliteTransaction(statements, scope_of, self._shared.window_micros, made_by)
 
     def _committed(self, transaction: Transaction) -> None:
         super()._committed(transaction)
