@@ -13,7 +13,7 @@ from memotherm.errors import StoreBusy
 from memotherm.model import Tier
 from memotherm.settings import Settings
 from memotherm.storage.base import Job as WriteJob
-from memotherm.storage.postgres.connections import Connection, Connections, mapped, wait_for_begin
+from memotherm.storage.postgres.connections import Connection, Connections, Start, mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.replica import Replica
 from memotherm.storage.postgres.search import RecallRows, expect
@@ -54,7 +54,7 @@ class PostgresBase(Store):
         self._uncounted: deque[LaterUse] = deque()
         super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, self._execute)
         with self._connections.alone() as connection:
-            require_coordinator(connection, self._connections.name)
+            require_coordinator(PostgresStatements(connection, None), self._connections.name)
         migrate(self._connections)
         self._connections.open()
         if self._connections.unfinished:
@@ -99,12 +99,12 @@ class PostgresBase(Store):
         """Begin a snapshot; what is searched for is read in the same round trip."""
 
         def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
-            statements = self._statements(connection)
             with self._writer.snapshot() as unwritten:
                 if search is None:
-                    wait_for_begin(connection, begin)
+                    statements = self._starting()(connection, begin)
                 else:
                     begin()
+                    statements = self._statements(connection)
                     if self._source is not None:
                         statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
@@ -150,7 +150,10 @@ class PostgresBase(Store):
         return None if current is None else current.recall
 
     @contextmanager
-    def _reading(self, *, once: bool = False, logged: bool = True) -> Iterator[PostgresStatements]:
+    def _reading(
+        self, *, once: bool = False, logged: bool = True, **expected: Mapping[str, object]
+    ) -> Iterator[PostgresStatements]:
+        """Begin a transaction that only reads; statements whose rows are wanted first are sent with it."""
         current = self._current
         if current is not None:
             with mapped(self.name):
@@ -159,34 +162,8 @@ class PostgresBase(Store):
         if logged:
             self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
-        with self._server.transaction(self.tenant, self._started, mode=mode) as statements:
+        with self._server.transaction(self.tenant, self._starting(**expected), mode=mode) as statements:
             yield statements
-
-    @contextmanager
-    def _reading_first(self, **expected: Mapping[str, object]) -> Iterator[PostgresStatements]:
-        """Begin a transaction that only reads; statements whose rows are wanted first are sent with it.
-
-        They do not depend on the log or on uses, and each has its parameters.
-        """
-        if self._current is not None:
-            with self._reading() as statements:
-                yield statements
-            return
-
-        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
-            begin()
-            return self._expected(connection, expected)
-
-        with self._server.transaction(self.tenant, start, mode=_REPEATABLE) as statements:
-            yield statements
-
-    def _expected(self, connection: Connection, expected: Mapping[str, Mapping[str, object]]) -> PostgresStatements:
-        """Send the first statements of a transaction, and wait for their rows."""
-        statements = self._statements(connection)
-        for name, values in expected.items():
-            statements.expect(name, **values)
-        statements.wait()
-        return statements
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
         if self._current is None:
@@ -210,21 +187,16 @@ class PostgresBase(Store):
     def _writing(self, **expected: Mapping[str, object]) -> AbstractContextManager[PostgresStatements]:
         """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
         self._writer.flush()
-
-        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
-            begin()
-            lock: dict[str, Mapping[str, object]] = (
-                {"lock_store": {"store": LOCK}}
-                if self.tenant is None
-                else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
-            )
-            return self._expected(connection, lock | expected)
-
-        return self._connections.transaction(self.tenant, start, patient=True)
+        lock: dict[str, Mapping[str, object]] = (
+            {"lock_store": {"store": LOCK}}
+            if self.tenant is None
+            else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
+        )
+        return self._connections.transaction(self.tenant, self._starting(**lock, **expected), patient=True)
 
     def _marking(self) -> AbstractContextManager[PostgresStatements]:
         """Begin a transaction that does not exclude other writers."""
-        return self._connections.transaction(self.tenant, self._started, patient=True, wide=True)
+        return self._connections.transaction(self.tenant, self._starting(), patient=True, wide=True)
 
     @contextmanager
     def _exclusive(self) -> Iterator[PostgresStatements]:
@@ -255,15 +227,30 @@ class PostgresBase(Store):
     @contextmanager
     def _logging(self) -> Iterator[PostgresStatements]:
         # A tenant's recall also counts the use of memories without a tenant.
-        transaction = self._connections.transaction(self.tenant, self._started, patient=True, durable=False, wide=True)
+        transaction = self._connections.transaction(
+            self.tenant, self._starting(), patient=True, durable=False, wide=True
+        )
         with transaction as statements:
             if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
                 raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
             with statements.batching():
                 yield statements
 
-    def _started(self, connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
-        return self._statements(wait_for_begin(connection, begin))
+    def _starting(self, **expected: Mapping[str, object]) -> Start[PostgresStatements]:
+        """Return what begins a transaction, sends the first statements with it, and waits for their rows."""
+
+        def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
+            begin()
+            statements = self._statements(connection)
+            for name, values in expected.items():
+                statements.expect(name, **values)
+            if expected:
+                statements.wait()
+            else:
+                connection.execute("SELECT 1").fetchall()
+            return statements
+
+        return start
 
     def _statements(self, connection: Connection) -> PostgresStatements:
         return PostgresStatements(

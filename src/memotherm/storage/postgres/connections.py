@@ -49,7 +49,6 @@ __all__ = [
     "Pool",
     "Start",
     "mapped",
-    "wait_for_begin",
     "without_secrets",
 ]
 
@@ -290,13 +289,6 @@ _CONTINUED = {"hnsw.iterative_scan": "strict_order"}
 _PROPAGATED = {"citus.propagate_set_commands": "local"}
 #: Lets a statement for several shards be followed by one that changes copies on all nodes.
 _IN_ORDER = {"citus.multi_shard_modify_mode": "sequential"}
-
-
-def wait_for_begin(connection: Connection, begin: Callable[[], None]) -> Connection:
-    """Begin a transaction and wait for it."""
-    begin()
-    connection.execute("SELECT 1").fetchall()
-    return connection
 
 
 class Connections:

@@ -154,7 +154,7 @@ class PostgresStatements(Statements):
         distributed: bool = False,
         shared: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._connection = connection
+        self.connection = connection
         self.tenant = tenant
         self.distributed = distributed
         #: Whether there are memories without a tenant, as far as is known.
@@ -178,7 +178,7 @@ class PostgresStatements(Statements):
     def widened(self) -> psycopg.Connection[Any]:
         """Turn row-level security off for the rest of the transaction, and return its connection."""
         self._ready().execute(setting("memotherm.operator", "on"))
-        return self._connection
+        return self.connection
 
     @property
     def _sql(self) -> dict[str, str]:
@@ -257,7 +257,7 @@ class PostgresStatements(Statements):
     def batching(self) -> Iterator[None]:
         """Insert rows many at once."""
         if not self.distributed:  # Citus sends each row to its shard
-            self._inserts = Inserts(self._connection)
+            self._inserts = Inserts(self.connection)
         yield
         self._ready()
         self._inserts = None
@@ -294,14 +294,14 @@ class PostgresStatements(Statements):
         """Return the connection, after the rows that wait were inserted."""
         if self._inserts is not None:
             self._inserts.flush()
-        return self._connection
+        return self.connection
 
     def _copy(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Repeat a change on the copies of rows without a tenant; a new row of a tenant has none."""
         text = self._copying[name]
         if text.startswith("INSERT") and rows[0].get("tenant", self._current) != "":
             return
-        with self._connection.cursor() as cursor:
+        with self.connection.cursor() as cursor:
             cursor.executemany(text, rows)
 
     def _set_tenant(self, values: Mapping[str, object]) -> None:

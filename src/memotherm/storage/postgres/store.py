@@ -23,7 +23,6 @@ from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.base import PostgresBase
 from memotherm.storage.postgres.check import check
-from memotherm.storage.postgres.connections import wait_for_begin
 from memotherm.storage.postgres.migrate import LOCK
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
@@ -307,11 +306,9 @@ class PostgresStore(PostgresBase):
         if not oldest_first:
             return super().ledger(spaces, past, limit, oldest_first=False)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
-        with self._connections.transaction(self.tenant, self._started, mode=mode, patient=True) as statements:
-            if self.tenant is None:
-                statements.rows("lock_store", store=LOCK)
-            else:
-                statements.rows("lock_ledger", store=LOCK, tenant=self.tenant)
+        name, asked = ("lock_store", {}) if self.tenant is None else ("lock_ledger", {"tenant": self.tenant})
+        start = self._starting(**{name: {"store": LOCK, **asked}})
+        with self._connections.transaction(self.tenant, start, mode=mode, patient=True) as statements:
             rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
         return [event_of(row) for row in rows]
 
@@ -335,7 +332,7 @@ class PostgresStore(PostgresBase):
         asked = {"digests": [bytes.fromhex(digest) for digest in digests]}
         if not digests:
             return self.identity(), {}
-        with self._reading_first(embedder_serving={}, digests_with_vectors=asked) as statements:
+        with self._reading(logged=False, embedder_serving={}, digests_with_vectors=asked) as statements:
             identity = identity_of(statements)
             found = {no: digest.hex() for no, digest in statements.rows("digests_with_vectors", **asked)}
             vectors = {} if identity is None else of_memories(statements, identity, list(found))
@@ -405,14 +402,13 @@ class PostgresStore(PostgresBase):
 
     def partition(self, parts: int) -> list[str]:
         """Cut the tables into parts by tenant, all at once; return their names."""
-        with self._connections.transaction(None, wait_for_begin, patient=True) as connection:
-            PostgresStatements(connection, None).rows("lock_store", store=LOCK)
-            return partition(connection, parts)
+        with self.for_tenant(None)._writing() as statements:
+            return partition(statements, parts)
 
     def distribute(self, shards: int) -> Distribution:
         """Distribute the tables over the nodes of a Citus cluster by tenant, or resume it, and verify the rows."""
         with self._connections.alone() as connection:
-            return distribute(connection, shards, self.name)
+            return distribute(PostgresStatements(connection, None), shards, self.name)
 
     def checkpoint(self, path: Path) -> None:
         """Write a consistent copy to a new file while the store is in use: a SQLite store."""

@@ -14,7 +14,6 @@ import numpy as np
 from psycopg import sql
 
 from memotherm.errors import InvalidInput, StoreDamaged, StoreUnavailable
-from memotherm.storage.postgres.connections import Connection
 from memotherm.storage.postgres.migrate import LOCK
 from memotherm.storage.postgres.routing import COPIED, DISTRIBUTED, SCHEMA, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements
@@ -85,11 +84,10 @@ class _TableParts(NamedTuple):
     policies: list[Row]
 
 
-def partition(connection: Connection, parts: int) -> list[str]:
+def partition(statements: PostgresStatements, parts: int) -> list[str]:
     """Cut the tables into that many parts by tenant, inside the connection's transaction; return their names."""
     if not 2 <= parts <= _MOST_PARTS:
         raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {_MOST_PARTS}")
-    statements = PostgresStatements(connection, None)
     rows = statements.rows("catalogue_tables", schema=SCHEMA)
     if any(already for _, already in rows):
         raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
@@ -98,7 +96,7 @@ def partition(connection: Connection, parts: int) -> list[str]:
     changes = [statement for table in tables for statement in _unlinked(table.name, table.links)]
     changes += [statement for table in tables for statement in _partitioned(table, parts)]
     changes += [statement for table in tables for statement in _added(SCHEMA, table.name, table.links)]
-    _execute(connection, changes)
+    _execute(statements, changes)
     return [table.name for table in tables]
 
 
@@ -203,35 +201,33 @@ class _Progress:
     linked: list[str] = field(default_factory=list)
 
 
-def require_coordinator(connection: Connection, name: str) -> None:
+def require_coordinator(statements: PostgresStatements, name: str) -> None:
     """Refuse to use a store through a worker of a cluster."""
-    statements = PostgresStatements(connection, None)
     if statements.value("citus") and not statements.value("citus_coordinator"):
         raise StoreUnavailable(f"{name} is a worker of a Citus cluster: use the URL of the coordinator")
 
 
-def distribute(connection: Connection, shards: int, name: str) -> Distribution:
+def distribute(statements: PostgresStatements, shards: int, name: str) -> Distribution:
     """Distribute the tables by tenant and verify the rows; resume where an earlier call was interrupted."""
-    nodes = _nodes(connection, name)
-    connection.execute(_WAITING)
-    statements = PostgresStatements(connection, None)
+    nodes = _nodes(statements, name)
+    statements.connection.execute(_WAITING)
     statements.rows("lock_connection", store=LOCK)
     ((distributed, _),) = statements.rows("distribution")
     if distributed:
         raise InvalidInput(f"{name} is distributed already: rebalance_table_shards() moves shards to new nodes")
-    progress = _begun(connection, shards, name)
+    progress = _begun(statements, shards, name)
     statements.rows("others_end")
     for table in (*_REFERENCE, *DISTRIBUTED):
         if table not in progress.verified:
-            _distribute_table(connection, table, progress, name)
+            _distribute_table(statements, table, progress, name)
     for table, links in progress.links.items():
         if table not in progress.linked:
-            with _step(connection):
-                _execute(connection, _added(SCHEMA, table, links))
+            with _step(statements):
+                _execute(statements, _added(SCHEMA, table, links))
                 progress.linked.append(table)
-                _save(connection, progress)
-    with _step(connection):
-        _copy(connection, progress)
+                _save(statements, progress)
+    with _step(statements):
+        _copy(statements, progress)
         statements.run("meta_drop", key=_PROGRESS_KEY)
     statements.rows("others_end")
     summaries = [progress.verified[table.name] for table in TABLES]
@@ -245,15 +241,15 @@ def distribute(connection: Connection, shards: int, name: str) -> Distribution:
 
 
 @contextmanager
-def _step(connection: Connection) -> Iterator[None]:
-    with connection.transaction():
-        connection.execute(_LOCAL)
+def _step(statements: PostgresStatements) -> Iterator[None]:
+    with statements.connection.transaction():
+        statements.connection.execute(_LOCAL)
         yield
 
 
-def _begun(connection: Connection, shards: int, name: str) -> _Progress:
+def _begun(statements: PostgresStatements, shards: int, name: str) -> _Progress:
     """Return the progress of an interrupted distribution, or begin a new one."""
-    noted = PostgresStatements(connection, None).value("meta_get", key=_PROGRESS_KEY)
+    noted = statements.value("meta_get", key=_PROGRESS_KEY)
     if noted is not None:
         progress = _Progress(**json.loads(noted))
         if progress.shards != shards:
@@ -263,73 +259,73 @@ def _begun(connection: Connection, shards: int, name: str) -> _Progress:
         return progress
     if not 1 <= shards <= _MOST_SHARDS:
         raise InvalidInput(f"cannot distribute over {shards} shards: choose between 1 and {_MOST_SHARDS}")
-    with _step(connection):
-        progress = _Progress(shards, _links(connection))
-        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA)))
+    with _step(statements):
+        progress = _Progress(shards, _links(statements))
+        statements.connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA)))
         for table, links in progress.links.items():
-            _execute(connection, _unlinked(table, links))
-        _save(connection, progress)
+            _execute(statements, _unlinked(table, links))
+        _save(statements, progress)
     return progress
 
 
-def _save(connection: Connection, progress: _Progress) -> None:
-    PostgresStatements(connection, None).run("meta_set", key=_PROGRESS_KEY, value=json.dumps(asdict(progress)))
+def _save(statements: PostgresStatements, progress: _Progress) -> None:
+    statements.run("meta_set", key=_PROGRESS_KEY, value=json.dumps(asdict(progress)))
 
 
-def _distribute_table(connection: Connection, table: str, progress: _Progress, name: str) -> None:
+def _distribute_table(statements: PostgresStatements, table: str, progress: _Progress, name: str) -> None:
     """Distribute one table, verify its rows, and note that, in one transaction."""
-    with _step(connection):
-        before = _summary(connection, table)
+    with _step(statements):
+        before = _summary(statements, table)
         protected = table in _SECURED or table in DISTRIBUTED
         if protected:
             # Rows are copied into the shards by COPY, which row-level security does not allow.
-            connection.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(_table(table)))
+            statements.connection.execute(sql.SQL("ALTER TABLE {} NO FORCE ROW LEVEL SECURITY").format(_table(table)))
         if table in _REFERENCE:
-            connection.execute(_REFERENCED.format(f"{SCHEMA}.{table}"))
+            statements.connection.execute(_REFERENCED.format(f"{SCHEMA}.{table}"))
         elif table == DISTRIBUTED[0]:
-            connection.execute(_FIRST_SHARDED.format(f"{SCHEMA}.{table}", progress.shards))
+            statements.connection.execute(_FIRST_SHARDED.format(f"{SCHEMA}.{table}", progress.shards))
         else:
-            connection.execute(_SHARDED.format(f"{SCHEMA}.{table}", f"{SCHEMA}.{DISTRIBUTED[0]}"))
+            statements.connection.execute(_SHARDED.format(f"{SCHEMA}.{table}", f"{SCHEMA}.{DISTRIBUTED[0]}"))
         if protected:
-            _execute(connection, _secured(_table(table)))
-        after = _summary(connection, table)
+            _execute(statements, _secured(_table(table)))
+        after = _summary(statements, table)
         if before != after:
             raise StoreDamaged(f"the distributed table {table} of {name} differs from the original one: it was kept")
         progress.verified[table] = after
-        _save(connection, progress)
+        _save(statements, progress)
 
 
-def _copy(connection: Connection, progress: _Progress) -> None:
+def _copy(statements: PostgresStatements, progress: _Progress) -> None:
     """Make the copies of rows without a tenant."""
-    statements = PostgresStatements(connection, None)
     for name in COPIED:
         table, copy = _table(name), sql.Identifier(SHARED_SCHEMA, name)
-        connection.execute(sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING DEFAULTS)").format(copy, table))
-        connection.execute(sql.SQL("ALTER TABLE {} ALTER tenant SET DEFAULT ''").format(copy))
-        connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {} WHERE tenant = ''").format(copy, table))
-        connection.execute(_REFERENCED.format(f"{SHARED_SCHEMA}.{name}"))
-        _execute(connection, _secured(copy, _described(statements, name).policies))
+        statements.connection.execute(
+            sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING DEFAULTS)").format(copy, table)
+        )
+        statements.connection.execute(sql.SQL("ALTER TABLE {} ALTER tenant SET DEFAULT ''").format(copy))
+        statements.connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {} WHERE tenant = ''").format(copy, table))
+        statements.connection.execute(_REFERENCED.format(f"{SHARED_SCHEMA}.{name}"))
+        _execute(statements, _secured(copy, _described(statements, name).policies))
     for name in COPIED:
-        _execute(connection, _added(SHARED_SCHEMA, name, progress.links.get(name, [])))
+        _execute(statements, _added(SHARED_SCHEMA, name, progress.links.get(name, [])))
 
 
-def _execute(connection: Connection, statements: Iterable[Statement]) -> None:
-    for statement in statements:
-        connection.execute(statement)
+def _execute(statements: PostgresStatements, changes: Iterable[Statement]) -> None:
+    for statement in changes:
+        statements.connection.execute(statement)
 
 
-def _summary(connection: Connection, name: str) -> tuple[int, str]:
+def _summary(statements: PostgresStatements, name: str) -> tuple[int, str]:
     """Return the number of rows of a table and their digest; what is derived from other tables is only counted."""
-    tables = PostgresTables(PostgresStatements(connection, None))
+    tables = PostgresTables(statements)
     for table in TABLES:
         if table.name == name:
             return summarize(tables, table)
     return tables.count(name), ""
 
 
-def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
+def _nodes(statements: PostgresStatements, name: str) -> tuple[str, ...]:
     """Return the workers of the cluster; refuse a database that is no coordinator of one."""
-    statements = PostgresStatements(connection, None)
     if not statements.value("citus"):
         raise StoreUnavailable(
             f"{name} has no Citus: let a superuser run CREATE EXTENSION citus in the database on every node, "
@@ -341,9 +337,8 @@ def _nodes(connection: Connection, name: str) -> tuple[str, ...]:
     return tuple(node for (node,) in found)
 
 
-def _links(connection: Connection) -> dict[str, list[tuple[str, str]]]:
+def _links(statements: PostgresStatements) -> dict[str, list[tuple[str, str]]]:
     """Return the keys of each table that refer to other tables; refuse tables that cannot be distributed."""
-    statements = PostgresStatements(connection, None)
     partitioned: dict[str, bool] = dict(statements.rows("catalogue_tables", schema=SCHEMA))
     if any(partitioned.values()):
         raise InvalidInput("the tables are partitioned: migrate into a new database, and distribute that")
