@@ -7,14 +7,12 @@ ones when it needs them, and the child has none.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from weakref import WeakSet
 
 from memotherm.errors import (
     InvalidInput,
@@ -105,6 +103,7 @@ class Connections:
         self.path = path if path == MEMORY else str(Path(path).absolute())
         #: What the driver needs to open an encrypted file.
         self.cipher = self._read_cipher()
+        self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
         #: How many connections are out of the pool.
         self._lent = 0
@@ -130,10 +129,7 @@ class Connections:
                 create_file(Path(path))
             driver.register(self)
         with mapped(path):
-            self._writer: sqlite3.Connection | None = self._connect_writer()
-        if path != MEMORY:
-            with _registering:
-                _registered.add(self)
+            self._writer = self._connect_writer()
 
     @property
     def used_file(self) -> tuple[int, int]:
@@ -370,10 +366,6 @@ class Connections:
             self._writer = self._connect_writer()
         return self._writer
 
-    def uses(self, path: str) -> bool:
-        """Return whether a file is the one that is open."""
-        return not self._closed and self._file == identity_of(path)
-
     def missing_files(self) -> list[str]:
         """Return the names of the store's open files that were moved, deleted or replaced."""
         if self.path == MEMORY:
@@ -399,31 +391,5 @@ class Connections:
 
 def require_unused(path: str) -> None:
     """Refuse a store that this process has open: two SQLite libraries do not see each other's locks in one process."""
-    with _registering:
-        registered = list(_registered)
-    if any(connections.uses(path) for connections in registered):
+    if identity_of(path) in driver.used_files():
         raise StoreBusy(f"{path} is open in this process: close it and try again")
-
-
-_registered: WeakSet[Connections] = WeakSet()
-#: Held during a fork, so that nothing is opened meanwhile.
-_registering = threading.Lock()
-#: What `before_fork` was called for.
-_prepared: list[Connections] = []
-
-
-def _before_fork() -> None:
-    _registering.acquire()
-    for connections in _registered:
-        connections.before_fork()
-        _prepared.append(connections)
-
-
-def _after_fork() -> None:
-    while _prepared:
-        _prepared.pop().after_fork()
-    _registering.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

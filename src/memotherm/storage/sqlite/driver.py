@@ -29,30 +29,45 @@ __all__ = [
     "is_misuse",
     "read_header",
     "register",
+    "used_files",
 ]
 
 Identity = tuple[int, int]
 
 
 class User(Protocol):
-    """What has a store open."""
+    """What has a store open, or is about to open it."""
 
     @property
     def used_file(self) -> Identity:
         """The device and inode of the file, if any connection may be open; (0, 0) otherwise."""
-        ...
+
+    def before_fork(self) -> None:
+        """Close the connections."""
+
+    def after_fork(self) -> None:
+        """Let connections be opened again in the parent."""
 
 
 _users: WeakSet[User] = WeakSet()
 #: The descriptors that were not closed, by the device and inode of their files.
 _kept: dict[Identity, int] = {}
+#: Held while a user registers or a file is read, and during a fork.
 _lock = threading.Lock()
+#: The users that were told about the fork.
+_told: list[User] = []
 
 
 def register(user: User) -> None:
     """Note that a store is going to be opened."""
     with _lock:
         _users.add(user)
+
+
+def used_files() -> set[Identity]:
+    """Return the files that this process may have open."""
+    with _lock:
+        return {user.used_file for user in list(_users)}
 
 
 def read_header(path: str | Path, count: int) -> bytes:
@@ -79,14 +94,21 @@ def _identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _renew_lock() -> None:
-    """Replace the lock in a forked process, where the thread that held it does not exist."""
-    global _lock  # noqa: PLW0603 - a fork copies it
-    _lock = threading.Lock()
+def _before_fork() -> None:
+    _lock.acquire()
+    for user in list(_users):
+        user.before_fork()
+        _told.append(user)
+
+
+def _after_fork() -> None:
+    while _told:
+        _told.pop().after_fork()
+    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 #: How a file begins that is not encrypted. An encrypted file begins with a random salt.
