@@ -36,16 +36,13 @@ MOST_SCOPES = 10_000
 class _Shared:
     """What all views of a store know together."""
 
-    def __init__(self, window_days: float) -> None:
-        self.set_window(window_days)
+    def __init__(self) -> None:
+        #: How long uses count as recent.
+        self.window_micros = 0
         #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
         self.adopted = 0
         #: The hash of the policy in the shadow; empty without one.
         self.shadow = ""
-
-    def set_window(self, days: float) -> None:
-        """Set the days in which uses count as recent."""
-        self.window_micros = int(days * _MICROS_PER_DAY)
 
     def saw(self, adopted: int) -> None:
         """Note the number of an adoption that was read."""
@@ -83,20 +80,17 @@ class Claim(Generic[PartStore]):
 
     def renew(self) -> bool:
         """Extend the claim by its term; return False if another holder has it."""
-        until = self._until
-        return self.store._write(lambda statements: self._extended(statements, until), exclusive=False)
+        return self.store._write(self.extended, exclusive=False)
+
+    def extended(self, statements: Statements) -> bool:
+        """Extend the claim inside a transaction; return False if another holder has it."""
+        until = to_micros(self._now() + self._term)
+        return statements.row(self._statement, **self._row, until=until) is not None
 
     def require(self, statements: Statements) -> None:
-        """Renew the claim inside a transaction, or raise `LeaseLost`."""
-        if not self._extended(statements, self._until):
+        """Extend the claim inside a transaction, or raise `LeaseLost`."""
+        if not self.extended(statements):
             raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
-
-    @property
-    def _until(self) -> int:
-        return to_micros(self._now() + self._term)
-
-    def _extended(self, statements: Statements, until: int) -> bool:
-        return statements.row(self._statement, **self._row, until=until) is not None
 
 
 class StoreBase(ABC):
@@ -115,10 +109,15 @@ class StoreBase(ABC):
         #: The version of its schema.
         self.schema = schema
         self._process = OwnProcess(name)
-        self._shared = _Shared(use_window_days)
+        self._shared = _Shared()
+        self.set_use_window(use_window_days)
         self._scopes: dict[int, Scope] = {}
         self._local = _Local()
         self._writer = Writer(name, self._process, execute)
+
+    def set_use_window(self, days: float) -> None:
+        """Set the days in which uses count as recent."""
+        self._shared.window_micros = int(days * _MICROS_PER_DAY)
 
     def _view(self) -> Self:
         """Return another object for the same store, which shares its connections and caches."""
@@ -187,16 +186,12 @@ class StoreBase(ABC):
     def _write(self, job: Job[Result], *, exclusive: bool = True) -> Result:
         """Run a job in a transaction, or in that of the unit of work; return its result after the commit."""
         self._process.require()
-        if self._local.unit is None:
+        unit = self._local.unit
+        if unit is None:
             return self._run(job, exclusive=exclusive)
-        return job(self._unit_statements(wide=not exclusive))
-
-    def _unit_statements(self, *, wide: bool = False) -> Statements:
-        """Return the statements of the unit of work, whose transaction begins now if it has not yet."""
-        unit = self._local.unit or _Unit()
         if unit.statements is None:
             unit.statements = unit.transaction.enter_context(self._exclusive())
-        return self._joined(unit.statements, wide=wide)
+        return job(self._joined(unit.statements, wide=not exclusive))
 
     def _committed(self, transaction: Transaction) -> None:
         self._shared.saw(transaction.adopted)
@@ -237,17 +232,14 @@ class StoreBase(ABC):
     def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
         """Rebuild the text index if it was built with another version of the tokenizer."""
 
-        def is_outdated(statements: Statements) -> bool:
-            return int(statements.value("meta_get", key="words") or 0) != WORDS_VERSION
+        current = str(WORDS_VERSION)
 
         def rebuild_once(statements: Statements) -> None:
-            if is_outdated(statements):
+            if statements.value("meta_get", key="words") != current:
                 rebuild(statements)
-                statements.run("meta_set", key="words", value=str(WORDS_VERSION))
+                statements.run("meta_set", key="words", value=current)
 
-        with self._reading(once=True) as statements:
-            outdated = is_outdated(statements)
-        if outdated:
+        if self._rows("meta_get", key="words") != [(current,)]:
             self._write(rebuild_once)
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:

@@ -267,10 +267,6 @@ class StateStore(StoreBase):
             for shadow, real, memories, tokens in rows
         }
 
-    def set_use_window(self, days: float) -> None:
-        """Set the days in which uses count as recent."""
-        self._shared.set_window(days)
-
     # Leases
 
     def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
