@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,13 +73,6 @@ class _Snapshot(threading.local):
     """The statements of the snapshot that the current thread is in."""
 
     statements: SqliteStatements | None = None
-
-
-class _Outcome(NamedTuple):
-    """The result of a job, or why it failed."""
-
-    result: Any = None
-    error: BaseException | None = None
 
 
 class SqliteStore(Store):
@@ -162,48 +157,40 @@ class SqliteStore(Store):
 
     def _execute(self, jobs: Sequence[Job], entries: Sequence[UnwrittenEntry], committing: Committing) -> None:
         """Write entries of the log and run jobs in one transaction."""
-        calls: list[WriteJob[Any]] = [job.call for job in jobs]
-        if entries:
-            calls.insert(0, lambda statements: self._write_log(statements, entries))
+        log = Job(lambda statements: self._write_log(statements, entries), Future())
+        jobs = [log, *jobs] if entries else jobs
         try:
-            transaction = self._connections.transaction(self._count_uses, committing(entries), log_only=not jobs)
+            transaction = self._connections.transaction(self._count_uses, committing(entries), log_only=jobs == [log])
             with transaction as statements:
-                outcomes = [self._outcome(statements, call, alone=len(calls) == 1) for call in calls]
-        except BaseException as exc:
-            for job in jobs:
-                job.answer.set_exception(exc)
-            if entries:
-                raise
-            return
-        error = outcomes.pop(0).error if entries else None
-        for job, outcome in zip(jobs, outcomes, strict=True):
-            if outcome.error is None:
-                job.answer.set_result(outcome.result)
-            else:
-                job.answer.set_exception(outcome.error)
-        if error is not None:
-            raise error
+                answers = [self._answer(statements, job, alone=len(jobs) == 1) for job in jobs]
+        except BaseException as exc:  # noqa: BLE001 - the callers get it
+            answers = [functools.partial(job.answer.set_exception, exc) for job in jobs]
+        for answer in answers:
+            answer()
+        if entries:
+            log.answer.result()  # raises its error
 
-    def _outcome(self, statements: SqliteStatements, call: WriteJob[Any], *, alone: bool) -> _Outcome:
-        """Run a job so that its failure takes back nothing else; one that is `alone` fails with its transaction."""
-        if alone:
-            with mapped(self.name):
-                return _Outcome(call(statements))
+    def _answer(self, statements: SqliteStatements, job: Job, *, alone: bool) -> Callable[[], None]:
+        """Run a job so that its failure takes back nothing else, and return what gives its caller the answer.
+
+        A job that is `alone` fails with its transaction.
+        """
         connection = statements.connection
         changes, counted = len(statements.text_changes), len(statements.counted)
-        connection.execute("SAVEPOINT job")
+        if not alone:
+            connection.execute("SAVEPOINT job")
         try:
             with mapped(self.name):
-                result = call(statements)
+                answer = functools.partial(job.answer.set_result, job.call(statements))
         except BaseException as exc:
-            if not self._process.current or not connection.in_transaction:
+            if alone or not self._process.current or not connection.in_transaction:
                 raise  # in a fork, or SQLite has rolled back everything
             del statements.text_changes[changes:], statements.counted[counted:]
             connection.execute("ROLLBACK TO job")
+            answer = functools.partial(job.answer.set_exception, exc)
+        if not alone:
             connection.execute("RELEASE job")
-            return _Outcome(error=exc)
-        connection.execute("RELEASE job")
-        return _Outcome(result)
+        return answer
 
     def _count_uses(self, statements: SqliteStatements) -> None:
         for counted in statements.counted:
