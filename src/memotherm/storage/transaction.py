@@ -192,7 +192,7 @@ class Transaction(ABC):
             return record
         seq = self._next_seq()
         space = self.space(after.scope) if "scope" in changes else record.space
-        changed = Record(record.no, space, _dated(before, after, seq, cause.at), record.parts)
+        changed = record._replace(space=space, fields=_dated(before, after, seq, cause.at))
         if "content" in changes or "index" in changes:
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
@@ -269,7 +269,7 @@ class Transaction(ABC):
         if record.space == space:
             return record
         seq = self._next_seq()
-        moved = Record(record.no, space, replace(record.memory, version=seq), record.parts)
+        moved = record._replace(space=space, fields=replace(record.memory, version=seq))
         self._sql.run("memory_set", **row_of(moved))
         self._count(record, -1)
         self._count(moved, 1)
@@ -478,7 +478,7 @@ class Transaction(ABC):
         stored = vectors if self._accepts_vectors and record.memory.index else None
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        return Record(record.no, record.space, record.memory, _parts(record.memory, stored))
+        return record._replace(parts=_parts(record.memory, stored))
 
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""

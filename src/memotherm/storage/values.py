@@ -53,40 +53,21 @@ AFTER_PREFIX = chr(0x10FFFF) * 4
 DISCARDED = "note.gone"
 
 
-class Record:
+class Record(NamedTuple):
     """A memory as it is stored: with its number and that of its space."""
 
-    __slots__ = ("_memory", "no", "parts", "space")
-
-    def __init__(self, no: int, space: int, memory: Memory | StoredFields, parts: int = 0) -> None:
-        self.no = no
-        self.space = space
-        #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
-        self.parts = parts
-        self._memory = memory
+    no: int
+    space: int
+    #: The memory, or its row, of which fields are converted when they are read.
+    fields: Memory | StoredFields
+    #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
+    parts: int = 0
 
     @property
     def memory(self) -> Memory:
         """The memory."""
-        memory = self._memory
-        return memory if isinstance(memory, Memory) else memory.memory()
-
-    @property
-    def fields(self) -> Memory | StoredFields:
-        """The memory, or some fields of it where it is not converted yet."""
-        return self._memory
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Record):
-            return NotImplemented
-        own, others = ((each.no, each.space, each.memory, each.parts) for each in (self, other))
-        return own == others
-
-    def __hash__(self) -> int:
-        return hash((self.no, self.space))
-
-    def __repr__(self) -> str:
-        return f"Record({self.no}, {self.space}, {self.memory!r}, {self.parts})"
+        fields = self.fields
+        return fields if isinstance(fields, Memory) else fields.memory()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
