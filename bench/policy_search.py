@@ -27,7 +27,7 @@ _KEEP = """
 [[rule]]
 id = "keep.used"
 run = "maintain"
-when = {{ tier = "warm", uses = ">= {uses}", idle = ">= use_window_days" }}
+when = {{ tier = "warm", uses = ">= {uses}", idle = ">= 7d" }}
 to = "stay"
 why = "used {uses} times or more"
 """

@@ -105,7 +105,7 @@ def test_an_answer_reflects_what_it_says_and_the_query_did_not(
     open_mem: Open, content: str, query: str, answer: str, expected: bool
 ) -> None:
     """Words and numbers of the memory that the query does not have must be in the answer."""
-    mem = open_mem(settings={"min_score": 0.0, "context_min_confidence": 0.0})
+    mem = open_mem(settings={"context_min_confidence": 0.0})
     memory = mem.remember(content, tier="hot")
     context = mem.context(query)
 

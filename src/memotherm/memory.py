@@ -296,7 +296,7 @@ class Memotherm:
             tiers: The tiers to search.
             kinds: Only memories of one of these kinds.
             tags: Only memories with at least one of these tags.
-            min_score: The least relevance, before boosts; None takes the setting.
+            min_score: The least relevance, before boosts; None for 0.
             promote: Move the hits that the promotion rules select to hot.
             track: Count this as a use of the hits; with False, only the recall log records it.
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.

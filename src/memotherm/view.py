@@ -196,7 +196,7 @@ class View:
     ) -> Question:
         """Return a query as the search takes it, or say what is wrong with it."""
         searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
-        floor = self.services.settings.min_score if min_score is None else min_score
+        floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         accepted = (

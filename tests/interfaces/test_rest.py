@@ -479,9 +479,10 @@ def test_every_route_wants_a_key(mem: Memotherm) -> None:
             problem(client.request(method, filled, headers=bearer("mtk_wrong")), 401, "unauthorized")
 
 
-def test_oversized_bodies_are_refused(tmp_path: Path) -> None:
+def test_oversized_bodies_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By their length, or as soon as they have become too long."""
-    with opened(tmp_path / "memory.db", settings={"server_body_bytes": 1000}) as mem, asking(mem) as client:
+    monkeypatch.setattr("memotherm.rest.middleware.MAX_BODY_BYTES", 1000)
+    with opened(tmp_path / "memory.db") as mem, asking(mem) as client:
         problem(client.post("/memories", json={"content": "x" * 2000}), 413, "body_too_large")
         problem(client.post("/memories", content=iter([b"x" * 600, b"y" * 600])), 413, "body_too_large")
         problem(client.post("/memories", content=b"", headers={"content-length": "many"}), 400, "bad_request")

@@ -118,7 +118,7 @@ def test_a_policy_is_shown_with_its_conditions_and_what_its_rules_moved(mem: Mem
 
     assert (done["to"], done["moved"]) == ("cold", 1)
     assert done["when"][0]["kind"] == ["decision", "task"]
-    assert done["unless"][0]["in_tier"] == "< min_stay_days"
+    assert done["unless"][0]["in_tier"] == "< 1d"
     assert (shown["shadow"], shown["unused"], "[[rule]]" in shown["text"]) == (None, None, True)
     client.post("/policy/shadow", json={"name": "research"})
     assert client.get("/policy").json()["shadow"] == "research"

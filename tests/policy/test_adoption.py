@@ -22,7 +22,7 @@ name = "house"
 extends = "builtin"
 [limits]
 hot_token_limit = 7
-use_window_days = 1
+promote_access_count = 2
 [[rule]]
 id = "house.chatter"
 run = "compact"
@@ -71,7 +71,7 @@ def test_an_adopted_policy_is_used_by_every_handle(open_mem: Open, clock: FakeCl
     assert session.add("far more words than the session may keep hot at one time").tier == "warm"
     assert other.status().policy == f"ours ({adopted.hash})"
     assert other.policies.current().digest == adopted.hash
-    assert open_mem(tmp_path / "m.db").policies.current().limits == {"hot_token_limit": 7, "use_window_days": 1}
+    assert open_mem(tmp_path / "m.db").policies.current().limits == {"hot_token_limit": 7, "promote_access_count": 2}
 
 
 def test_an_adoption_is_an_event_of_the_ledger(mem: Memotherm, clock: FakeClock) -> None:

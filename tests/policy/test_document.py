@@ -223,10 +223,10 @@ def test_a_policy_has_a_hash_of_all_that_it_says(tmp_path: Path) -> None:
     before = policy.load(child).digest
     assert policy.load(child).digest == before
 
-    base.write_text('[policy]\nname = "base"\n[limits]\nmin_stay_days = 2\n', encoding="utf-8")
+    base.write_text('[policy]\nname = "base"\n[limits]\ncool_hot_days = 2\n', encoding="utf-8")
 
     assert policy.load(child).digest != before
-    assert policy.load(child).limits == {"min_stay_days": 2}
+    assert policy.load(child).limits == {"cool_hot_days": 2}
 
 
 def test_the_built_in_rules_are_those_of_the_file() -> None:

@@ -33,7 +33,6 @@ def _a_policy(source: random.Random) -> Policy:
         promote_access_count = {source.randrange(1, 4)}
         hot_max_facts = {source.randrange(1, 6)}
         hot_token_limit = {source.randrange(20, 60)}
-        min_stay_days = {source.choice((0, 1, 2))}
         {rules}
         """
     )

@@ -56,9 +56,7 @@ class Tiers(RuleBasedStateMachine):
             self.store.enter_context(a_store()),
             embedder=HashEmbedder(32),
             clock=self.clock,
-            settings=Settings(
-                hot_token_limit=LIMIT, hot_max_tokens=60, hot_max_facts=4, max_pinned=3, min_stay_days=0.5
-            ),
+            settings=Settings(hot_token_limit=LIMIT, hot_max_tokens=60, hot_max_facts=4, max_pinned=3),
         )
         self.sessions = {name: self.mem.session(name) for name in SESSIONS}
         #: id -> tier after every verb, to be compared with the ledger.

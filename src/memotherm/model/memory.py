@@ -199,7 +199,7 @@ class Memory(Value):
     last_used_at: datetime | None = field(default=None, repr=False)
     #: The sum of the weights of its uses.
     use_weight: float = field(default=0.0, repr=False)
-    #: The weight of its uses in the current window (setting `use_window_days`).
+    #: The weight of its uses in the current window, which ends after 7 days without use.
     recent_uses: float = field(default=0.0, repr=False)
     #: Its running average relevance to queries (not the score of one query).
     relevance: float = field(default=0.5, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ from memotherm.model.value import Value
 
 __all__ = [
     "HIT_THRESHOLD",
+    "USE_WINDOW",
     "Feedback",
     "Hit",
     "Recall",
@@ -24,6 +25,8 @@ __all__ = [
 
 #: Metrics count a recall as answered from this relevance on.
 HIT_THRESHOLD = 0.35
+#: Uses count as recent until a pause this long.
+USE_WINDOW = timedelta(days=7)
 
 
 class UseKind(StrEnum):

@@ -30,7 +30,6 @@ _PROMPT = (
     "A fact that will hold for long may go to {curated} instead; write to no other file. "
     "Do not repeat what these files already say. If there is nothing to save, reply with {token}."
 )
-_HINT = " If there is nothing to save, reply with {token}."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -81,7 +80,7 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
 
 def file_prompt(file: str, settings: Settings) -> str:
     """Return the prompt that asks an agent to append to a file."""
-    return _filled(settings.flush_prompt or _PROMPT, file, settings.silent_token)
+    return _filled(_PROMPT, file, settings.silent_token)
 
 
 def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a word, not a secret
@@ -105,6 +104,4 @@ def _has_token(text: str, token: str) -> bool:
 
 
 def _filled(text: str, file: str, token: str) -> str:
-    if token not in text and "{token}" not in text:
-        text += _HINT
     return text.replace("{file}", file).replace("{curated}", CURATED).replace("{token}", token)

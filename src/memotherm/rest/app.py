@@ -110,7 +110,7 @@ def application(
     any_host = not is_loopback(host) and not settings.server_hosts
     hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
     # The outermost middleware last.
-    app: App = BodyLimit(api, settings.server_body_bytes)
+    app: App = BodyLimit(api)
     app = RateLimit(app, rate, monotonic)
     app = KeyCheck(
         app, mem, api.state.logins, required=required, remote=database, failures_per_minute=failures,

@@ -34,6 +34,8 @@ _MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
 _MAX_LENGTH_DIGITS = 18
+#: The most bytes of a request body.
+MAX_BODY_BYTES = 4_194_304
 #: How long a request body may take to arrive: a caller that sends it byte by byte must not hold a connection.
 BODY_SECONDS = 30.0
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -269,9 +271,8 @@ def _address(scope: Scope) -> str:
 class BodyLimit:
     """Read the body up to a size and within a time, and pass it on in one piece."""
 
-    def __init__(self, app: App, max_bytes: int) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -284,7 +285,7 @@ class BodyLimit:
             )
         try:
             with anyio.fail_after(BODY_SECONDS):
-                body = None if int(length) > self._max_bytes else await _read_body(receive, self._max_bytes)
+                body = None if int(length) > MAX_BODY_BYTES else await _read_body(receive)
         except TimeoutError:
             detail = f"the body took longer than {BODY_SECONDS:g} seconds to arrive: send it faster"
             return await problem_response(408, "body_too_slow", detail, {"connection": "close"})(scope, receive, send)
@@ -292,15 +293,13 @@ class BodyLimit:
             # The client has disconnected before the end of the request.
             return None
         if body is None:
-            detail = (
-                f"the body is larger than {self._max_bytes:,} bytes: split it, or raise the setting server_body_bytes"
-            )
+            detail = f"the body is larger than {MAX_BODY_BYTES:,} bytes: split it"
             return await problem_response(413, "body_too_large", detail, {"connection": "close"})(scope, receive, send)
         scope["memotherm.body"] = body
         return await self._app(scope, _replay(body, receive), send)
 
 
-async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes | None:
     """Return the whole body, or None if it is too long; raise `ConnectionAbortedError` if the client disconnects."""
     body = bytearray()
     while True:
@@ -308,7 +307,7 @@ async def _read_body(receive: Receive, max_bytes: int) -> bytes | None:
         if message["type"] != "http.request":
             raise ConnectionAbortedError
         body += message.get("body", b"")
-        if len(body) > max_bytes:
+        if len(body) > MAX_BODY_BYTES:
             return None
         if not message.get("more_body"):
             return bytes(body)

@@ -267,9 +267,6 @@ class RankingSettings:
     pool_size: int = setting(
         200, "The number of candidates that a query ranks; also the maximum `limit`.", low=1, high=10_000, project=True
     )
-    min_score: float = setting(
-        0.0, "The minimum relevance of a hit, unless a call gives another.", high=1, project=True
-    )
     boost_pinned: float = setting(1.0, "Added to the score of a pinned memory.", low=-10, high=10, project=True)
     boost_critical: float = setting(0.3, "Added to the score of a critical memory.", low=-10, high=10, project=True)
     boost_important: float = setting(0.15, "Added to the score of an important memory.", low=-10, high=10, project=True)
@@ -308,12 +305,9 @@ class TierSettings:
     )
     promote_access_count: int = setting(
         3,
-        "The uses within `use_window_days` after which a recall or maintenance promotes a memory to hot.",
+        "The uses, with no pause of 7 days in between, after which a recall or maintenance promotes a memory to hot.",
         low=1,
         project=True,
-    )
-    use_window_days: float = setting(
-        7, "The days in which uses count towards `promote_access_count`.", high=MAX_DAYS, project=True
     )
 
 
@@ -366,11 +360,6 @@ class SessionSettings:
     flush_in_hooks: bool = setting(
         True, "Whether the prompt hook asks the agent to save memories when a flush is due.", project=True
     )
-    flush_prompt: str = setting(
-        "",
-        "The prompt of a flush; {file} is the file to append to, {curated} the curated note, {token} the silent token; "
-        "empty: the built-in one.",
-    )
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
 
@@ -394,7 +383,6 @@ class MaintenanceSettings:
     maintain_every_minutes: float = setting(60, "Minutes between two runs of background maintenance.", low=0.0001)
     cool_hot_days: float = setting(30, "Days without use after which a hot memory becomes warm.", high=MAX_DAYS)
     cool_warm_days: float = setting(180, "Days without use after which a warm memory becomes cold.", high=MAX_DAYS)
-    min_stay_days: float = setting(1, "Minimum days in a tier before maintenance moves a memory again.", high=MAX_DAYS)
     retention: str = setting(
         "off",
         "`standard` sets `archive_after_days`, `delete_after_days` and `grace_days` to 90, 60 and 7, unless they are "
@@ -409,9 +397,6 @@ class MaintenanceSettings:
     )
     grace_days: float = setting(
         DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
-    )
-    end_session_days: float = setting(
-        7, "Days without a change or use after which maintenance ends a session; 0: never.", high=MAX_DAYS
     )
     recall_log_days: float = setting(30, "Days that the recall log keeps its entries.", high=MAX_DAYS)
     receipt_days: float = setting(
@@ -472,7 +457,6 @@ class InterfaceSettings:
         (), "Host names accepted in requests, in addition to the server's address and localhost."
     )
     server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
-    server_body_bytes: int = setting(4_194_304, "Maximum size of a request body, in bytes.", low=1)
     server_rate_per_minute: int = setting(30_000, "Maximum requests per key and minute; 0: unlimited.")
     daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")

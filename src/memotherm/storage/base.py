@@ -28,7 +28,6 @@ Result = TypeVar("Result")
 #: A function of the statements of a write transaction.
 Job = Callable[[Any], Result]
 
-_MICROS_PER_DAY = 86_400_000_000
 #: How many scopes are cached, and how many spaces whose scope is.
 MOST_SCOPES = 10_000
 
@@ -37,8 +36,6 @@ class _Shared:
     """What all views of a store know together."""
 
     def __init__(self) -> None:
-        #: How long uses count as recent.
-        self.window_micros = 0
         #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
         self.adopted = 0
         #: The hash of the policy in the shadow; empty without one.
@@ -103,21 +100,16 @@ class StoreBase(ABC):
     #: The claim that restricts the writes of this view of the store.
     claim: Claim[Any] | None = None
 
-    def __init__(self, name: str, schema: int, use_window_days: float, execute: Execute) -> None:
+    def __init__(self, name: str, schema: int, execute: Execute) -> None:
         #: The store's name in messages: a path, or a URL without secrets.
         self.name = name
         #: The version of its schema.
         self.schema = schema
         self._process = OwnProcess(name)
         self._shared = _Shared()
-        self.set_use_window(use_window_days)
         self._scopes: dict[int, Scope] = {}
         self._local = _Local()
         self._writer = Writer(name, self._process, execute)
-
-    def set_use_window(self, days: float) -> None:
-        """Set the days in which uses count as recent."""
-        self._shared.window_micros = int(days * _MICROS_PER_DAY)
 
     def _view(self) -> Self:
         """Return another object for the same store, which shares its connections and caches."""
@@ -148,7 +140,7 @@ class StoreBase(ABC):
             def scope_of(space: int) -> Scope:
                 return self._scope(statements, space, scopes)
 
-            transaction = self._transaction(statements, scope_of, self._shared.window_micros, made_by)
+            transaction = self._transaction(statements, scope_of, made_by)
             begun[:] = [transaction]
             self._shared.saw(transaction.adopted)
             result = change(transaction)
@@ -218,7 +210,7 @@ class StoreBase(ABC):
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
         """Write entries of the recall log, without what was purged in between."""
         remaining = without_purged(statements, entries)
-        write_entries(statements, remaining, self._shared.window_micros, self._shared.shadow)
+        write_entries(statements, remaining, self._shared.shadow)
 
     # Reading
 
@@ -265,7 +257,7 @@ class StoreBase(ABC):
         """Return the records of rows of memories, with the uses that a snapshot does not see."""
         unwritten = statements.unwritten
         if unwritten:
-            rows = [unwritten.counted_in(row, self._shared.window_micros) for row in rows]
+            rows = [unwritten.counted_in(row) for row in rows]
         return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
 
     def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:

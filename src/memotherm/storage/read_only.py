@@ -26,7 +26,6 @@ _CHANGES = frozenset(
         "put_value",
         "register_embedder",
         "release",
-        "set_use_window",
         "transact",
         "trim_receipts",
         "trim_recalls",

@@ -14,7 +14,7 @@ from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
-from memotherm.storage.rows import TimedUse, UnwrittenUses
+from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally, Use
 from memotherm.storage.writer import UnwrittenEntry
@@ -43,9 +43,9 @@ BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], window_micros: int, shadow: str) -> None:
+def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], shadow: str) -> None:
     """Count the uses of recalls, keep their receipts, and log those that are to be kept."""
-    count_uses(statements, _uses(statements, entries), window_micros)
+    count_uses(statements, _uses(statements, entries))
     recalls = [(entry, keep) for entry, keep, _ in entries if isinstance(entry, RecallEntry)]
     kept = [entry for entry, keep in recalls if keep]
     relevance = {no: value for entry, _ in recalls for no, value in entry.relevance}
@@ -158,12 +158,12 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
 # Uses
 
 
-def count_uses(statements: Statements, uses: Iterable[TimedUse], window_micros: int) -> None:
+def count_uses(statements: Statements, uses: Iterable[TimedUse]) -> None:
     """Count uses, those of a memory in the given order."""
     # In order of number, so that two transactions cannot deadlock.
     ordered = sorted(uses, key=lambda timed: timed[0].no)
     rows = [
-        {"no": no, "times": times, "now": at, "weight": float(weight), "window": at - window_micros}
+        {"no": no, "times": times, "now": at, "weight": float(weight), "window": at - USE_WINDOW_MICROS}
         for (no, weight, times), at in ordered
     ]
     statements.run_many("memory_use", rows)
@@ -177,12 +177,12 @@ def later_use_is_new(statements: Statements, later: LaterUse) -> bool:
     return bool(statements.rows("use_add", **key, space=later.space, at=to_micros(later.at)))
 
 
-def add_later_use(statements: Statements, later: LaterUse, window_micros: int) -> bool:
+def add_later_use(statements: Statements, later: LaterUse) -> bool:
     """Record and count a use that followed a recall; tell whether it was not recorded before."""
     new = later_use_is_new(statements, later)
     if new:
         use = Use(later.no, later.weight, times=0)
-        count_uses(statements, [(use, to_micros(later.at))], window_micros)
+        count_uses(statements, [(use, to_micros(later.at))])
     return new
 
 

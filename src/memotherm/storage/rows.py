@@ -7,18 +7,20 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
 from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
 
 __all__ = [
     "COLUMNS",
     "NO_USES",
+    "USE_WINDOW_MICROS",
     "TimedUse",
     "UnwrittenUses",
     "apply_changes",
@@ -321,6 +323,7 @@ def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
 
 #: A use of a memory, and its moment in microseconds.
 TimedUse = tuple[Use, int]
+USE_WINDOW_MICROS = USE_WINDOW // timedelta(microseconds=1)
 
 _ACCESSED, _COUNT, _RECENT, _WEIGHT, _USED = (
     COLUMNS.index(name) for name in ("accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at")
@@ -352,7 +355,7 @@ class UnwrittenUses:
             times, _ = self._totals.get(use.no, (0, at))
             self._totals[use.no] = (times + use.times, at)
 
-    def counted_in(self, row: tuple[Any, ...], window_micros: int) -> tuple[Any, ...]:
+    def counted_in(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
         uses = self._of.get(row[0])
         if uses is None:
@@ -362,7 +365,7 @@ class UnwrittenUses:
             fields[_COUNT] += times
             fields[_ACCESSED] = at
             if weight:
-                within = fields[_USED] is not None and fields[_USED] > at - window_micros
+                within = fields[_USED] is not None and fields[_USED] > at - USE_WINDOW_MICROS
                 fields[_RECENT] = weight + (fields[_RECENT] if within else 0)
                 fields[_WEIGHT] += weight
                 fields[_USED] = at

@@ -82,12 +82,10 @@ class Transaction(ABC):
         self,
         statements: Statements,
         scope_of: Callable[[int], Scope],
-        window_micros: int,
         made_by: int | None = None,
     ) -> None:
         self._sql = statements
         self._scope_of = scope_of
-        self._window_micros = window_micros
         purged, adopted, serving, *self._begun = self._sql.rows("transaction_begin")[0]
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
@@ -247,11 +245,11 @@ class Transaction(ABC):
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
         moment = to_micros(now)
-        count_uses(self._sql, [(Use(no), moment) for no in nos], self._window_micros)
+        count_uses(self._sql, [(Use(no), moment) for no in nos])
 
     def add_later_use(self, later: LaterUse) -> bool:
         """Record and count a use that followed a recall; tell whether it was not recorded before."""
-        return add_later_use(self._sql, later, self._window_micros)
+        return add_later_use(self._sql, later)
 
     def erase_usage(self, spaces: Sequence[int]) -> UsageCounts:
         """Delete recall log, receipts, counters and session states of some spaces, and the reasons of their events."""

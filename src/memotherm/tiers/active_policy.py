@@ -66,7 +66,6 @@ class ActivePolicy:
             number = adoptions[-1].number if adoptions else 0
             if self._active.adoption != number:
                 self._active = self._read(number, adoptions)
-                self._store.set_use_window(self._active.settings.use_window_days)
                 self._store.set_shadow("" if self._active.shadow is None else self._active.shadow.digest)
             return self._active
 

@@ -84,6 +84,8 @@ class ClockCheck:
 _PAGE = 5000
 #: Moves per transaction, so that other writers never wait long.
 _BATCH = 500
+#: Time without a change or use after which a session is ended.
+_SESSION_IDLE = timedelta(days=7)
 #: Idle sessions ended per run, at most.
 _MOST_ENDED = 100
 #: Selects active memories, expired or not.
@@ -226,10 +228,7 @@ class RuleEngine:
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
         """End idle sessions as `session.end` does; return their number and the moves of compaction."""
         settings, moves = self._settings, list[Move]()
-        if not settings.end_session_days:
-            return 0, moves
-        before = cause.at - timedelta(days=settings.end_session_days)
-        idle = self._store.idle_sessions(spaces, before, _MOST_ENDED)
+        idle = self._store.idle_sessions(spaces, cause.at - _SESSION_IDLE, _MOST_ENDED)
         for space, scope in idle:
             self._store.clear_injected(space)
             self._end_session(space, cause.at)

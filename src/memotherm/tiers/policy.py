@@ -50,8 +50,7 @@ PRESETS: Mapping[str, Path] = {
 #: The settings that a policy may set: none of them hides or deletes anything.
 LIMITS = (
     *(setting.name for setting in fields(TierSettings)),
-    *("cool_hot_days", "cool_warm_days", "min_stay_days"),
-    *("hot_token_limit", "warm_access_threshold"),
+    *("cool_hot_days", "cool_warm_days", "hot_token_limit", "warm_access_threshold"),
 )
 _RESERVED = ("compact.", "maintain.", "session.", "promote.")
 

@@ -52,7 +52,7 @@ class PostgresBase(Store):
         self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
         #: Uses that were recorded on a cluster, and may be of memories without a tenant.
         self._uncounted: deque[LaterUse] = deque()
-        super().__init__(self._connections.name, SCHEMA_VERSION, settings.use_window_days, self._execute)
+        super().__init__(self._connections.name, SCHEMA_VERSION, self._execute)
         with self._connections.alone() as connection:
             require_coordinator(PostgresStatements(connection, None), self._connections.name)
         migrate(self._connections)

@@ -164,9 +164,8 @@ class PostgresStore(PostgresBase):
 
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
         if self._connections.distributed:
-            window = self._shared.window_micros
             later = [entry.entry for entry in entries if isinstance(entry.entry, LaterUse)]
-            self._uncounted.extend(use for use in later if add_later_use(statements, use, window))
+            self._uncounted.extend(use for use in later if add_later_use(statements, use))
             entries = [entry for entry in entries if isinstance(entry.entry, RecallEntry)]
         super()._write_log(statements, entries)
 
@@ -183,7 +182,7 @@ class PostgresStore(PostgresBase):
             for use in later:
                 if use.no in shared:
                     counted = Use(use.no, use.weight, times=0), to_micros(use.at)
-                    count_uses(statements, [counted], self._shared.window_micros)
+                    count_uses(statements, [counted])
 
     # Searches
 

@@ -110,10 +110,9 @@ class PostgresTransaction(Transaction):
         self,
         statements: PostgresStatements,
         scope_of: Callable[[int], Scope],
-        window_micros: int,
         made_by: int | None = None,
     ) -> None:
-        super().__init__(statements, scope_of, window_micros, made_by)
+        super().__init__(statements, scope_of, made_by)
         self._sql: PostgresStatements = statements
         self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
         #: The uses that were recorded; the store counts those of memories without a tenant after the commit.

@@ -83,7 +83,7 @@ class SqliteStore(Store):
     def __init__(self, path: str, settings: Settings) -> None:
         require_openable(path, settings.key)
         require_ours(path, settings.key)
-        super().__init__(path, SCHEMA_VERSION, settings.use_window_days, self._execute)
+        super().__init__(path, SCHEMA_VERSION, self._execute)
         self._connections = Connections(path, settings, self._writer)
         self._snapshot = _Snapshot()
         try:

@@ -32,10 +32,9 @@ class SqliteTransaction(Transaction):
         self,
         statements: SqliteStatements,
         scope_of: Callable[[int], Scope],
-        window_micros: int,
         made_by: int | None = None,
     ) -> None:
-        super().__init__(statements, scope_of, window_micros, made_by)
+        super().__init__(statements, scope_of, made_by)
         self._sql: SqliteStatements = statements
         self._seq: int
         self._last_no: int

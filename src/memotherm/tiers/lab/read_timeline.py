@@ -100,7 +100,7 @@ def read_timeline(
         )
     start = past.log[0].at if since is None else max(since, past.log[0].at)
     steps = _Steps(past, start)
-    steps.add_log(_demands(store, pipeline, past, scope, start, settings, first, progress))
+    steps.add_log(_demands(store, pipeline, past, scope, start, first, progress))
     steps.add_later_uses()
     if steps.questions and not steps.askable:
         raise InvalidInput(
@@ -335,7 +335,6 @@ def _demands(
     past: _Past,
     around: Scope,
     start: datetime,
-    settings: Settings,
     first: int,
     progress: Progress | None,
 ) -> Iterator[tuple[LogEntry, tuple[int, ...] | None, Scope]]:
@@ -347,19 +346,17 @@ def _demands(
         demanded: tuple[int, ...] | None = None
         if entry.query and entry.at >= start and not _HASH.fullmatch(entry.query) and "filtered" not in entry.options:
             spaces = (entry.space,) if "alone" in entry.options else store.spaces(scope)
-            found = _asked_again(pipeline, past, entry, spaces, settings, first)
+            found = _asked_again(pipeline, past, entry, spaces, first)
             # Memories that were returned then and are hidden now cannot be found again.
             gone = [index for index in past.known(entry.returned) if index in past.hidden]
             demanded = tuple(dict.fromkeys((*found, *gone)))
         yield entry, demanded, scope
 
 
-def _asked_again(
-    pipeline: Pipeline, past: _Past, entry: LogEntry, spaces: tuple[int, ...], settings: Settings, first: int
-) -> list[int]:
+def _asked_again(pipeline: Pipeline, past: _Past, entry: LogEntry, spaces: tuple[int, ...], first: int) -> list[int]:
     """Repeat a query in all tiers, over the memories stored at the time it was asked."""
     where = Filter(now=entry.at)
-    question = Question(text=entry.query, spaces=spaces, tiers=tuple(Tier), where=where, min_score=settings.min_score)
+    question = Question(text=entry.query, spaces=spaces, tiers=tuple(Tier), where=where, min_score=0.0)
     found, crowded = _answers(pipeline, past, question, first)
     if crowded and len(found) < first:
         question = replace(question, where=replace(where, until=entry.at + _INSTANT))

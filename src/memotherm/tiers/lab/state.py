@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
-from memotherm.model.recall import UseKind
+from memotherm.model.recall import USE_WINDOW, UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.columns import Columns
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -169,7 +169,6 @@ class State:
         #: Whether the token limit of sessions applies; recorded moves already respect it.
         self.limited = False
         self._settings = settings
-        self._window = timedelta(days=settings.use_window_days)
         self._columns = Columns(count)
         self._indexes: dict[str, int] = {}
         self._rules = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain", "spill", "promote")}
@@ -250,7 +249,7 @@ class State:
                 continue
             used = replace(memory, access_count=memory.access_count + times, accessed_at=at)
             if weight:
-                within = memory.last_used_at is not None and memory.last_used_at > at - self._window
+                within = memory.last_used_at is not None and memory.last_used_at > at - USE_WINDOW
                 recent = weight + (memory.recent_uses if within else 0)
                 used = replace(used, last_used_at=at, use_weight=memory.use_weight + weight, recent_uses=recent)
             self.put(index, used)

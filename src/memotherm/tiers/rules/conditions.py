@@ -129,7 +129,7 @@ def _status(memory: Memory, situation: Situation) -> str:  # noqa: ARG001
 
 def _recent_uses(memory: Memory, situation: Situation) -> float:
     if situation.recalled:
-        return recent_uses(memory, situation.now, situation.settings) + USE_WEIGHTS[UseKind.RETURNED]
+        return recent_uses(memory, situation.now) + USE_WEIGHTS[UseKind.RETURNED]
     return memory.recent_uses
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.model import Memory, Priority
 from memotherm.model.memory import MemoryFields
-from memotherm.model.recall import UseKind
-from memotherm.settings import Settings
+from memotherm.model.recall import USE_WINDOW, UseKind
 
 __all__ = [
     "DATE_KEYS",
@@ -52,9 +51,9 @@ def heat(memory: Memory, now: datetime) -> float:
     return math.log2(1 + memory.use_weight) * decay(memory, now)
 
 
-def recent_uses(memory: Memory, now: datetime, settings: Settings) -> float:
-    """Return the weight of the uses in the current window of use, which ends after `use_window_days` without use."""
-    if memory.last_used_at is None or now - memory.last_used_at >= timedelta(days=settings.use_window_days):
+def recent_uses(memory: Memory, now: datetime) -> float:
+    """Return the weight of the uses in the current window of use, which ends after a pause."""
+    if memory.last_used_at is None or now - memory.last_used_at >= USE_WINDOW:
         return 0.0
     return memory.recent_uses
 
