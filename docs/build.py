@@ -13,10 +13,10 @@ from typing import Any
 import click
 
 from memotherm import errors
-from memotherm.bulk import Bulk
 from memotherm.cli.app import SECTIONS, app
-from memotherm.inspection import Inspection
-from memotherm.keys import Keys
+from memotherm.facade.bulk import Bulk
+from memotherm.facade.inspection import Inspection, Receipts
+from memotherm.facade.upkeep import Keys, Upkeep
 from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS
 from memotherm.model.names import known_name
@@ -25,14 +25,12 @@ from memotherm.notes import Notes
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, documented
 from memotherm.operations.table import OPERATIONS
-from memotherm.receipts import Receipts
 from memotherm.session import Session
 from memotherm.settings import FIELDS, GROUPS
 from memotherm.settings.schema import ESSENTIAL
 from memotherm.settings.sources import OTHER_NAMES
 from memotherm.tiers.policies import Policies
 from memotherm.tools import TOOLS
-from memotherm.upkeep import Upkeep
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"

@@ -16,7 +16,7 @@ from memotherm import Memotherm, Settings
 from memotherm.cli.app import run
 from memotherm.errors import InvalidInput, NotAStore, SettingsError, StoreBusy, StoreDamaged, WrongKey
 from memotherm.hooks.capture import process_spool
-from memotherm.spool import Spool
+from memotherm.hooks.spool import Spool
 from memotherm.testing import HashEmbedder
 from tests.helpers import contents, python
 from tests.stores import limits

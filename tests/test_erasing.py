@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, ReadOnly
+from memotherm.hooks.spool import Spool
 from memotherm.rest.app import application
-from memotherm.spool import Spool
 from memotherm.tools.results import everything_json
 from tests.helpers import ROOT
 

@@ -19,8 +19,8 @@ from memotherm import Memotherm, __version__
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.install import CLIENTS, installed
+from memotherm.hooks.spool import user_spool
 from memotherm.settings.sources import described_settings
-from memotherm.spool import user_spool
 from memotherm.tiers.engine import CLOCK_JUMPED
 
 __all__ = ["Finding", "failure", "findings", "store_findings"]

@@ -10,10 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from memotherm.bulk import Bulk
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
+from memotherm.facade.bulk import Bulk
+from memotherm.facade.services import Services
+from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
@@ -22,10 +24,8 @@ from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
-from memotherm.receipts import Receipts
 from memotherm.remember.capture import prepared
 from memotherm.remember.draft import Draft, checked_key, draft_of
-from memotherm.services import Services
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
@@ -35,17 +35,15 @@ from memotherm.tiers.rules import Rule
 from memotherm.tiers.rules.rule import RuleSource, checked_rules
 from memotherm.vectors.embedder_session import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer
-from memotherm.view import View
 
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
-    from memotherm.inspection import Inspection
-    from memotherm.keys import Keys
+    from memotherm.facade.inspection import Inspection, Receipts
+    from memotherm.facade.note_folders import NoteFolders
+    from memotherm.facade.upkeep import Keys, Upkeep
     from memotherm.model.reports import Erased, Metrics, Status
-    from memotherm.note_folders import NoteFolders
     from memotherm.notes import Notes
     from memotherm.tiers.policies import Policies
-    from memotherm.upkeep import Upkeep
 
 __all__ = ["Memotherm"]
 
@@ -114,14 +112,14 @@ class Memotherm:
     @property
     def inspect(self) -> Inspection:
         """What the store holds and how it is used: keys, heat, uses, neighbours, scopes, the recall log."""
-        from memotherm.inspection import Inspection
+        from memotherm.facade.inspection import Inspection
 
         return Inspection(self._view)
 
     @property
     def keys(self) -> Keys:
         """The API keys of the server."""
-        from memotherm.keys import Keys
+        from memotherm.facade.upkeep import Keys
 
         return Keys(self.store.key_value("api-keys"))
 
@@ -135,12 +133,14 @@ class Memotherm:
     @property
     def receipts(self) -> Receipts:
         """What contexts have injected, and why."""
+        from memotherm.facade.inspection import Receipts
+
         return Receipts(self._view)
 
     @property
     def store(self) -> Upkeep:
         """The store itself: vectors, imports, maintenance in the background, the nodes of a cluster."""
-        from memotherm.upkeep import Upkeep
+        from memotherm.facade.upkeep import Upkeep
 
         return Upkeep(self._view)
 
@@ -467,7 +467,7 @@ class Memotherm:
         Args:
             include_narrower: Count the memories of this scope and of narrower ones, instead of those visible from it.
         """
-        from memotherm.inspection import status
+        from memotherm.facade.inspection import status
 
         return status(self._view, include_narrower=include_narrower)
 
@@ -552,7 +552,7 @@ class Memotherm:
         Args:
             jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
         """
-        from memotherm.inspection import erase
+        from memotherm.facade.inspection import erase
 
         return erase(self._view, jobs=jobs)
 
@@ -584,7 +584,7 @@ class Memotherm:
         return self._folders().open(root, extra_paths, name)
 
     def _folders(self) -> NoteFolders:
-        from memotherm.note_folders import NoteFolders
+        from memotherm.facade.note_folders import NoteFolders
 
         return NoteFolders(
             view=self._view,
@@ -613,7 +613,7 @@ class Memotherm:
 
     def metrics(self) -> Metrics:
         """Return metrics: hot utilisation, spills, recalls, promotions, latency, hit rate, moves by rule."""
-        from memotherm.inspection import metrics
+        from memotherm.facade.inspection import metrics
 
         return metrics(self._view)
 

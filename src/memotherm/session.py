@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
+from memotherm.facade.services import Services
+from memotherm.facade.view import View
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.remember.draft import Draft
-from memotherm.services import Services
-from memotherm.view import View
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush

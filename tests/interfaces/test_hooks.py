@@ -25,8 +25,8 @@ from memotherm import Scope, Settings
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
 from memotherm.hooks.recall import advertised, running_server
+from memotherm.hooks.spool import Spool, project_name
 from memotherm.mcp.schemas import CORE
-from memotherm.spool import Spool, project_name
 from memotherm.testing import FakeClock
 from memotherm.text.phrases import kind_about_user
 from memotherm.tools import TOOLS

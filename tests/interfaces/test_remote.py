@@ -30,12 +30,12 @@ from memotherm.errors import (
     StoreUnavailable,
     WrongKey,
 )
+from memotherm.hooks.spool import Spool
 from memotherm.operations.table import OPERATIONS
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.remote.session import RemoteSession
 from memotherm.rest.app import application
 from memotherm.session import Session
-from memotherm.spool import Spool
 from memotherm.tiers.policy import PRESETS
 from tests.interfaces.served import environment, free_port, serving
 
@@ -435,7 +435,7 @@ def test_an_unreachable_server_is_a_clear_error_and_captures_are_spooled(
     """Nothing is lost: the worker sends the capture when the server is back."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
     from memotherm.hooks.capture import process_spool
-    from memotherm.spool import user_spool
+    from memotherm.hooks.spool import user_spool
 
     port = free_port()
     with memotherm.open(f"http://127.0.0.1:{port}", scope=Scope(user="jo")) as remote:

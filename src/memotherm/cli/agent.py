@@ -18,8 +18,8 @@ from memotherm.daemon import control
 from memotherm.daemon.client import is_private, is_supported
 from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
 from memotherm.hooks.settings_files import apply
+from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
-from memotherm.spool import user_spool
 
 __all__ = ["agent", "hook", "install"]
 

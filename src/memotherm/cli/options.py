@@ -18,8 +18,8 @@ from memotherm.cli.exit_codes import OK
 from memotherm.cli.output import Output, is_json, printable
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import NotFound
+from memotherm.hooks.spool import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
-from memotherm.spool import scope_of
 
 __all__ = [
     "StoreOptions",

@@ -26,12 +26,12 @@ from memotherm.errors import (
     StoreUnavailable,
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
+from memotherm.hooks.spool import Job, Spool, destination, locked
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
 from memotherm.notes.files import transcript
 from memotherm.settings import data_home
-from memotherm.spool import Job, Spool, destination, locked
 from memotherm.text.content import without_blocks
 from memotherm.text.phrases import kind_about_user
 

@@ -89,7 +89,7 @@ def _read_event(options: Options) -> HookEvent | None:
 def _spool(event: HookEvent, options: Options) -> None:
     """Add jobs for the worker: texts to capture, the end of a run or session. An error does not affect the turn."""
     try:
-        from memotherm.spool import user_spool
+        from memotherm.hooks.spool import user_spool
 
         spool = user_spool()
         run_ended = False

@@ -11,10 +11,10 @@ from typing import Any
 
 from memotherm.daemon.client import start
 from memotherm.errors import PluginUnavailable, WrongKey
+from memotherm.hooks.spool import scope_of
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, data_home, default_store, load
 from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived, with_key
 from memotherm.settings.paths import is_excluded
-from memotherm.spool import scope_of
 from memotherm.text.redaction import redactor
 
 __all__ = ["excluded", "job_settings", "redacted", "resolved", "seal", "start_worker", "unseal"]

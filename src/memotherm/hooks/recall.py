@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 from memotherm.hooks.events import MAX_CHARS, SCOPE_OPTIONS, HookEvent, Options, context_size, truncated
+from memotherm.hooks.spool import scope_of, store_name
 from memotherm.hooks.warm_up import Loading, local_embedder
 from memotherm.remote.address import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.paths import create_folder, is_excluded, write_text
-from memotherm.spool import scope_of, store_name
 
 __all__ = ["advertised", "post", "running_server", "text_for"]
 

@@ -20,11 +20,11 @@ _CLASSES: Mapping[str, tuple[Owner, str, str]] = {
     "Memotherm": ("memory", "memory", ""),
     "Session": ("session", "session", "session_"),
     "Notes": ("notes", "notes.notes", "notes_"),
-    "Bulk": ("bulk", "bulk", ""),
-    "Inspection": ("inspect", "inspection", ""),
+    "Bulk": ("bulk", "facade.bulk", ""),
+    "Inspection": ("inspect", "facade.inspection", ""),
     "Policies": ("policies", "tiers.policies", "policy_"),
-    "Receipts": ("receipts", "receipts", ""),
-    "Upkeep": ("store", "upkeep", ""),
+    "Receipts": ("receipts", "facade.inspection", ""),
+    "Upkeep": ("store", "facade.upkeep", ""),
 }
 
 

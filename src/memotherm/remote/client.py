@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self, Unpack
 
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
+from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Recall, Scope
 from memotherm.model.memory import ScopeFields
@@ -28,7 +29,6 @@ from memotherm.remote.session import RemoteSession
 from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import needs_store, result_of, with_verbs
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings
-from memotherm.spool import erase_jobs, user_spool
 
 __all__ = ["RemoteMemotherm"]
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from memotherm.bulk import Bulk
 from memotherm.errors import InvalidInput, MemothermError, StoreError
-from memotherm.inspection import Inspection
+from memotherm.facade.bulk import Bulk
+from memotherm.facade.inspection import Inspection, Receipts
 from memotherm.model import Memory
 from memotherm.model.memory import MemoryFilters
 from memotherm.model.receipts import ReceiptPage
@@ -19,7 +19,6 @@ from memotherm.operations.arguments import policy_body, write_arguments
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
-from memotherm.receipts import Receipts
 from memotherm.remote.transport import error_class
 from memotherm.remote.verbs import with_verbs
 from memotherm.text.redaction import redactor

@@ -17,9 +17,9 @@ from starlette.requests import Request
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.facade.upkeep import KeyValue
 from memotherm.operations.codec import to_json
 from memotherm.rest.problems import KeyReused
-from memotherm.upkeep import KeyValue
 
 __all__ = ["Answer", "once"]
 

@@ -15,7 +15,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 from typing_extensions import TypedDict
 
-from memotherm.keys import Key, secret_hash
+from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import View
 from memotherm.rest.problems import PROBLEMS

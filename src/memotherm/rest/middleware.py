@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput
-from memotherm.keys import Key, secret_hash
+from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import requested_scope
 from memotherm.rest.logins import Logins, cookie_of

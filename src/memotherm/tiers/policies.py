@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, NotFound, PolicyError
+from memotherm.facade.view import View, require_limit
 from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
 from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
@@ -25,7 +26,6 @@ from memotherm.tiers.adoption import (
 )
 from memotherm.tiers.policy import Difference, Finding, Policy, differences, load
 from memotherm.vectors.vectorizer import Progress
-from memotherm.view import View, require_limit
 
 if TYPE_CHECKING:
     from memotherm.tiers.lab.replay import Replay

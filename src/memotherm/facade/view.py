@@ -12,6 +12,7 @@ from typing import Any, Unpack, get_args
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName
@@ -22,7 +23,6 @@ from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_kind, checked_metadata, checked_tags, expiry, lifetime_of
-from memotherm.services import Services
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Record
 from memotherm.text.content import pluralize, require_content, require_text

@@ -9,10 +9,10 @@ from os import PathLike
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
+from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
 from memotherm.notes.notes import Notes, NoteServices
 from memotherm.storage.values import RootRow
-from memotherm.view import View
 
 __all__ = ["NoteFolders"]
 

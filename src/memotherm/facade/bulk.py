@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.facade.view import ANY_RETENTION, LARGEST_PAGE, View
 from memotherm.model import Memory, Retention
 from memotherm.model.memory import MemoryFilters
-from memotherm.view import ANY_RETENTION, LARGEST_PAGE, View
 
 __all__ = ["Bulk"]
 
