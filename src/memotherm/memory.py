@@ -22,24 +22,22 @@ from memotherm.model.memory import FormatName, MemoryFilters, OrderName, Priorit
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
-from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.capture import prepared
-from memotherm.remember.draft import Draft, checked_key, draft_of
+from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined
 from memotherm.tiers.rules import Rule
-from memotherm.tiers.rules.rule import RuleSource, checked_rules
+from memotherm.tiers.rules.rule import checked_rules
 from memotherm.vectors.embedder_session import ResolveFormer
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
     from memotherm.facade.inspection import Inspection, Receipts
-    from memotherm.facade.note_folders import NoteFolders
     from memotherm.facade.upkeep import Keys, Upkeep
     from memotherm.model.reports import Erased, Metrics, Status
     from memotherm.notes import Notes
@@ -64,16 +62,17 @@ class Memotherm:
         clock: Clock | None = None,
         ranking: RankingOptions = DEFAULT_RANKING,
     ) -> None:
-        all_tenants = store.for_tenant(None)
+        scope, all_tenants = scope or Scope(), store.for_tenant(None)
+        given = None if rules is None else checked_rules(rules)
         services = Services.build(
-            all_tenants.for_tenant((scope or Scope()).tenant or ""),
+            all_tenants.for_tenant(scope.tenant or ""),
             all_tenants,
             Vectorizer.open(all_tenants, embedder, fallback, resolve_former),
-            ActivePolicy(all_tenants, _given(rules), settings or Settings()),
+            ActivePolicy(all_tenants, None if given is None else lambda: given, settings or Settings()),
             clock or system_clock,
             ranking,
         )
-        self._view = View(services, scope or Scope())
+        self._view = View(services, scope)
         self._process = OwnProcess(all_tenants.name)
         self._owner = True
 
@@ -308,23 +307,10 @@ class Memotherm:
             prefix: Only memories whose key begins with this, such as "notes/".
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
-        stale: tuple[str, ...] = ()
-        if as_of is None and self.settings.notes_root and self.settings.sync_on_search:
-            stale = self._folders().refresh()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix, "min_score": min_score}
-        recall = self._view.recall(
-            query,
-            limit,
-            tiers,
-            filters,
-            promote=promote,
-            track=track,
-            as_of=as_of,
-            retention=retention,
-            include_narrower=include_narrower,
-        )
-        return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
+        options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
+        return self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
 
     def context(
         self,
@@ -349,11 +335,7 @@ class Memotherm:
             track: Count this as a use of the included memories, and log it.
             as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
-        moment = None if as_of is None else require_moment(as_of)
-        request = self._view.context_request(
-            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
-        )
-        return self._services.assembler.context(request) if moment is None else self._view.context_past(request)
+        return self._view.context(query, budget, format, include_cold=include_cold, track=track, as_of=as_of)
 
     def feedback(
         self,
@@ -399,13 +381,7 @@ class Memotherm:
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
         With `include_narrower`, look for an id at and below this scope, instead of in what is visible from it.
         """
-        if (memory_id is None) == (key is None):
-            raise InvalidInput("get takes either the id of a memory or a key")
-        if memory_id is not None and include_narrower:
-            return self._view.record_inside(memory_id).memory
-        record = self._view.record_with_key(checked_key(key)) if memory_id is None else self._view.record(memory_id)
-        self._services.feedback.opened(record, self._view.spaces(), self._view.now())
-        return record.memory
+        return self._view.get(memory_id, key, include_narrower=include_narrower)
 
     def find(
         self,
@@ -524,18 +500,15 @@ class Memotherm:
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
-        cause = self._view.cause("archive", why)
-        return self._services.changes.retain(self.scope, [memory_id], Retention.ARCHIVED, cause)[0]
+        return self._view.retain([memory_id], Retention.ARCHIVED, "archive", why)[0]
 
     def forget(self, memory_id: str, why: str = "") -> Memory:
         """Delete a memory; `restore` brings it back within the grace days."""
-        cause = self._view.cause("forget", why)
-        return self._services.changes.retain(self.scope, [memory_id], Retention.DELETED, cause)[0]
+        return self._view.retain([memory_id], Retention.DELETED, "forget", why)[0]
 
     def restore(self, memory_id: str, why: str = "") -> Memory:
         """Make an archived or deleted memory active again."""
-        cause = self._view.cause("restore", why)
-        return self._services.changes.retain(self.scope, [memory_id], Retention.ACTIVE, cause)[0]
+        return self._view.retain([memory_id], Retention.ACTIVE, "restore", why)[0]
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
@@ -566,10 +539,9 @@ class Memotherm:
     def session(self, session_id: str) -> Session[Self]:
         """Return the working memory of one session, starting it if it is new."""
         view = self._view.narrowed(session=session_id)
-        memory = self._of(view)
         if self.settings.sync_on_session_start:
-            memory._folders().sync_at_start()
-        return Session(memory, view)
+            view.note_folders().sync_at_start()
+        return Session(self._of(view), view)
 
     def notes(
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
@@ -581,24 +553,13 @@ class Memotherm:
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
-        return self._folders().open(root, extra_paths, name)
-
-    def _folders(self) -> NoteFolders:
-        from memotherm.facade.note_folders import NoteFolders
-
-        return NoteFolders(
-            view=self._view,
-            get=self.get,
-            remember=lambda content: self.remember(content, source="note"),
-            update=lambda memory_id, content: self.update(memory_id, content=content, why="settled with its note"),
-        )
+        return self._view.note_folders().open(root, extra_paths, name)
 
     # Tiers and the whole store
 
     def compact(self, dry_run: bool = False) -> Compaction:
         """Run the compaction rules once over all visible memories."""
-        self._view.refresh()
-        return self._services.engine.compact(self.scope, self._view.cause("move"), dry_run=dry_run)
+        return self._view.compact(dry_run=dry_run)
 
     def maintain(self, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules (expiry, retention windows, cooling, promotion) over all inside this scope.
@@ -626,8 +587,3 @@ class Memotherm:
         target = Path(path).expanduser()
         self._services.all_tenants.checkpoint(target)
         return target
-
-
-def _given(rules: Iterable[Rule] | None) -> RuleSource | None:
-    checked = None if rules is None else checked_rules(rules)
-    return None if checked is None else lambda: checked

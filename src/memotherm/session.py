@@ -124,8 +124,7 @@ class Session(Generic[M]):
     def forget(self, memory_id: str) -> Memory:
         """Delete a memory of this session; `restore` brings it back within the grace days."""
         self._require_own(memory_id)
-        cause = self._view.cause("forget")
-        return self._services.changes.retain(self._view.scope, [memory_id], Retention.DELETED, cause)[0]
+        return self._view.retain([memory_id], Retention.DELETED, "forget")[0]
 
     def keep(self, memory_id: str) -> Memory:
         """Move a memory of this session to the scope around it, so that it remains after the session."""
@@ -147,7 +146,7 @@ class Session(Generic[M]):
             draft = Draft(content=summary, kind="context", source="summary")
             self._services.writer.remember([draft], around, self._view.now(), self._view.actor)
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
-        return self._compact() if self._services.settings.compaction_on_session_end else None
+        return self._view.compact() if self._services.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
         """Return the context that a session starts with: pinned and hot memories."""
@@ -190,7 +189,7 @@ class Session(Generic[M]):
 
     def run_ended(self) -> Compaction | None:
         """Record the end of one run of the agent; runs compaction only with the setting `compact_every_run`."""
-        return self._compact() if self._services.settings.compact_every_run else None
+        return self._view.compact() if self._services.settings.compact_every_run else None
 
     def flush_due(
         self,
@@ -244,10 +243,6 @@ class Session(Generic[M]):
         if any(counts.tiers[tier].memories for tier in Tier):
             return ""
         return f"session {self.id!r} has no memories; a recall without a session searches the scope around it"
-
-    def _compact(self) -> Compaction:
-        self._view.refresh()
-        return self._services.engine.compact(self._view.scope, self._view.cause("move"), dry_run=False)
 
     def _require_own(self, memory_id: str) -> None:
         self._services.working.require_own(self._space, memory_id)

@@ -31,7 +31,8 @@ class Bulk:
             filters: As in `find`; at least one.
         """
         memories = self._selected(count, filters)
-        return memories if dry_run else self._retain(memories, Retention.DELETED, "forget", why)
+        ids = [memory.id for memory in memories]
+        return memories if dry_run else self._view.retain(ids, Retention.DELETED, "forget", why)
 
     def restore(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -41,7 +42,8 @@ class Bulk:
         The arguments are those of `forget`.
         """
         memories = self._selected(count, {"retention": Retention.DELETED, **filters})
-        return memories if dry_run else self._retain(memories, Retention.ACTIVE, "restore", why)
+        ids = [memory.id for memory in memories]
+        return memories if dry_run else self._view.retain(ids, Retention.ACTIVE, "restore", why)
 
     def purge(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -71,7 +73,3 @@ class Bulk:
         if count is not None and count != len(selected):
             raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
         return selected
-
-    def _retain(self, memories: list[Memory], wanted: Retention, action: str, why: str) -> list[Memory]:
-        ids, cause = [memory.id for memory in memories], self._view.cause(action, why)
-        return self._view.services.changes.retain(self._view.scope, ids, wanted, cause)

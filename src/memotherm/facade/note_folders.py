@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
 from memotherm.notes.notes import Notes, NoteServices
+from memotherm.remember.draft import Draft
 from memotherm.storage.values import RootRow
 
 __all__ = ["NoteFolders"]
@@ -19,15 +20,11 @@ __all__ = ["NoteFolders"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NoteFolders:
     """The folders of notes of one scope."""
 
-    view: View
-    #: Methods of the facade, for memories that are not notes.
-    get: Callable[[str], Memory]
-    remember: Callable[[str], Memory]
-    update: Callable[[str, str], Memory]
+    def __init__(self, view: View) -> None:
+        self.view = view
 
     def open(self, root: str | PathLike[str] | None, extra_paths: Sequence[str], name: str | None) -> Notes:
         """Return the notes of a folder; None is that of the setting `notes_root`."""
@@ -81,7 +78,14 @@ class NoteFolders:
             scope=scope,
             now=self.view.now,
             actor=self.view.actor,
-            get=self.get,
-            remember=self.remember,
-            update=self.update,
+            get=self.view.get,
+            remember=self._remember,
+            update=self._update,
         )
+
+    def _remember(self, content: str) -> Memory:
+        draft = Draft(content=content, source="note")
+        return self.view.services.writer.remember([draft], self.view.scope, self.view.now(), self.view.actor)[0]
+
+    def _update(self, memory_id: str, content: str) -> Memory:
+        return self.view.update(memory_id, content, {}, why="settled with its note")

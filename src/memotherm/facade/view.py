@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
@@ -17,7 +17,7 @@ from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scop
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName
 from memotherm.model.recall import Feedback
-from memotherm.model.results import EventPage, Maintenance, Page, ScopeCount
+from memotherm.model.results import Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
@@ -29,6 +29,9 @@ from memotherm.text.content import pluralize, require_content, require_text
 from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
+
+if TYPE_CHECKING:
+    from memotherm.facade.note_folders import NoteFolders
 
 __all__ = ["ANY_RETENTION", "LARGEST_PAGE", "View", "cursor_number", "require_limit", "wanted_retentions"]
 
@@ -102,6 +105,21 @@ class View:
         cause = replace(self.cause("maintain"), actor="maintain")
         return self.services.on(part).engine.maintain(self.scope, cause, progress)
 
+    def compact(self, *, dry_run: bool = False) -> Compaction:
+        """Run the compaction rules over the visible memories."""
+        self.refresh()
+        return self.services.engine.compact(self.scope, self.cause("move"), dry_run=dry_run)
+
+    def retain(self, ids: Sequence[str], wanted: Retention, action: str, why: str = "") -> list[Memory]:
+        """Change the retention of memories, of all or none."""
+        return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why))
+
+    def note_folders(self) -> NoteFolders:
+        """Return the folders of notes of the scope."""
+        from memotherm.facade.note_folders import NoteFolders
+
+        return NoteFolders(self)
+
     def hint(self) -> str:
         """Return where the memories are if none can be seen from the scope, or an empty text."""
         counts = self.services.store.counts(self.spaces(), self.now())
@@ -132,13 +150,18 @@ class View:
         """Return the spaces whose memories the scope can see."""
         return self.services.store.spaces(self.scope)
 
-    def record_inside(self, memory_id: str) -> Record:
-        """Return a memory at or below the scope by its id, or raise `NotFound`."""
-        store = self.store_inside
-        record = store.get(self.spaces_inside(), memory_id) if isinstance(memory_id, str) else None
-        if record is None or record.memory.retention is Retention.PURGED:
-            raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
-        return record
+    def get(self, memory_id: str | None, key: str | None = None, *, include_narrower: bool = False) -> Memory:
+        """Return a memory by its id or its key, or raise `NotFound`."""
+        if (memory_id is None) == (key is None):
+            raise InvalidInput("get takes either the id of a memory or a key")
+        if memory_id is not None and include_narrower:
+            inner = self.store_inside.get(self.spaces_inside(), memory_id) if isinstance(memory_id, str) else None
+            if inner is None or inner.memory.retention is Retention.PURGED:
+                raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
+            return inner.memory
+        record = self._with_key(checked_key(key)) if memory_id is None else self.record(memory_id)
+        self.services.feedback.opened(record, self.spaces(), self.now())
+        return record.memory
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
         """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
@@ -157,7 +180,7 @@ class View:
             visible = store.candidates(self.spaces(), tuple(Tier), [number], Filter(now=self.now()))
             return store.records([number])[number] if visible else None
 
-    def record_with_key(self, key: str) -> Record:
+    def _with_key(self, key: str) -> Record:
         """Return the visible memory with a key, from the narrowest scope that has it, or raise `NotFound`."""
         spaces = self.spaces()
         records = self.services.store.with_key(spaces, key, self.now())
@@ -323,7 +346,11 @@ class View:
         include_narrower: bool,
     ) -> Recall:
         """Return the memories that answer a query; `filters` are arguments of `question`."""
-        require_limit(limit, self.services.settings.pool_size)
+        settings = self.services.settings
+        stale: tuple[str, ...] = ()
+        if as_of is None and settings.notes_root and settings.sync_on_search:
+            stale = self.note_folders().refresh()
+        require_limit(limit, settings.pool_size)
         retentions = wanted_retentions(retention)
         if include_narrower and (promote or as_of is not None):
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
@@ -338,17 +365,35 @@ class View:
         spaces = view.services.reader.spaces_within(self.scope) if include_narrower else None
         question = view.question(query, tiers, **filters, spaces=spaces)
         if retentions != (Retention.ACTIVE,):
-            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+            recall = view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+            return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self.services.engine.promote(hits, self.scope, self.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
+        if stale:
+            recall = replace(recall, degraded=(*stale, *recall.degraded))
         return recall if recall.hits or include_narrower else replace(recall, hint=self.hint())
 
-    def context_past(self, request: Request) -> Context:
-        """Return the context of an earlier state."""
+    def context(
+        self,
+        query: str | None,
+        budget: int,
+        format: FormatName,  # noqa: A002 - the word everyone uses for it
+        *,
+        include_cold: bool | None,
+        track: bool,
+        as_of: datetime | None,
+    ) -> Context:
+        """Return the memories for a prompt, from now or from an earlier state."""
+        moment = None if as_of is None else require_moment(as_of)
+        request = self.context_request(
+            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
+        )
         services, question = self.services, request.question
+        if moment is None:
+            return services.assembler.context(request)
         with services.past.at(services.store, services.vectorizer, self.scope, request.now) as past:
             assembler = Assembler(past.store, past.pipeline, services.settings)
             question = None if question is None else replace(question, spaces=past.spaces)
@@ -410,10 +455,10 @@ class View:
         memory_id: str,
         content: str | None,
         fields: Mapping[str, Any],
-        ttl: timedelta | float | str | None,
-        expires_at: datetime | str | None,
-        why: str,
-        version: int | None,
+        ttl: timedelta | float | str | None = None,
+        expires_at: datetime | str | None = None,
+        why: str = "",
+        version: int | None = None,
     ) -> Memory:
         """Change the content and the fields of a memory; None changes nothing."""
         now, settings = self.now(), self.services.settings
