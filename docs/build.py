@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import Field, fields
+from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
@@ -325,9 +325,11 @@ def settings_page() -> str:
     """Return a table of settings for each group, from their declarations."""
     first = _settings_table([FIELDS[name] for name in ESSENTIAL])
     sections = [f"## The ten that matter most\n\n{first}\n"]
-    for title, group in GROUPS.items():
-        others = [declared for declared in fields(group) if declared.name not in ESSENTIAL]
-        sections.append(f"## {title}\n\n{inspect.getdoc(group)}\n\n{_settings_table(others)}\n")
+    names = list(FIELDS)
+    starts = [names.index(name) for name in GROUPS]
+    for (title, about), start, end in zip(GROUPS.values(), starts, [*starts[1:], len(names)], strict=True):
+        others = [FIELDS[name] for name in names[start:end] if name not in ESSENTIAL]
+        sections.append(f"## {title}\n\n{about}\n\n{_settings_table(others)}\n")
     return _SETTINGS_HEAD + "\n".join(sections)
 
 

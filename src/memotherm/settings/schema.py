@@ -15,18 +15,8 @@ __all__ = [
     "MAX_METADATA_CHARS",
     "RETENTION_WINDOWS",
     "SECRET_NAMES",
-    "ContextSettings",
     "DefaultWindow",
-    "EmbeddingSettings",
-    "InterfaceSettings",
-    "MaintenanceSettings",
-    "MemorySettings",
-    "NoteSettings",
-    "RankingSettings",
-    "SessionSettings",
     "Settings",
-    "StoreSettings",
-    "TierSettings",
     "as_bool",
     "checked",
     "project_may_set",
@@ -132,11 +122,22 @@ def _as_words(name: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class StoreSettings:
-    """Where memories are stored, and how safely they are written."""
+#: The windows that each value of `retention` sets.
+RETENTION_WINDOWS: dict[str, dict[str, float]] = {
+    "off": {},
+    "standard": {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7},
+}
 
-    __slots__ = ()
+
+class DefaultWindow(int):
+    """The default of a window, which `retention` replaces; a window that the user sets is a plain number."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Every setting with its default. 0 means 0, never "the default"."""
+
+    # Store
 
     store: str = setting("", "The store that `open()` uses by default; empty: a file in the user's data folder.")
     key: str = setting(
@@ -167,12 +168,7 @@ class StoreSettings:
         10, "PostgreSQL: the maximum number of connections per process and server.", low=1, high=1000
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class EmbeddingSettings:
-    """What turns text into vectors, and what counts tokens."""
-
-    __slots__ = ()
+    # Embedding
 
     embedder: str = setting(
         "local",
@@ -195,12 +191,7 @@ class EmbeddingSettings:
         "o200k_base", "What counts tokens: a vocabulary, a model's name, or the path of a tokenizer.json."
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class MemorySettings:
-    """What is accepted as a new memory, and where it starts."""
-
-    __slots__ = ()
+    # Memories
 
     default_tier: str = setting(
         "warm", "The tier of a memory that is stored without one.", choices=("hot", "warm", "cold"), project=True
@@ -244,12 +235,7 @@ class MemorySettings:
         project=True,
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class RankingSettings:
-    """How candidates are found and ranked."""
-
-    __slots__ = ()
+    # Recall and ranking
 
     fusion: str = setting(
         "evidence",
@@ -276,12 +262,7 @@ class RankingSettings:
         "text", "What the recall log stores of a query: its text, a hash, or nothing.", choices=("text", "hash", "off")
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class TierSettings:
-    """When compaction and recalls move memories between tiers."""
-
-    __slots__ = ()
+    # Tiers
 
     tiering: bool = setting(True, "Whether compaction moves anything.", project=True)
     hot_max_tokens: int = setting(2000, "Maximum tokens of the hot memories in a context.", project=True)
@@ -310,12 +291,7 @@ class TierSettings:
         project=True,
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class ContextSettings:
-    """What a context contains."""
-
-    __slots__ = ()
+    # Context
 
     recall_max_tokens: int = setting(
         800, "Tokens reserved for recalled memories, and their maximum in the context of a turn.", project=True
@@ -331,12 +307,7 @@ class ContextSettings:
         0.3, "The minimum confidence of a search whose hits enter a context; 0: they always do.", high=1, project=True
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class SessionSettings:
-    """The working memory of a session, and the flush before its context is compacted."""
-
-    __slots__ = ()
+    # Sessions
 
     hot_token_limit: int = setting(4000, "Maximum tokens of hot memories in one session.", project=True)
     auto_spill: bool = setting(True, "Whether older hot memories are spilled when a new one needs space.", project=True)
@@ -362,23 +333,7 @@ class SessionSettings:
     )
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
-
-#: The windows that each value of `retention` sets.
-RETENTION_WINDOWS: dict[str, dict[str, float]] = {
-    "off": {},
-    "standard": {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7},
-}
-
-
-class DefaultWindow(int):
-    """The default of a window, which `retention` replaces; a window that the user sets is a plain number."""
-
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class MaintenanceSettings:
-    """What maintenance moves, hides and erases, in the whole store."""
-
-    __slots__ = ()
+    # Maintenance and retention
 
     maintain_every_minutes: float = setting(60, "Minutes between two runs of background maintenance.", low=0.0001)
     cool_hot_days: float = setting(30, "Days without use after which a hot memory becomes warm.", high=MAX_DAYS)
@@ -403,12 +358,7 @@ class MaintenanceSettings:
         30, "Days that receipts of contexts (what was injected, and why) are kept; 0: none are.", high=MAX_DAYS
     )
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class NoteSettings:
-    """How Markdown notes and transcripts are indexed and searched."""
-
-    __slots__ = ()
+    # Notes
 
     notes_root: str = setting("", "The folder whose notes `memory_search` and `memory_get` read; empty: none.")
     note_paths: tuple[str, ...] = setting(
@@ -439,12 +389,7 @@ class NoteSettings:
     )
     transcript_paths: tuple[str, ...] = setting((), "The transcripts to index.")
 
-
-@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
-class InterfaceSettings:
-    """What the tools and the server offer, and to whom."""
-
-    __slots__ = ()
+    # Interfaces
 
     mcp_tools: tuple[str, ...] = setting(
         ("core",), "The tools that the MCP server offers: core, all, one (a single tool), or names."
@@ -461,42 +406,6 @@ class InterfaceSettings:
     daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")
 
-
-#: The settings to look at first, for the reference page.
-ESSENTIAL = (
-    *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
-    *("task_cold_after_days", "cool_warm_days", "retention"),
-)
-#: The groups of settings by their titles, in the order of the reference page.
-GROUPS: dict[str, type[Any]] = {
-    "Store": StoreSettings,
-    "Embedding": EmbeddingSettings,
-    "Memories": MemorySettings,
-    "Recall and ranking": RankingSettings,
-    "Tiers": TierSettings,
-    "Context": ContextSettings,
-    "Sessions": SessionSettings,
-    "Maintenance and retention": MaintenanceSettings,
-    "Notes": NoteSettings,
-    "Interfaces": InterfaceSettings,
-}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings(
-    StoreSettings,
-    EmbeddingSettings,
-    MemorySettings,
-    RankingSettings,
-    TierSettings,
-    ContextSettings,
-    SessionSettings,
-    MaintenanceSettings,
-    NoteSettings,
-    InterfaceSettings,
-):
-    """Every setting with its default. 0 means 0, never "the default"."""
-
     def __post_init__(self) -> None:
         for name, days in RETENTION_WINDOWS.get(str(self.retention), {}).items():
             if isinstance(getattr(self, name), DefaultWindow):
@@ -506,6 +415,27 @@ class Settings(
 
 
 #: Every setting by its name, group by group.
-FIELDS = {declared.name: declared for group in GROUPS.values() for declared in fields(group)}
+FIELDS = {declared.name: declared for declared in fields(Settings)}
 #: Settings whose value is never printed.
 SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if declared.metadata["secret"])
+#: The settings to look at first, for the reference page.
+ESSENTIAL = (
+    *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
+    *("task_cold_after_days", "cool_warm_days", "retention"),
+)
+#: The groups of the reference page by the first setting of each: its title, and what it is about.
+GROUPS = {
+    "store": ("Store", "Where memories are stored, and how safely they are written."),
+    "embedder": ("Embedding", "What turns text into vectors, and what counts tokens."),
+    "default_tier": ("Memories", "What is accepted as a new memory, and where it starts."),
+    "fusion": ("Recall and ranking", "How candidates are found and ranked."),
+    "tiering": ("Tiers", "When compaction and recalls move memories between tiers."),
+    "recall_max_tokens": ("Context", "What a context contains."),
+    "hot_token_limit": ("Sessions", "The working memory of a session, and the flush before its context is compacted."),
+    "maintain_every_minutes": (
+        "Maintenance and retention",
+        "What maintenance moves, hides and erases, in the whole store.",
+    ),
+    "notes_root": ("Notes", "How Markdown notes and transcripts are indexed and searched."),
+    "mcp_tools": ("Interfaces", "What the tools and the server offer, and to whom."),
+}

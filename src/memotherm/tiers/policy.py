@@ -15,7 +15,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,6 @@ from memotherm.errors import MemothermError, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.settings.schema import TierSettings
 from memotherm.tiers.policy_checks import Case, CaseResult, lint, read_case, run_case
 from memotherm.tiers.rules.conditions import Finding, Findings, suggestion
 from memotherm.tiers.rules.defaults import BUILTIN_FILE
@@ -49,7 +48,9 @@ PRESETS: Mapping[str, Path] = {
 }
 #: The settings that a policy may set: none of them hides or deletes anything.
 LIMITS = (
-    *(setting.name for setting in fields(TierSettings)),
+    *("tiering", "hot_max_tokens", "hot_max_facts", "compaction_on_session_end", "compact_every_run"),
+    *("inactive_preference_days", "task_cold_after_days", "strict_hot_blockers_only"),
+    *("promote_threshold", "promote_access_count"),
     *("cool_hot_days", "cool_warm_days", "hot_token_limit", "warm_access_threshold"),
 )
 _RESERVED = ("compact.", "maintain.", "session.", "promote.")
