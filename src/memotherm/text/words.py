@@ -19,6 +19,7 @@ from memotherm.text.language import (
     ENGLISH,
     FUNCTION_WORDS,
     SCRIPT_FUNCTION_WORDS,
+    WORD_LISTS,
     latin_language,
     script_language,
     stemmer,
@@ -54,13 +55,7 @@ _UNSPACED = re.compile(
 )
 
 #: Words that are frequent in questions; they get a lower weight in a search.
-_FRAME = frozenset(
-    """many much long often far kind type sort kinds types happen happened happens day days week weeks month
-    months year years hour hours minute minutes ago time times today recently currently lately actually really
-    maybe probably basically exactly please someone anyone something anything everything thing things stuff get
-    gets got getting go goes going went like want wants wanted know knew known think thought tell told say said
-    says mention mentioned us let also ever even still already""".split()  # noqa: SIM905
-)
+_FRAME = frozenset(WORD_LISTS["other"]["questions"].split())
 #: Pairs of characters with little meaning: hiragana, which writes particles and endings, and pairs with a Chinese
 #: pronoun, particle or question word. They get the weight of words that are frequent in questions.
 _FUNCTION_PAIR = re.compile(
