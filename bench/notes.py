@@ -17,7 +17,7 @@ from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, texts
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 
 __all__ = ["measure"]
 

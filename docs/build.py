@@ -21,7 +21,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS
 from memotherm.model.names import known_name
 from memotherm.model.reports import Metrics
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, documented
 from memotherm.operations.table import OPERATIONS

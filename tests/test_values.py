@@ -14,12 +14,15 @@ import pytest
 import memotherm.context
 import memotherm.model
 import memotherm.model.results
-import memotherm.notes
+import memotherm.notes.flush
+import memotherm.notes.imports
+import memotherm.notes.values
 from memotherm import Memory, Memotherm, Scope, Tier
 from memotherm.model import Why
 from memotherm.model.results import Suggestion
 
-MODULES = (memotherm.model, memotherm.model.results, memotherm.context, memotherm.notes)
+MODULES = (memotherm.model, memotherm.model.results, memotherm.context)
+MODULES += (memotherm.notes.flush, memotherm.notes.imports, memotherm.notes.values)
 CLASSES = {name for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(getattr(module, name))}
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
 
@@ -41,7 +44,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
     item = notes.export(linked.id)
     mem.update(linked.id, content="otters dream")
     results = notes.search("otters", min_score=0)
-    skipped = memotherm.notes.Skipped(path="a.md", why="a symbolic link")
+    skipped = memotherm.notes.values.Skipped(path="a.md", why="a symbolic link")
     return [
         *(stored, stored.scope, moved, recall, recall[0], recall[0].why, context, context.receipt),
         *(context.included[0], context.left_out[0], mem.find(), mem.events(), mem.events().events[0]),

@@ -21,7 +21,8 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
 from memotherm.model.memory import ScopeFields
 from memotherm.model.process import OwnProcess
-from memotherm.notes import Notes, Watcher
+from memotherm.notes.notes import Notes
+from memotherm.notes.watcher import Watcher
 from memotherm.session import Session
 
 __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]

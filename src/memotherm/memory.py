@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memotherm.facade.inspection import Inspection, Receipts
     from memotherm.facade.upkeep import Keys, Upkeep
     from memotherm.model.reports import Erased, Metrics, Status
-    from memotherm.notes import Notes
+    from memotherm.notes.notes import Notes
     from memotherm.tiers.policies import Policies
 
 __all__ = ["Memotherm"]

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from memotherm import Memotherm, tools
 from memotherm.cli.app import COMMANDS, run
 from memotherm.errors import InvalidInput, SettingsError
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from memotherm.rest.app import application
 from memotherm.session import Session
 from memotherm.settings import FIELDS, Settings, load

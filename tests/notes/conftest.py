@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 
 
 @pytest.fixture

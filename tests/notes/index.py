@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memotherm import Memotherm
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 
 
 def index(mem: Memotherm, notes: Notes) -> list[tuple[Any, ...]]:

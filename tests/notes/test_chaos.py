@@ -16,7 +16,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from memotherm.testing import HashEmbedder
 from tests.helpers import ROOT, SOURCE, together
 from tests.notes.index import index

@@ -10,8 +10,7 @@ import pytest
 
 from memotherm import Memotherm, Settings
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.notes import is_silent
-from memotherm.notes.flush import is_due, may_become_silent, threshold
+from memotherm.notes.flush import is_due, is_silent, may_become_silent, threshold
 from memotherm.testing import FakeClock
 from tests.notes.ids import spec
 

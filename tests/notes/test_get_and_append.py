@@ -14,8 +14,8 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NoteUnavailable, StaleWrite
-from memotherm.notes import Notes
 from memotherm.notes.edits import append, rewrite
+from memotherm.notes.notes import Notes
 from memotherm.testing import FakeClock
 from tests.helpers import SOURCE, together
 from tests.notes.ids import spec

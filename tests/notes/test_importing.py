@@ -11,7 +11,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.notes import KINDS
+from memotherm.notes.imports import KINDS
 from memotherm.testing import FakeClock
 
 

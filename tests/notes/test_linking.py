@@ -9,7 +9,7 @@ import pytest
 
 from memotherm import Memotherm, Retention
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from tests.notes.index import index
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memotherm import Memotherm, Settings, Tier
 from memotherm.errors import InvalidInput
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from memotherm.notes.search import age_factor, diverse, shows_citations, snippet
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.notes.ids import spec

@@ -11,7 +11,8 @@ import pytest
 
 from memotherm import Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NoteUnavailable
-from memotherm.notes import Notes, placement
+from memotherm.notes import placement
+from memotherm.notes.notes import Notes
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import Flaky
 from tests.notes.ids import spec

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memotherm import Memotherm
-from memotherm.notes import Notes
 from memotherm.notes.files import transcript
+from memotherm.notes.notes import Notes
 from tests.notes.ids import spec
 from tests.notes.index import cited
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import memotherm
 from memotherm import Memotherm, Settings
-from memotherm.notes import Notes, Watcher
+from memotherm.notes.notes import Notes
+from memotherm.notes.watcher import Watcher
 from tests.helpers import SOURCE
 from tests.notes.ids import spec
 from tests.notes.index import index

@@ -48,7 +48,7 @@ from memotherm.adapters.conversation import found, opened
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Retention, Scope
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 
 __all__ = ["AsyncMemothermMemoryTool", "AsyncNotesMemoryTool", "MemothermMemoryTool", "NotesMemoryTool"]
 

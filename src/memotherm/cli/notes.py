@@ -14,7 +14,8 @@ from memotherm.cli.options import memory_option, show
 from memotherm.cli.output import Output, content_of, is_json, printable, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options
-from memotherm.notes import NoteResults, Notes, Sync
+from memotherm.notes.notes import Notes
+from memotherm.notes.values import NoteResults, Sync
 from memotherm.operations.codec import to_json
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.text.content import pluralize

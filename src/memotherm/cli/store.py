@@ -18,7 +18,7 @@ from memotherm.cli.parsing import SuggestingGroup
 from memotherm.cli.privacy import exported_lines, write_lines
 from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput
-from memotherm.notes import KINDS
+from memotherm.notes.imports import KINDS
 from memotherm.operations.codec import to_json
 from memotherm.settings.keys import KEY_BYTES
 from memotherm.settings.paths import write_text

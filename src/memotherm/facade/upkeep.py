@@ -20,7 +20,7 @@ from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
-    from memotherm.notes import Imported
+    from memotherm.notes.imports import Imported
 
 __all__ = ["Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
 

@@ -168,7 +168,7 @@ class _Names(dict[str, Any]):
     _HOMES: ClassVar = {
         "Erased": "model.reports",
         "Flush": "notes.flush",
-        "Imported": "notes",
+        "Imported": "notes.imports",
         "Metrics": "model.reports",
         "Replay": "tiers.lab.replay",
         "Status": "model.reports",

@@ -14,7 +14,7 @@ from memotherm.facade.inspection import Inspection, Receipts
 from memotherm.model import Memory
 from memotherm.model.memory import MemoryFilters
 from memotherm.model.receipts import ReceiptPage
-from memotherm.notes import Notes
+from memotherm.notes.notes import Notes
 from memotherm.operations.arguments import policy_body, write_arguments
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
