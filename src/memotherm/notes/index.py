@@ -25,9 +25,12 @@ from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
-__all__ = ["IndexChanges", "NoteWriter", "chunk_digest"]
+__all__ = ["NoteWriter", "chunk_digest"]
 
 _RULE_PREFIX = "note."
+#: What the memory of an edited chunk takes over from the one it replaces.
+_INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at",
+              "relevance", "created_at")  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1000)
@@ -36,29 +39,9 @@ def chunk_digest(chunk: Chunk) -> str:
     return digest(chunk.text if chunk.memory_id else chunk.content)
 
 
-@dataclass(slots=True)
-class IndexChanges:
-    """The changes made by writing files."""
-
-    chunks_new: int = 0
-    chunks_kept: int = 0
-    moves: list[Move] = field(default_factory=list)
-    unlinked: list[str] = field(default_factory=list)
-    #: (path, first line, last line) of chunks not stored because their content was purged.
-    purged: list[tuple[str, int, int]] = field(default_factory=list)
-
-    def add(self, other: IndexChanges) -> None:
-        """Add what writing other files changed."""
-        self.chunks_new += other.chunks_new
-        self.chunks_kept += other.chunks_kept
-        self.moves += other.moves
-        self.unlinked += other.unlinked
-        self.purged += other.purged
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class NoteWriter:
-    """Writes the notes of one root in one transaction."""
+    """Writes the notes of one root in one transaction, and counts what it changes."""
 
     transaction: Transaction
     space: int
@@ -66,11 +49,19 @@ class NoteWriter:
     settings: Settings
     today: date
     cause: Cause
-    changes: IndexChanges
+    chunks_new: int = 0
+    chunks_kept: int = 0
+    moves: list[Move] = field(default_factory=list)
+    unlinked: list[str] = field(default_factory=list)
+    #: (path, first line, last line) of chunks not stored because their content was purged.
+    purged: list[tuple[str, int, int]] = field(default_factory=list)
 
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks; replace what was stored of it."""
-        chunks = self._without_purged(note.path, chunks)
+        # A purge also applies to files.
+        purged = self.transaction.purged_digests(self.scope, {chunk_digest(chunk) for chunk in chunks})
+        self.purged += [(note.path, chunk.start, chunk.end) for chunk in chunks if chunk_digest(chunk) in purged]
+        chunks = [chunk for chunk in chunks if chunk_digest(chunk) not in purged]
         old = self.transaction.chunks(note.note) if note.note else []
         number = self.transaction.put_note(note)
         linked = {row.record.memory.id: row for row in old if row.linked}
@@ -89,12 +80,6 @@ class NoteWriter:
         self._unlink([row for memory_id, row in linked.items() if memory_id not in linked_ids])
         plain_rows = iter(list(self._put_plain(note.path, plain_chunks, plain, vectors)))
         self.transaction.set_chunks(number, [next(plain_rows) if row is None else row for row in rows])
-
-    def _without_purged(self, path: str, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks whose content was not purged: a purge also applies to files."""
-        purged = self.transaction.purged_digests(self.scope, {chunk_digest(chunk) for chunk in chunks})
-        self.changes.purged += [(path, chunk.start, chunk.end) for chunk in chunks if chunk_digest(chunk) in purged]
-        return [chunk for chunk in chunks if chunk_digest(chunk) not in purged]
 
     def drop(self, note: NoteRow) -> None:
         """Delete a file and its chunks from the store."""
@@ -147,41 +132,29 @@ class NoteWriter:
         for index, (chunk, placement) in enumerate(placed):
             row = old[pairs[index]] if index in pairs else None
             if row is not None and row.digest == digests[index]:
-                self.changes.chunks_kept += 1
+                self.chunks_kept += 1
                 moved = row._replace(first=chunk.start, last=chunk.end, heading=chunk.heading)
                 yield moved._replace(record=self._placed(self._positioned(path, moved, "its lines moved"), placement))
-            else:
-                yield self._insert(path, chunk, tokens[index], row, placement, vectors.get(digests[index]))
-
-    def _insert(
-        self,
-        path: str,
-        chunk: Chunk,
-        tokens: int,
-        replaced: ChunkRow | None,
-        placement: Placement,
-        vectors: Any,  # noqa: ANN401
-    ) -> ChunkRow:
-        self.changes.chunks_new += 1
-        memory = self._memory(path, chunk, tokens, placement, None if replaced is None else replaced.record.memory)
-        if replaced is not None:
-            self._discard(replaced.record, f"edited: replaced by {memory.id}")
-        cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
-        record = self.transaction.insert(self.space, memory, vectors, cause)
-        return ChunkRow(record, chunk.start, chunk.end, chunk.heading, chunk_digest(chunk), linked=False)
+                continue
+            self.chunks_new += 1
+            memory = self._memory(path, chunk, tokens[index], placement, None if row is None else row.record.memory)
+            if row is not None:
+                self._discard(row.record, f"edited: replaced by {memory.id}")
+            cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
+            record = self.transaction.insert(self.space, memory, vectors.get(digests[index]), cause)
+            yield ChunkRow(record, chunk.start, chunk.end, chunk.heading, digests[index], linked=False)
 
     def _memory(self, path: str, chunk: Chunk, tokens: int, placement: Placement, replaced: Memory | None) -> Memory:
-        """Return the memory of a chunk; it inherits priority, tags and uses of the memory it replaces."""
+        """Return the memory of a chunk, which inherits from an active memory that it replaces."""
         now = self.cause.at
         if replaced is not None and replaced.retention is not Retention.ACTIVE:
             replaced = None
-        explicit = replaced is not None and replaced.tier_rule == "explicit"
         memory = Memory(
             id=new_id("mem", now),
             content=chunk.content,
             kind="message" if is_transcript(path) else "note",
-            tier=replaced.tier if replaced is not None and explicit else placement.tier,
-            tier_rule="explicit" if explicit else placement.rule,
+            tier=placement.tier,
+            tier_rule=placement.rule,
             scope=self.scope,
             metadata=_position(path, chunk.start, chunk.end, chunk.heading),
             source=f"{FILE_SOURCE}{path}",
@@ -194,19 +167,9 @@ class NoteWriter:
         )
         if replaced is None:
             return memory
-        return replace(
-            memory,
-            tags=replaced.tags,
-            priority=replaced.priority,
-            accessed_at=replaced.accessed_at,
-            access_count=replaced.access_count,
-            recent_uses=replaced.recent_uses,
-            use_weight=replaced.use_weight,
-            last_used_at=replaced.last_used_at,
-            relevance=replaced.relevance,
-            supersedes=replaced.id,
-            created_at=replaced.created_at,
-        )
+        if replaced.tier_rule == "explicit":
+            memory = replace(memory, tier=replaced.tier, tier_rule="explicit")
+        return replace(memory, supersedes=replaced.id, **{name: getattr(replaced, name) for name in _INHERITED})
 
     def _discard(self, record: Record, why: str) -> None:
         if record.memory.retention is not Retention.PURGED:
@@ -232,7 +195,7 @@ class NoteWriter:
             return record
         if memory.tier is not placement.tier:
             move = Move(id=memory.id, from_tier=memory.tier, to=placement.tier, rule=placement.rule, why=placement.why)
-            self.changes.moves.append(move)
+            self.moves.append(move)
         cause = replace(self.cause, action="move", rule=placement.rule, why=placement.why)
         return self.transaction.change(record, replace(memory, tier=placement.tier, tier_rule=placement.rule), cause)
 
@@ -260,9 +223,9 @@ class NoteWriter:
             record = self.transaction.change(record, after, cause, vectors.get(in_file))
             agreed = in_file
         if row is None or row.digest != agreed:
-            self.changes.chunks_new += 1
+            self.chunks_new += 1
         else:
-            self.changes.chunks_kept += 1
+            self.chunks_kept += 1
         why = f"a list item of {path}"
         record = self.transaction.move_to_collection(
             record, self.space, replace(self.cause, action="link", rule="note.link", why=why)
@@ -281,7 +244,7 @@ class NoteWriter:
             if memory.retention is not Retention.PURGED:
                 metadata = {name: value for name, value in memory.metadata.items() if name not in _POSITION}
                 self.transaction.change(record, replace(memory, metadata=metadata), cause)
-            self.changes.unlinked.append(memory.id)
+            self.unlinked.append(memory.id)
 
 
 _POSITION = ("path", "start", "end", "heading")

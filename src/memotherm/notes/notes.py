@@ -17,7 +17,7 @@ from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
 from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day
 from memotherm.notes.search import NoteOrder, diverse, excerpt, read_lines, shows_citations, snippet
-from memotherm.notes.sync import NoteRoot, Syncer
+from memotherm.notes.sync import Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
 from memotherm.recall.pipeline import Pipeline
@@ -86,14 +86,16 @@ class Notes:
         self._layout = Layout(root, (*extra_paths, *settings.note_paths))
         transcripts = settings.transcript_paths if settings.experimental_session_memory else ()
         self._transcripts = tuple(Path(path).expanduser().resolve() for path in transcripts)
-        note_root = NoteRoot(
+        self._syncer = Syncer(
+            store=tools.store,
+            vectorizer=tools.vectorizer,
+            settings=settings,
             layout=self._layout,
             scope=tools.scope,
             collection=f"notes:{name or self._layout.root}",
             chunk_size=ChunkSize(size=settings.chunk_tokens, overlap=settings.chunk_overlap),
             transcripts=self._transcripts,
         )
-        self._syncer = Syncer(tools.store, tools.vectorizer, settings, note_root)
 
     def __repr__(self) -> str:
         return f"<Notes {str(self.root)!r} scope: {self._tools.scope}>"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
 from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, list_files, read_file, transcript
-from memotherm.notes.index import IndexChanges, NoteWriter, chunk_digest
+from memotherm.notes.index import NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_tier
 from memotherm.notes.values import Skipped, Sync
 from memotherm.settings import Settings
@@ -30,7 +30,7 @@ from memotherm.text.redaction import redactor
 from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["NoteRoot", "Syncer"]
+__all__ = ["Syncer"]
 
 Result = TypeVar("Result")
 
@@ -41,17 +41,6 @@ _ATTEMPTS = 5
 #: A transcript is indexed again when it has grown by this many bytes or messages.
 _TRANSCRIPT_BYTES = 100_000
 _TRANSCRIPT_MESSAGES = 50
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoteRoot:
-    """A folder of notes: its files, scope and collection, and the size of its chunks."""
-
-    layout: Layout
-    scope: Scope
-    collection: str
-    chunk_size: ChunkSize
-    transcripts: tuple[Path, ...] = ()
 
 
 class _ChunkedFile(NamedTuple):
@@ -72,7 +61,8 @@ class _SyncRun:
     listing: FileListing
     #: The indexed files by path.
     indexed: dict[str, NoteRow]
-    changes: IndexChanges = field(default_factory=IndexChanges)
+    #: The writers of the committed transactions.
+    writers: list[NoteWriter] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -84,35 +74,42 @@ class _SyncRun:
     degraded: dict[str, None] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Syncer:
-    """Syncs one folder of notes into one store."""
+    """Syncs one folder of notes into one collection of a store."""
 
-    def __init__(self, store: Store, vectorizer: Vectorizer, settings: Settings, root: NoteRoot) -> None:
-        self._store = store
-        self._vectorizer = vectorizer
-        self._settings = settings
-        self._root = root
+    store: Store
+    vectorizer: Vectorizer
+    settings: Settings
+    layout: Layout
+    scope: Scope
+    collection: str
+    chunk_size: ChunkSize
+    transcripts: tuple[Path, ...]
 
     def space(self) -> int | None:
         """Return the number of the space of the chunks; None before the first sync."""
-        return self._store.collection(self._root.scope, self._root.collection)
+        return self.store.collection(self.scope, self.collection)
 
     def stale(self) -> list[str]:
         """Return the paths that a sync would read or remove, by their time stamps."""
         space = self.space()
-        indexed = {} if space is None else {row.path: row for row in self._store.notes(space)}
-        listing = list_files(self._root.layout, self._root.transcripts)
+        indexed = {} if space is None else {row.path: row for row in self.store.notes(space)}
+        listing = list_files(self.layout, self.transcripts)
         changed = [path for path, file in listing.files.items() if self._has_changed(indexed.get(path), file)]
         return sorted({*changed, *(path for path in indexed if self._is_removed(path, listing))})
 
     def sync(self, now: datetime, actor: str, progress: Progress | None = None) -> Sync:
         """Update the index from the files, and return what changed."""
-        listing = list_files(self._root.layout, self._root.transcripts)
+        listing = list_files(self.layout, self.transcripts)
         space = self.space()
         if space is None and not listing.files:
             return Sync(skipped=tuple(listing.skipped))
-        run = self._run(self._registered_space(space), listing, now, actor)
-        misplaced = self._store.misplaced_notes(run.space)
+        root = RootRow(space or 0, str(self.layout.root), self.layout.extra, self.scope, self.collection)
+        if space is None or root not in self.store.roots((space,)):
+            space = self.store.transact(partial(_register, root=root))
+        run = self._run(space, listing, now, actor)
+        misplaced = self.store.misplaced_notes(run.space)
         if misplaced:
             self._write(run, lambda writer: writer.restore_scopes(misplaced))
         self._follow_renames(run)
@@ -122,7 +119,7 @@ class Syncer:
         self._update_tiers(run)
         if run.degraded:
             try:
-                self._vectorizer.fill_fallback(now)
+                self.vectorizer.fill_fallback(now)
             except EmbedderError as exc:
                 run.degraded[f"the fallback embedder has not seen all notes: {exc}"] = None
         return _result(run)
@@ -134,27 +131,13 @@ class Syncer:
             return 0
         run = self._run(space, FileListing(), now, actor)
         self._remove(run, list(run.indexed.values()))
-        self._store.transact(lambda transaction: transaction.drop_root(space))
+        self.store.transact(lambda transaction: transaction.drop_root(space))
         return len(run.removed)
 
     def _run(self, space: int, listing: FileListing, now: datetime, actor: str) -> _SyncRun:
         cause = Cause(action="sync", at=now, actor=actor, rule="note.sync")
-        indexed = {row.path: row for row in self._store.notes(space)}
-        return _SyncRun(space, cause, local_day(now, self._settings), listing, indexed)
-
-    def _registered_space(self, space: int | None) -> int:
-        """Return the space of the notes; register the root if it is not registered yet."""
-        root = self._root
-        values = (str(root.layout.root), root.layout.extra, root.scope, root.collection)
-        if space is not None and RootRow(space, *values) in self._store.roots((space,)):
-            return space
-
-        def register(transaction: Transaction) -> int:
-            space = transaction.space(root.scope, root.collection)
-            transaction.put_root(RootRow(space, *values))
-            return space
-
-        return self._store.transact(register)
+        indexed = {row.path: row for row in self.store.notes(space)}
+        return _SyncRun(space, cause, local_day(now, self.settings), listing, indexed)
 
     # Which files to read
 
@@ -191,7 +174,7 @@ class Syncer:
 
     def _chunking(self, path: str) -> str:
         """Return an identifier of how a file is chunked; if it changes, the file is chunked again."""
-        return f"{self._root.chunk_size.name}t" if is_transcript(path) else self._root.chunk_size.name
+        return f"{self.chunk_size.name}t" if is_transcript(path) else self.chunk_size.name
 
     # New and changed files
 
@@ -206,7 +189,7 @@ class Syncer:
             row = removed.pop(content.hash, None) if content is not None else None
             if content is None or row is None:
                 continue
-            tier = note_tier(file.path, run.today, self._settings)
+            tier = note_tier(file.path, run.today, self.settings)
             after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
             if self._write(run, partial(_rename, before=row, after=after)):
                 del run.indexed[row.path]
@@ -215,10 +198,13 @@ class Syncer:
 
     def _index(self, run: _SyncRun, files: Sequence[ListedFile], progress: Progress | None) -> None:
         """Read and write files: first those that were chunked with other settings, all at once; then in groups."""
-        outdated = [file for file in files if self._is_chunked_otherwise(run.indexed.get(file.path), file)]
-        others = [file for file in files if not self._is_chunked_otherwise(run.indexed.get(file.path), file)]
+        outdated = [
+            file
+            for file in files
+            if (row := run.indexed.get(file.path)) is not None and row.cut != self._chunking(file.path)
+        ]
         group: list[_ChunkedFile] = []
-        for done, file in enumerate([*outdated, *others], 1):
+        for done, file in enumerate(dict.fromkeys([*outdated, *files]), 1):
             chunked = self._chunked(run, file, run.indexed.get(file.path))
             group += [chunked] if chunked is not None else []
             full = len(group) >= _GROUP_FILES or sum(len(each.chunks) for each in group) >= _GROUP_CHUNKS
@@ -228,9 +214,6 @@ class Syncer:
                 group = []
             if progress is not None and (complete or done <= len(outdated)):
                 progress(done, len(files))
-
-    def _is_chunked_otherwise(self, row: NoteRow | None, file: ListedFile) -> bool:
-        return row is not None and row.cut != self._chunking(file.path)
 
     def _chunked(self, run: _SyncRun, file: ListedFile, indexed: NoteRow | None) -> _ChunkedFile | None:
         """Return a file with its chunks; None when its bytes are indexed already or cannot be read."""
@@ -247,22 +230,23 @@ class Syncer:
             messages=0,
             settled=content.settled,
             cut=self._chunking(file.path),
-            tier=note_tier(file.path, run.today, self._settings),
+            tier=note_tier(file.path, run.today, self.settings),
         )
         if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
             run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
             return None
-        if not is_transcript(file.path):
-            return _ChunkedFile(indexed, row, chunks(decode(content.data), _estimated_tokens, self._root.chunk_size))
-        lines = transcript(content.data, redactor(self._settings).text)
-        split = chunks("\n".join(lines), _estimated_tokens, self._root.chunk_size)
-        return _ChunkedFile(indexed, row._replace(messages=sum(1 for line in lines if line)), split)
+        if is_transcript(file.path):
+            lines = transcript(content.data, redactor(self.settings).text)
+            text, row = "\n".join(lines), row._replace(messages=sum(1 for line in lines if line))
+        else:
+            text = decode(content.data)
+        return _ChunkedFile(indexed, row, chunks(text, _estimated_tokens, self.chunk_size))
 
     def _content(self, run: _SyncRun, file: ListedFile) -> FileContent | None:
         """Return the bytes of a file; None, with an entry in `skipped`, if it is gone or cannot be read."""
         try:
             if not is_transcript(file.path):
-                self._root.layout.require_plain(file.path)
+                self.layout.require_plain(file.path)
             content = read_file(file.file)
         except InvalidInput:
             run.listing.files.pop(file.path, None)
@@ -280,8 +264,16 @@ class Syncer:
         for _ in range(_ATTEMPTS):
             if not group:
                 return
-            vectors, made_by = self._vectors(run, group)
-            conflicts = self._write(run, partial(_put_files, files=group, vectors=vectors), made_by)
+            contents = {
+                chunk_digest(chunk): chunk.text if chunk.memory_id else chunk.content
+                for file in group
+                for chunk in file.chunks
+            }
+            embedded = self.vectorizer.for_contents(list(contents.values()))
+            if embedded.reason:
+                run.degraded[embedded.reason] = None
+            vectors = dict(zip(contents, embedded.vectors, strict=True))
+            conflicts = self._write(run, partial(_put_files, files=group, vectors=vectors), embedded.made_by)
             for file in group:
                 path = file.row.path
                 if path not in conflicts:
@@ -297,18 +289,6 @@ class Syncer:
                 and (listed := run.listing.files.get(file.row.path)) is not None
                 and (chunked := self._chunked(run, listed, run.indexed.get(file.row.path))) is not None
             ]
-
-    def _vectors(self, run: _SyncRun, group: Sequence[_ChunkedFile]) -> tuple[dict[str, Any], int | None]:
-        """Return the vectors of all chunks by the digest of the chunk, and the number of their embedder."""
-        contents = {
-            chunk_digest(chunk): chunk.text if chunk.memory_id else chunk.content
-            for file in group
-            for chunk in file.chunks
-        }
-        embedded = self._vectorizer.for_contents(list(contents.values()))
-        if embedded.reason:
-            run.degraded[embedded.reason] = None
-        return dict(zip(contents, embedded.vectors, strict=True)), embedded.made_by
 
     # Removed and unchanged files
 
@@ -334,12 +314,12 @@ class Syncer:
         """Move the chunks of files whose tier has changed with the date or the settings."""
 
         def place(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
-            tier = note_tier(row.path, run.today, self._settings)
+            tier = note_tier(row.path, run.today, self.settings)
             if current.tier is not tier:
                 writer.place(current._replace(tier=tier))
 
         known = [row for path, row in run.indexed.items() if path in run.listing.files]
-        due = [row for row in known if note_tier(row.path, run.today, self._settings) is not row.tier]
+        due = [row for row in known if note_tier(row.path, run.today, self.settings) is not row.tier]
         self._update(run, due, place)
 
     def _update(
@@ -362,23 +342,28 @@ class Syncer:
         return [path for group in groups for path in self._write(run, partial(write, group=group))]
 
     def _write(self, run: _SyncRun, change: Callable[[NoteWriter], Result], made_by: int | None = None) -> Result:
-        """Write files in one transaction, and add the changes of their chunks to the run."""
+        """Write files in one transaction; the run keeps the writer of the attempt that was committed."""
 
-        def write(transaction: Transaction) -> tuple[Result, IndexChanges]:
+        def write(transaction: Transaction) -> tuple[Result, NoteWriter]:
             writer = NoteWriter(
                 transaction=transaction,
                 space=run.space,
-                scope=self._root.scope,
-                settings=self._settings,
+                scope=self.scope,
+                settings=self.settings,
                 today=run.today,
                 cause=run.cause,
-                changes=IndexChanges(),
             )
-            return change(writer), writer.changes
+            return change(writer), writer
 
-        result, changes = self._store.transact(write, made_by=made_by)
-        run.changes.add(changes)
+        result, writer = self.store.transact(write, made_by=made_by)
+        run.writers.append(writer)
         return result
+
+
+def _register(transaction: Transaction, root: RootRow) -> int:
+    space = transaction.space(root.scope, root.collection)
+    transaction.put_root(root._replace(space=space))
+    return space
 
 
 def _put_files(writer: NoteWriter, files: Sequence[_ChunkedFile], vectors: dict[str, Any]) -> dict[str, NoteRow | None]:
@@ -412,7 +397,8 @@ def _result(run: _SyncRun) -> Sync:
     updated = len(run.added) + len(run.changed) + len(run.renamed)
     purged = [
         Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
-        for path, first, last in run.changes.purged
+        for writer in run.writers
+        for path, first, last in writer.purged
     ]
     return Sync(
         added=tuple(sorted(run.added)),
@@ -420,11 +406,11 @@ def _result(run: _SyncRun) -> Sync:
         removed=tuple(sorted(run.removed)),
         renamed=tuple(run.renamed),
         unchanged=len(run.listing.files) - updated,
-        chunks_new=run.changes.chunks_new,
-        chunks_kept=run.changes.chunks_kept,
-        moves=tuple(run.changes.moves),
+        chunks_new=sum(writer.chunks_new for writer in run.writers),
+        chunks_kept=sum(writer.chunks_kept for writer in run.writers),
+        moves=tuple(move for writer in run.writers for move in writer.moves),
         skipped=(*run.listing.skipped, *run.skipped, *purged),
         waiting=tuple(run.waiting),
-        unlinked=tuple(run.changes.unlinked),
+        unlinked=tuple(memory_id for writer in run.writers for memory_id in writer.unlinked),
         degraded=tuple(run.degraded),
     )
