@@ -494,7 +494,7 @@ def test_a_store_that_cannot_be_reached_does_not_block_the_jobs_of_others(home: 
     assert (result.captured, result.ended, result.waiting, len(result.failed)) == (1, 1, 2, 1)
     assert "missing" in result.failed[0]
     missing.parent.mkdir()
-    assert process_spool(spool, include_running=True)[:1] == (1,)
+    assert process_spool(spool, include_running=True).captured == 1
     assert spool.waiting() == []
 
 
@@ -875,15 +875,16 @@ def test_threads_that_load_for_a_hook_import_nothing():
     """Two threads that import the same packages can see modules that are not complete."""
     code = """
 import sys, threading
-from memotherm.hooks.warm_up import Loading, local_embedder
+from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.settings import Settings
 
 imported = []
 sys.addaudithook(lambda event, arguments: event == "import" and imported.append((threading.get_ident(), arguments[0])))
 embedder = local_embedder(Settings())
-loading = Loading(Settings().tokenizer, embedder)
+loading = start_loading(Settings().tokenizer, embedder)
 embedder.begin_query("Where is the staging database?")
-loading.wait()
+for thread in loading:
+    thread.join()
 embedder.embed_query("Where is the staging database?")
 own = [name for thread, name in imported if thread == threading.get_ident()]
 print({"onnxruntime", "splintr"} <= set(own), len(imported) - len(own))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -164,8 +165,7 @@ def worker(once: bool, include_running: bool, every: float, quiet: bool, as_json
         if not quiet:
             names = ("captured", "skipped", "redacted", "ended", "waiting")
             counts = ", ".join(f"{name} {getattr(result, name)}" for name in names)
-            data = {**result._asdict(), "failed": list(result.failed)}
-            show(Output(data, ["another worker is running" if result.busy else counts], result.failed))
+            show(Output(asdict(result), ["another worker is running" if result.busy else counts], result.failed))
         if once:
             return exit_codes.FAILURE if result.failed else exit_codes.OK
         time.sleep(every)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +50,8 @@ _FIRST_PAUSE_SECONDS = 60
 _LONGEST_PAUSE_SECONDS = 6 * 3600
 
 
-class WorkerResult(NamedTuple):
+@dataclass(slots=True)
+class WorkerResult:
     """The result of one run of the worker."""
 
     captured: int = 0
@@ -95,12 +96,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
     """Process the jobs that are ready, oldest first.
 
     A job that fails is tried again after a pause, which doubles with each attempt, and the later jobs of its store
-    wait with it; jobs of other stores are not affected.
-
-    Args:
-        spool: The jobs.
-        include_running: Also process jobs of sessions that have not ended, and those that are to be tried later.
-        clock: A function that returns the time.
+    wait with it; jobs of other stores are not affected. With `include_running`, jobs of sessions that have not ended
+    and jobs that are to be tried later are processed, too.
     """
     if not spool.waiting():
         return WorkerResult()
@@ -111,19 +108,14 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
             result = _process(spool, now, opened, stack, include_running=include_running)
-        # Unlocked, so that another worker can process new jobs meanwhile.
-        return _maintained(opened.values(), result)
-
-
-def _maintained(memories: Iterable[Memotherm], result: WorkerResult) -> WorkerResult:
-    """Run maintenance where it was not run for `maintain_every_minutes`; hosts run no other process that does."""
-    for mem in memories:
-        if not hasattr(mem, "store"):
-            continue  # its server does
-        try:
-            mem.store.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
-        except MemothermError as error:
-            result = _with_failure(result, f"maintenance: {error}")
+        # Hosts run no other process that maintains a store of this machine. Unlocked, so that another worker can
+        # process new jobs meanwhile.
+        for mem in opened.values():
+            try:
+                if hasattr(mem, "store"):
+                    mem.store.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
+            except MemothermError as error:
+                result.failed += (f"maintenance: {error}",)
     return result
 
 
@@ -137,37 +129,29 @@ def _process(
     for path, job in ready:
         if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
             paused.add(destination(job))
-            result = result._replace(waiting=result.waiting + 1)
+            result.waiting += 1
             continue
         try:
-            placed = {**_placed(job), "at": _added_at(path)}
-            result = _run(placed, _open(placed, opened, stack), result)
+            placed = {**_placed(job), "at": datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)}
+            _run(placed, _open(placed, opened, stack), result)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
                 spool.set_aside(path)
-                result = _with_failure(result, f"{path.name}: {error}; not retried any more")
+                result.failed += (f"{path.name}: {error}; not retried any more",)
             else:
                 paused.add(destination(job))
-                spool.replace(path, _postponed(job, error, now))
-                result = _with_failure(result, f"{error}; the jobs of this store wait")
-                result = result._replace(waiting=result.waiting + 1)
+                attempts = int(job.get("attempts", 0)) + 1
+                pause = min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS)
+                why = " ".join(str(error).split())
+                spool.replace(path, {**job, "attempts": attempts, "retry_at": now + pause, "error": why})
+                result.failed += (f"{error}; the jobs of this store wait",)
+                result.waiting += 1
         except (MemothermError, KeyError, TypeError, ValueError) as error:
             spool.set_aside(path)
-            result = _with_failure(result, f"{path.name}: {error}")
+            result.failed += (f"{path.name}: {error}",)
         else:
             spool.remove(path)
     return result
-
-
-def _postponed(job: dict[str, Any], error: Exception, now: float) -> dict[str, Any]:
-    """Return a job that failed, with the reason and the time of its next attempt."""
-    attempts = int(job.get("attempts", 0)) + 1
-    pause = min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS)
-    return {**job, "attempts": attempts, "retry_at": now + pause, "error": " ".join(str(error).split())}
-
-
-def _with_failure(result: WorkerResult, message: str) -> WorkerResult:
-    return result._replace(failed=(*result.failed, message))
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:
@@ -185,11 +169,6 @@ def _ready(jobs: list[Job], now: float) -> list[Job]:
 def _name_before(seconds: int, now: float) -> str:
     """Return the file name of jobs added that long ago; older names sort before it."""
     return f"{int((now - seconds) * 10**9):020d}"
-
-
-def _added_at(path: Path) -> datetime:
-    """Return when a job was added, from its file name."""
-    return datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)
 
 
 def _placed(job: dict[str, Any]) -> dict[str, Any]:
@@ -216,50 +195,51 @@ def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.E
     return opened[key]
 
 
-def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> WorkerResult:
+def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
     if job["do"] == "compact":
         mem.session(str(job["session"])).context_compacted()
-        return result
-    if job["do"] == "run":
+    elif job["do"] == "run":
         mem.session(str(job["session"])).run_ended()
-        return result
-    if job["do"] == "end":
+    elif job["do"] == "end":
         mem.session(str(job["session"])).session_end()
-        return result._replace(ended=result.ended + 1)
-    if job["do"] == "store":
-        return _counted(mem.capture(job["text"], **job["arguments"]), result)
-    if job["do"] != "capture":
+        result.ended += 1
+    elif job["do"] == "store":
+        _count(mem.capture(job["text"], **job["arguments"]), result)
+    elif job["do"] == "capture":
+        _capture(job, mem, result)
+    else:
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+
+
+def _capture(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
+    """Store a text of a conversation, and count the memories that a reply of the agent repeats as used."""
     if job.get("excluded"):
-        return result._replace(skipped=result.skipped + 1)
+        result.skipped += 1
+        return
     job = unseal(job, mem.settings.key)
     if "text" not in job:
         job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
     job = redacted(job, mem.settings)
     content = job["text"][:_MAX_CHARS]
-    _reflect(job, mem, content)
-    result = result._replace(redacted=result.redacted + job["redacted"])
+    if job["role"] == "assistant" and content:
+        with contextlib.suppress(InvalidInput, NotFound):
+            mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
     if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
-        return result._replace(skipped=result.skipped + 1)
-    metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
-    return _counted(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
+        result.skipped += 1
+    else:
+        metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
+        _count(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
+    result.redacted += job["redacted"]
 
 
-def _reflect(job: dict[str, Any], mem: Memotherm, content: str) -> None:
-    """Count memories that the agent's answer repeats as used."""
-    if job["role"] != "assistant" or not content:
-        return
-    with contextlib.suppress(InvalidInput, NotFound):
-        mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
-
-
-def _counted(captured: Captured, result: WorkerResult) -> WorkerResult:
+def _count(captured: Captured, result: WorkerResult) -> None:
     if captured.status == "spooled":
         raise StoreUnavailable(captured.why)
-    result = result._replace(removed_chars=result.removed_chars + captured.removed_chars)
+    result.removed_chars += captured.removed_chars
     if captured.status == "stored":
-        return result._replace(captured=result.captured + 1)
-    return result._replace(skipped=result.skipped + 1)
+        result.captured += 1
+    else:
+        result.skipped += 1
 
 
 def _worth_storing(content: str, role: str) -> bool:

@@ -42,12 +42,7 @@ def run(arguments: list[str]) -> NoReturn:
 
 
 def answer_event(arguments: list[str], started: float) -> int:
-    """Answer one event on standard input, and return 0 even after an error.
-
-    Args:
-        arguments: The options of the hook.
-        started: The time of the monotonic clock that deadlines count from.
-    """
+    """Answer one event on standard input, and return 0 even after an error; deadlines count from `started`."""
     output = _reserve_output()
     response: dict[str, Any] | None = None
     try:

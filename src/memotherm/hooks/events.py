@@ -26,27 +26,15 @@ CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
 #: The longest text that every host passes on unchanged.
 MAX_CHARS = 9000
 
-_MOMENTS = {
-    "SessionStart": "start",
-    "sessionStart": "start",
-    "session_start": "start",
-    "UserPromptSubmit": "prompt",
-    "BeforeAgent": "prompt",
-    "beforeSubmitPrompt": "prompt",
-    "before_prompt_build": "prompt",
-    "before_agent_start": "prompt",
-    "PreCompact": "compact",
-    "PreCompress": "compact",
-    "preCompact": "compact",
-    "before_compaction": "compact",
-    "Stop": "stop",
-    "AfterAgent": "stop",
-    "stop": "stop",
-    "agent_end": "stop",
-    "SessionEnd": "end",
-    "sessionEnd": "end",
-    "session_end": "end",
+#: The names of each moment in the events of hosts.
+_NAMES = {
+    "start": "SessionStart sessionStart session_start",
+    "prompt": "UserPromptSubmit BeforeAgent beforeSubmitPrompt before_prompt_build before_agent_start",
+    "compact": "PreCompact PreCompress preCompact before_compaction",
+    "stop": "Stop AfterAgent stop agent_end",
+    "end": "SessionEnd sessionEnd session_end",
 }
+_MOMENTS = {name: moment for moment, names in _NAMES.items() for name in names.split()}
 _GEMINI = {"BeforeAgent", "AfterAgent", "PreCompress"}
 _CLOSE = "</memotherm-memory>"
 
@@ -151,23 +139,20 @@ def context_size(event: HookEvent) -> tuple[int, int] | None:
     """Return the tokens of the context and of its window; None if they are not known."""
     if event.context_tokens:
         return event.context_tokens, event.context_window or _DEFAULT_WINDOW
-    for line in reversed(_last_lines(event.transcript)):
+    if not event.transcript:
+        return None
+    path = Path(event.transcript)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            lines = file.read(_TAIL_BYTES).split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines):
         size = _size_in(line)
         if size is not None:
             return size[0], event.context_window or size[1] or _DEFAULT_WINDOW
     return None
-
-
-def _last_lines(transcript: str) -> list[bytes]:
-    if not transcript:
-        return []
-    try:
-        path = Path(transcript)
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            return file.read(_TAIL_BYTES).split(b"\n")
-    except OSError:
-        return []
 
 
 def _size_in(line: bytes) -> tuple[int, int] | None:
@@ -180,19 +165,17 @@ def _size_in(line: bytes) -> tuple[int, int] | None:
         return None
     if not isinstance(entry, dict) or entry.get("isSidechain"):
         return None
-    usage = _at(entry, "message", "usage")
+    usage = _object(_object(entry, "message"), "usage")
     if usage:
         return sum(_number(usage, name) for name in _USAGE), 0
-    info = _at(entry, "payload", "info")
-    tokens = _number(_at(info, "last_token_usage"), "total_tokens")
+    info = _object(_object(entry, "payload"), "info")
+    tokens = _number(_object(info, "last_token_usage"), "total_tokens")
     return (tokens, _number(info, "model_context_window")) if tokens else None
 
 
-def _at(value: dict[str, Any], *names: str) -> dict[str, Any]:
-    for name in names:
-        found = value.get(name)
-        value = found if isinstance(found, dict) else {}
-    return value
+def _object(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 # Options

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from memotherm.hooks.events import MAX_CHARS, SCOPE_OPTIONS, HookEvent, Options, context_size, truncated
 from memotherm.hooks.spool import scope_of, store_name
-from memotherm.hooks.warm_up import Loading, local_embedder
+from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.remote.address import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.paths import create_folder, is_excluded, write_text
@@ -169,7 +169,7 @@ def _in_process(
     embedder = local_embedder(settings) if asks else None
     # A fork of the daemon has everything in memory.
     needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
-    loading = Loading(settings.tokenizer, embedder) if needed else None
+    loading = start_loading(settings.tokenizer, embedder) if needed else []
     # Imported while the tokenizer and the model are loaded.
     import memotherm
     from memotherm.context.assembler import turn_query
@@ -179,8 +179,8 @@ def _in_process(
     if embedder is not None and query is not None:
         embedder.begin_query(query)  # while the store is opened
     with memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as mem:
-        if loading is not None:
-            loading.wait()
+        for thread in loading:
+            thread.join()
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()

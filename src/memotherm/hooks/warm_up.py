@@ -18,7 +18,7 @@ from memotherm.settings import Settings
 if TYPE_CHECKING:
     from memotherm.embed.local import LocalEmbedder
 
-__all__ = ["Loading", "load_all", "local_embedder"]
+__all__ = ["load_all", "local_embedder", "start_loading"]
 
 #: Contains an angle bracket and a date, to compile the patterns that look for them.
 _TEXT = "The staging database is called <heron> since March 2026."
@@ -35,49 +35,35 @@ def local_embedder(settings: Settings) -> LocalEmbedder | None:
     return embedder if isinstance(embedder, LocalEmbedder) and embedder.is_installed() else None
 
 
-class Loading:
-    """Threads that load the tokenizer and the model for a hook."""
+def start_loading(tokenizer: str, embedder: LocalEmbedder | None) -> list[Thread]:
+    """Start threads that load the tokenizer, and the model if the event needs one."""
+    loads: list[Callable[[], None]] = []
+    # If loading fails here, its user loads again and reports the error.
+    with suppress(Exception):
+        from memotherm.text.tokens import counter
 
-    def __init__(self, tokenizer: str, embedder: LocalEmbedder | None) -> None:
-        """Begin to load.
-
-        Args:
-            tokenizer: The name of the tokenizer.
-            embedder: The embedder whose model the event needs, if there is one.
-        """
-        self._threads: list[Thread] = []
-        # If loading fails here, its user loads again and reports the error.
+        loads.append(counter(tokenizer).prepare)
+    if embedder is not None:
         with suppress(Exception):
-            from memotherm.text.tokens import counter
+            from memotherm.embed.local import import_onnxruntime
 
-            self._start(counter(tokenizer).prepare)
-        if embedder is not None:
-            with suppress(Exception):
-                from memotherm.embed.local import import_onnxruntime
-
-                import_onnxruntime()
-                self._start(embedder.load)
-
-    def wait(self) -> None:
-        """Return when everything is loaded."""
-        for thread in self._threads:
-            thread.join()
-
-    def _start(self, load: Callable[[], None]) -> None:
-        def run() -> None:
-            with suppress(Exception):
-                load()
-
-        thread = Thread(target=run, daemon=True)
+            import_onnxruntime()
+            loads.append(embedder.load)
+    threads = [Thread(target=_try_to, args=(load,), daemon=True) for load in loads]
+    for thread in threads:
         thread.start()
-        self._threads.append(thread)
+    return threads
+
+
+def _try_to(load: Callable[[], None]) -> None:
+    with suppress(Exception):
+        load()
 
 
 def load_all(settings: Settings) -> object:
     """Rehearse every part that a command or hook uses, and return the loaded model.
 
-    Args:
-        settings: The settings of the user; an embedding service is not called.
+    An embedding service is not called.
     """
     from memotherm import embed, opening
     from memotherm.embed.local import LocalEmbedder
