@@ -21,8 +21,6 @@ from memotherm.hooks.settings_files import (
     merged_toml,
     with_hooks,
     with_server,
-    without_hooks,
-    without_server,
 )
 from memotherm.model.clock import system_clock
 from memotherm.settings import client_home, data_home, isolated
@@ -222,7 +220,7 @@ def _hooks(
     request: InstallRequest, client: str, events: Mapping[str, tuple[str | None, int]], extra: Json | None = None
 ) -> Callable[[Json], Json]:
     if request.uninstall:
-        return without_hooks
+        return lambda values: with_hooks(values, {})
     words = _command("hook", request)
     after_verb = words.index("hook") + 1
     words[after_verb:after_verb] = ["--client", client]
@@ -236,7 +234,7 @@ def _hooks(
 
 def _server(request: InstallRequest, extra: Json) -> Callable[[Json], Json]:
     if request.uninstall:
-        return without_server
+        return lambda values: with_server(values, None)
     program, *arguments = _command("mcp", request)
     return lambda values: with_server(values, {**extra, "command": program, "args": arguments})
 

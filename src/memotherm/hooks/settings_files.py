@@ -23,8 +23,6 @@ __all__ = [
     "merged_toml",
     "with_hooks",
     "with_server",
-    "without_hooks",
-    "without_server",
 ]
 
 # JSON with comments
@@ -261,17 +259,8 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
 
 
 def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
-    """Add our hooks; replace older ones."""
-    values = without_hooks(values)
-    hooks = _section(values, "hooks", {})
-    for event, entry in entries.items():
-        _section(hooks, event, []).append(entry)
-    return values
-
-
-def without_hooks(values: Json) -> Json:
-    """Remove our hooks, and entries that are empty without them."""
-    hooks = values.get("hooks")
+    """Replace our hooks by these; remove entries that are empty without them."""
+    hooks = _section(values, "hooks", {}) if entries else values.get("hooks")
     if not isinstance(hooks, dict):
         return values
     for event in [event for event, groups in hooks.items() if isinstance(groups, list)]:
@@ -280,6 +269,8 @@ def without_hooks(values: Json) -> Json:
             hooks[event] = others
         elif hooks[event]:
             del hooks[event]
+    for event, entry in entries.items():
+        _section(hooks, event, []).append(entry)
     if not hooks:
         del values["hooks"]
     return values
@@ -300,20 +291,15 @@ def _is_ours(hook: object) -> bool:
     return isinstance(command, str) and _OURS.search(command.replace("'", " ").replace('"', " ")) is not None
 
 
-def with_server(values: Json, entry: Json) -> Json:
-    """Add our MCP server; replace an older one."""
-    servers = _section(values, "mcpServers", {})
-    existing = servers.get("memotherm")
-    if existing is not None and not _is_our_server(existing):
-        raise SettingsError("another MCP server has the name memotherm: rename it and try again")
-    servers["memotherm"] = entry
-    return values
-
-
-def without_server(values: Json) -> Json:
-    """Remove our MCP server."""
-    servers = values.get("mcpServers")
-    if isinstance(servers, dict) and _is_our_server(servers.get("memotherm")):
+def with_server(values: Json, entry: Json | None) -> Json:
+    """Replace our MCP server by this entry; remove it if that is None."""
+    servers: Any = _section(values, "mcpServers", {}) if entry else values.get("mcpServers")
+    existing = servers.get("memotherm") if isinstance(servers, dict) else None
+    if entry is not None:
+        if existing is not None and not _is_our_server(existing):
+            raise SettingsError("another MCP server has the name memotherm: rename it and try again")
+        servers["memotherm"] = entry
+    elif _is_our_server(existing):
         del servers["memotherm"]
         if not servers:
             del values["mcpServers"]
