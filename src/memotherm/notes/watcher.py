@@ -46,7 +46,6 @@ class Watcher:
         self._stop = threading.Event()
         self._idle = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self._ready = threading.Barrier(4)
         #: The number of syncs, and the result of the last one.
         self.syncs = 0
         self.last: Sync | None = None
@@ -59,18 +58,21 @@ class Watcher:
             return self
         self._stop.clear()
         self._changed.set()
+        watching = [threading.Event(), threading.Event()]
         loops: dict[str, Callable[[], None]] = {
-            "root": partial(self._listen, lambda: [self._root], recursive=False),
-            "folders": partial(self._listen, self._folders, recursive=True),
+            "root": partial(self._listen, lambda: [self._root], watching[0], recursive=False),
+            "folders": partial(self._listen, self._folders, watching[1], recursive=True),
             "sync": self._work,
         }
-        self._ready = threading.Barrier(len(loops) + 1)
         self._threads = [
             threading.Thread(target=loop, name=f"memotherm-notes-{name}", daemon=True) for name, loop in loops.items()
         ]
-        for thread in self._threads:
+        *listeners, worker = self._threads
+        for thread in listeners:
             thread.start()
-        self._ready.wait(_START_SECONDS)
+        for event in watching:
+            event.wait(_START_SECONDS)
+        worker.start()
         return self
 
     def stop(self) -> None:
@@ -96,58 +98,44 @@ class Watcher:
 
     # The threads
 
-    def _listen(self, folders: Callable[[], list[Path]], *, recursive: bool) -> None:
+    def _listen(self, folders: Callable[[], list[Path]], watching: threading.Event, *, recursive: bool) -> None:
         """Watch folders, which may be created and removed meanwhile."""
-        first = True
+        import watchfiles
+
         while not self._stop.is_set():
             watched = folders()
             if not watched:
-                first = self._started(first)
+                watching.set()
                 self._stop.wait(_POLL_MS / 1000)
                 continue
+            identities = _identities(watched)
+            stream = watchfiles.watch(
+                *watched,
+                watch_filter=None,
+                debounce=_GROUP_MS,
+                step=_GROUP_MS // 2,
+                stop_event=self._stop,
+                rust_timeout=_POLL_MS,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                recursive=recursive,
+                ignore_permission_denied=True,
+            )
             try:
-                first = self._listen_to(watched, folders, recursive=recursive, first=first)
+                for changes in stream:
+                    # The first result means that watching has started; earlier changes are synced now.
+                    if not watching.is_set() or any(_is_relevant(path) for _, path in changes):
+                        self._changed.set()
+                    watching.set()
+                    if folders() != watched or _identities(watched) != identities:
+                        break
             except (OSError, RuntimeError) as exc:
                 _log.warning("cannot watch %s, trying again: %s", ", ".join(map(str, watched)), exc)
-                first = self._started(first)
+                watching.set()
                 self._stop.wait(_RETRY_SECONDS)
             self._changed.set()
 
-    def _listen_to(
-        self, watched: list[Path], folders: Callable[[], list[Path]], *, recursive: bool, first: bool
-    ) -> bool:
-        import watchfiles
-
-        identities = _identities(watched)
-        stream = watchfiles.watch(
-            *watched,
-            watch_filter=None,
-            debounce=_GROUP_MS,
-            step=_GROUP_MS // 2,
-            stop_event=self._stop,
-            rust_timeout=_POLL_MS,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-            recursive=recursive,
-            ignore_permission_denied=True,
-        )
-        for changes in stream:
-            # The first result means that watching has started; earlier changes are synced now.
-            if first or any(_is_relevant(path) for _, path in changes):
-                self._changed.set()
-            first = self._started(first)
-            if folders() != watched or _identities(watched) != identities:
-                break
-        return first
-
-    def _started(self, first: bool) -> bool:
-        """Signal, at the first call, that this thread watches."""
-        if first:
-            self._ready.wait()
-        return False
-
     def _work(self) -> None:
-        self._ready.wait()
         while True:
             self._changed.wait()
             if self._stop.is_set():
