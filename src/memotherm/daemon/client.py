@@ -124,10 +124,7 @@ def connected(folder: str) -> _socket.socket | None:
 def run(arguments: list[str], started: float, timeout: float | None = None) -> int | None:
     """Run a command in the daemon and return its exit code; None if it has done nothing.
 
-    Args:
-        arguments: The command line.
-        started: The time of the monotonic clock when this process started.
-        timeout: The longest time to wait for the end of the command, in seconds.
+    `started` is the time of the monotonic clock when this process started; `timeout` limits the time of the command.
     """
     connection = _wanted_connection(arguments[0])
     if connection is None:
@@ -147,12 +144,7 @@ def run(arguments: list[str], started: float, timeout: float | None = None) -> i
 
 
 def start(arguments: list[str], folder: str) -> bool:
-    """Let the daemon begin a command in a folder, without input and output; return whether it has begun.
-
-    Args:
-        arguments: The command line.
-        folder: The working directory of the command.
-    """
+    """Let the daemon begin a command in a folder, without input and output; return whether it has begun."""
     connection = _wanted_connection(arguments[0])
     if connection is None:
         return False

@@ -50,9 +50,7 @@ class Request(NamedTuple):
 def _answer(waiting: socket.socket, run: RunCommand) -> NoReturn:
     """Wait for a client, run its command in this process, which was forked for it, and end.
 
-    Args:
-        waiting: A socket on which the daemon sends the connection of the client; it is closed if the daemon ends first.
-        run: Runs the command.
+    The daemon sends the connection of the client over `waiting`, which is closed if the daemon ends first.
     """
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt of the daemon also ends this process
@@ -123,13 +121,7 @@ _BACKLOG = 64
 
 
 def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
-    """Answer requests until idle; return False if a daemon is already running.
-
-    Args:
-        folder: The folder of the socket; only its user may open it.
-        run: Runs the command of a client in a fork.
-        idle_seconds: The time without a request after which the daemon ends.
-    """
+    """Answer requests in forks until there is none for `idle_seconds`; return False if a daemon is already running."""
     # Read before anyone can connect: later changes make this daemon outdated.
     files = _module_files()
     path = Path(socket_path(folder))

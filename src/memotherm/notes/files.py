@@ -284,11 +284,7 @@ def transcript(data: bytes, redact: Callable[[str], str] = str) -> list[str]:
 
     Claude Code, Codex and OpenClaw write JSON lines; plain `{"role": ..., "content": ...}` lines are read as well.
     Only messages of user and assistant are kept, without recalled blocks, so that recalled text is not stored again.
-    Any other line is empty.
-
-    Args:
-        data: The bytes of the file, or of its end.
-        redact: Returns a message without its secrets; `str` leaves them.
+    Any other line is empty. `redact` returns a message without its secrets.
     """
     lines = data.split(b"\n")
     if lines and not lines[-1]:

@@ -50,14 +50,7 @@ def require_content(value: object, longest: int) -> str:
 
 
 def require_text(value: object, name: str, longest: int, advice: str = "shorten it") -> str:
-    """Return the text unchanged; raise InvalidInput or ContentTooLarge if it cannot be stored.
-
-    Args:
-        value: The text.
-        name: What to call it in errors.
-        longest: The maximum number of characters.
-        advice: What to do when it is too long.
-    """
+    """Return the text unchanged; raise InvalidInput or ContentTooLarge, with its `name`, if it cannot be stored."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
     if not value.strip():
@@ -151,7 +144,13 @@ _MARKUP = re.compile(
     r"|(?<=\*)\*[^*\n]{1,500}\*\*|(?<=_)_[^_\n]{1,500}__)"
 )
 _SIGNS = re.compile(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
-_JOINER = "\u200d"
+#: The letters of flags.
+_REGIONAL = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+#: Two code points of one character: with a joiner, a selector, a skin tone or a tag; parts of a Korean syllable.
+_JOINED = re.compile(
+    r"\u200d|[\s\S][\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\r\n"
+    r"|[\s\S][\u1160-\u11ff\ud7b0-\ud7fb]|[\u1100-\u115f\ua960-\ua97c][\u1100-\u115f\ua960-\ua97c\uac00-\ud7a3]"
+)
 #: Entries in the caches of titles and sentence ends, and the maximum length of a cached text.
 _CACHE_SIZE = 4096
 _LONGEST_CACHED = 1000
@@ -209,46 +208,10 @@ def first_characters(text: str, most: int) -> str:
 
 def _joined(text: str, position: int) -> bool:
     """Return whether the code points before and after a position are parts of one character."""
-    before, after = text[position - 1], text[position]
-    if after == _JOINER or before == _JOINER or _extends(after):
+    after = text[position]
+    # Accents are marks of Unicode, which patterns have no class for.
+    if unicodedata.category(after)[0] == "M" or _JOINED.match(text, position - 1):
         return True
-    if before == "\r" and after == "\n":
-        return True
-    if _regional(before) and _regional(after):
-        return _regional_before(text, position) % 2 == 1
-    return _vowel_or_tail(after) or (_lead(before) and (_lead(after) or 0xAC00 <= ord(after) <= 0xD7A3))
-
-
-def _extends(char: str) -> bool:
-    """Return whether a code point modifies the one before it: accents, selectors, skin tones, tags."""
-    code = ord(char)
-    if code < 0x300:
-        return False
-    return (
-        unicodedata.category(char)[0] == "M"
-        or 0x1F3FB <= code <= 0x1F3FF
-        or 0xE0020 <= code <= 0xE007F
-        or code == 0x200C
-        or 0xFF9E <= code <= 0xFF9F
-    )
-
-
-def _regional(char: str) -> bool:
-    return 0x1F1E6 <= ord(char) <= 0x1F1FF
-
-
-def _regional_before(text: str, position: int) -> int:
-    """Return the number of regional indicators before a position; two of them are a flag."""
-    count = 0
-    while count < position and _regional(text[position - 1 - count]):
-        count += 1
-    return count
-
-
-def _lead(char: str) -> bool:
-    """Return whether a code point is a leading consonant of a decomposed Korean syllable."""
-    return 0x1100 <= ord(char) <= 0x115F or 0xA960 <= ord(char) <= 0xA97C
-
-
-def _vowel_or_tail(char: str) -> bool:
-    return 0x1160 <= ord(char) <= 0x11FF or 0xD7B0 <= ord(char) <= 0xD7FB
+    # Two regional indicators are a flag.
+    head = text[:position]
+    return after in _REGIONAL and (len(head) - len(head.rstrip(_REGIONAL))) % 2 == 1

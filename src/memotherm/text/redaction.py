@@ -255,12 +255,7 @@ class Redacted(NamedTuple):
 
 
 class Redactor:
-    """Finds and replaces credentials, private passages and matches of the user's patterns.
-
-    Args:
-        enabled: Whether `redact` replaces anything; `find` always searches.
-        patterns: Patterns of the user.
-    """
+    """Finds credentials, private passages and matches of the user's patterns; `redact` replaces them if enabled."""
 
     def __init__(self, *, enabled: bool = True, patterns: Iterable[str] = ()) -> None:
         self._enabled = enabled

@@ -22,12 +22,7 @@ word_id = hash
 
 
 class WordIds:
-    """The word numbers of several texts.
-
-    Args:
-        ids: The numbers, one text after the other.
-        lengths: The number of words in each text.
-    """
+    """The word numbers of several texts, one text after the other, and the number of words in each."""
 
     __slots__ = ("_ends", "ids", "lengths")
 
