@@ -17,7 +17,9 @@ from memotherm.errors import SettingsError
 from memotherm.model import Tier
 from memotherm.settings import Settings
 
-__all__ = ["CURATED", "Placement", "is_curated", "is_transcript", "local_day", "note_date", "note_tier", "placements"]
+__all__ = [
+    "CURATED", "Placement", "is_curated", "is_transcript", "local_day", "note_date", "note_placement", "placements",
+]  # fmt: skip
 
 #: The name of the curated note.
 CURATED = "MEMORY.md"
@@ -58,42 +60,27 @@ def note_date(path: str) -> date | None:
         return None
 
 
-def note_tier(path: str, today: date, settings: Settings) -> Tier:
-    """Return the tier of a note as a whole."""
+def note_placement(path: str, today: date, settings: Settings) -> Placement:
+    """Return the placement of a note as a whole."""
     if is_curated(path):
-        return Tier.HOT
+        return Placement(Tier.HOT, "note.curated", "the curated note")
     if is_transcript(path):
-        return Tier.COLD
+        return Placement(Tier.COLD, "note.transcript", "the transcript of a session")
     day = note_date(path)
-    old = day is not None and (today - day).days >= settings.note_cold_days
-    return Tier.COLD if old else Tier.WARM
+    if day is None:
+        return Placement(Tier.WARM, "note.topic", "a note that does not age")
+    if (today - day).days >= settings.note_cold_days:
+        return Placement(Tier.COLD, "note.old", f"a note of {day}, at least {settings.note_cold_days:g} days old")
+    return Placement(Tier.WARM, "note.recent", f"a note of {day}")
 
 
 def placements(path: str, tokens: Sequence[int], today: date, settings: Settings) -> Iterator[Placement]:
     """Yield the placement of each chunk of a note, given their tokens in order."""
-    tier = note_tier(path, today, settings)
-    if tier is Tier.HOT:
-        yield from _curated(tokens, min(HOT_TOKENS, settings.hot_max_tokens))
-        return
-    day = note_date(path)
-    if is_transcript(path):
-        placement = Placement(tier, "note.transcript", "the transcript of a session")
-    elif day is None:
-        placement = Placement(tier, "note.topic", "a note that does not age")
-    elif tier is Tier.COLD:
-        placement = Placement(tier, "note.old", f"a note of {day}, at least {settings.note_cold_days:g} days old")
-    else:
-        placement = Placement(tier, "note.recent", f"a note of {day}")
-    yield from [placement] * len(tokens)
-
-
-def _curated(tokens: Sequence[int], hot_tokens: int) -> Iterator[Placement]:
-    """Yield hot for the first chunks that fit into `hot_tokens`, warm for the rest."""
+    placement = note_placement(path, today, settings)
+    overflow = Placement(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")
+    hot_tokens = min(HOT_TOKENS, settings.hot_max_tokens)
     for total in itertools.accumulate(tokens):
-        if total <= hot_tokens:
-            yield Placement(Tier.HOT, "note.curated", "the curated note")
-        else:
-            yield Placement(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")
+        yield overflow if placement.tier is Tier.HOT and total > hot_tokens else placement
 
 
 def local_day(now: datetime, settings: Settings) -> date:

@@ -19,7 +19,7 @@ from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
 from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, list_files, read_file, transcript
 from memotherm.notes.index import NoteWriter, chunk_digest
-from memotherm.notes.placement import is_transcript, local_day, note_tier
+from memotherm.notes.placement import is_transcript, local_day, note_placement
 from memotherm.notes.values import Skipped, Sync
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
@@ -189,7 +189,7 @@ class Syncer:
             row = removed.pop(content.hash, None) if content is not None else None
             if content is None or row is None:
                 continue
-            tier = note_tier(file.path, run.today, self.settings)
+            tier = note_placement(file.path, run.today, self.settings).tier
             after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
             if self._write(run, partial(_rename, before=row, after=after)):
                 del run.indexed[row.path]
@@ -230,7 +230,7 @@ class Syncer:
             messages=0,
             settled=content.settled,
             cut=self._chunking(file.path),
-            tier=note_tier(file.path, run.today, self.settings),
+            tier=note_placement(file.path, run.today, self.settings).tier,
         )
         if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
             run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
@@ -314,12 +314,12 @@ class Syncer:
         """Move the chunks of files whose tier has changed with the date or the settings."""
 
         def place(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
-            tier = note_tier(row.path, run.today, self.settings)
+            tier = note_placement(row.path, run.today, self.settings).tier
             if current.tier is not tier:
                 writer.place(current._replace(tier=tier))
 
         known = [row for path, row in run.indexed.items() if path in run.listing.files]
-        due = [row for row in known if note_tier(row.path, run.today, self.settings) is not row.tier]
+        due = [row for row in known if note_placement(row.path, run.today, self.settings).tier is not row.tier]
         self._update(run, due, place)
 
     def _update(

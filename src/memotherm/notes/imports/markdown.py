@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memotherm.model import Tier
 from memotherm.notes.imports.entries import Draft, Import, moment, pieces
-from memotherm.notes.placement import is_curated, note_date, note_tier
+from memotherm.notes.placement import is_curated, note_date, note_placement
 from memotherm.text.markdown import items, outline, split_lines
 
 __all__ = ["read_claude_code", "read_codex", "read_openclaw"]
@@ -155,7 +155,7 @@ def _entries_of(text: str, path: str, reading: Import, extra: Draft) -> None:
     spans += _blocks(lines, start, len(lines))
     day = note_date(path)
     written = {} if day is None else moment(day.isoformat(), reading.now)
-    old = note_tier(path, reading.today, reading.settings) is Tier.COLD
+    old = note_placement(path, reading.today, reading.settings).tier is Tier.COLD
     for first, end, span_text in spans:
         heading = " > ".join(headings_above[first])
         metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
