@@ -71,53 +71,58 @@ def chunks(text: str, count: Count, size: ChunkSize | None = None) -> list[Chunk
     start = 0
     for item in linked_items(lines):
         if item.text:
-            result += _split(lines, structure, (start, item.start), count, size)
+            result += _Splitter(lines, structure, (start, item.start), count, size).chunks()
             heading = _heading(structure, item.start)
             result.append(
                 Chunk(start=item.start + 1, end=item.end, heading=heading, text=item.text, memory_id=item.memory_id)
             )
             start = item.end
-    return [*result, *_split(lines, structure, (start, len(lines)), count, size)]
-
-
-def _split(
-    lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
-) -> Iterator[Chunk]:
-    """Yield the chunks of a span of lines."""
-    splitter = _Splitter(lines, structure, span, count, size)
-    start = after = span[0]
-    while start < span[1]:
-        if not lines[start].strip():
-            start, after = start + 1, max(after, start + 1)
-            continue
-        if splitter.oversized(start):
-            yield from _split_line(lines[start], start, _heading(structure, start), count, size)
-            start = after = start + 1
-            continue
-        end = splitter.end(start, after)
-        if not _only_headings(lines, structure, start, end):
-            yield _chunk(lines, structure, start, end)
-        start, after = splitter.next_start(start, end), end
+    return [*result, *_Splitter(lines, structure, (start, len(lines)), count, size).chunks()]
 
 
 class _Splitter:
-    """Decides where chunks end and start."""
+    """Splits a span of lines into chunks."""
 
     def __init__(
         self, lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
     ) -> None:
+        self._lines = lines
         self._outline = structure
-        self._stop = span[1]
+        self._start, self._stop = span
+        self._count = count
+        self._chunk_size = size
         self._size = size.size
-        self._overlap = size.overlap
         #: The tokens of each line.
         self._costs = {number: _cost(lines[number], count, size.size) for number in range(*span)}
 
-    def oversized(self, number: int) -> bool:
-        """Return whether a line does not fit into a chunk."""
-        return self._costs[number] > self._size
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        lines = self._lines
+        start = after = self._start
+        while start < self._stop:
+            heading = _heading(self._outline, start)
+            if not lines[start].strip():
+                start, after = start + 1, max(after, start + 1)
+            elif self._costs[start] > self._size:
+                yield from _split_line(lines[start], start, heading, self._count, self._chunk_size)
+                start = after = start + 1
+            else:
+                end = last = self._end(start, after)
+                while last > start + 1 and not lines[last - 1].strip():
+                    last -= 1
+                if not self._only_headings(start, end):
+                    yield Chunk(start=start + 1, end=last, heading=heading, text="\n".join(lines[start:last]))
+                start, after = self._next_start(start, end), end
 
-    def end(self, start: int, after: int) -> int:
+    def _only_headings(self, start: int, end: int) -> bool:
+        """Return whether lines are only headings that are also headings of what follows them."""
+        lines, above = self._lines, self._outline.headings_above
+        following = next((number for number in range(end, len(lines)) if lines[number].strip()), None)
+        if following is None or len(above[following]) <= len(above[start]):
+            return False
+        return all(number in self._outline.headings or not lines[number].strip() for number in range(start, end))
+
+    def _end(self, start: int, after: int) -> int:
         """Return the end of the chunk that starts at `start`; it must be after `after`."""
         total, number = 0, start
         costs, roles = self._costs, self._outline.roles
@@ -126,7 +131,7 @@ class _Splitter:
                 return number
             total += costs[number]
             number += 1
-        if number == self._stop or self.oversized(number):
+        if number == self._stop or costs[number] > self._size:
             return number
         return self._best(start, after, number)
 
@@ -155,13 +160,13 @@ class _Splitter:
         end = min(self._outline.block_ends.get(number, number + 1), self._stop)
         return sum(self._costs[line] for line in range(number, end))
 
-    def next_start(self, start: int, end: int) -> int:
+    def _next_start(self, start: int, end: int) -> int:
         """Return the start of the next chunk: some lines back, unless a section ended or they would not fit."""
         roles = self._outline.roles
-        if end >= self._stop or roles[end] is LineRole.HEADING or self.oversized(end):
+        if end >= self._stop or roles[end] is LineRole.HEADING or self._costs[end] > self._size:
             return end
         block = self._block_cost(end)
-        available = min(self._overlap, self._size - (block if block <= self._size else self._costs[end]))
+        available = min(self._chunk_size.overlap, self._size - (block if block <= self._size else self._costs[end]))
         number, chosen = end, end
         while number - 1 > start and (available := available - self._costs[number - 1]) >= 0:
             number -= 1
@@ -178,20 +183,6 @@ def _cost(line: str, count: Count, size: int) -> int:
         return size + 1
     # A blank line is part of the token of the line break before it.
     return count(f"{line}\n") if line else 0
-
-
-def _only_headings(lines: Sequence[str], structure: Outline, start: int, end: int) -> bool:
-    """Return whether lines are only headings that are also headings of what follows them."""
-    following = next((number for number in range(end, len(lines)) if lines[number].strip()), None)
-    if following is None or len(structure.headings_above[following]) <= len(structure.headings_above[start]):
-        return False
-    return all(number in structure.headings or not lines[number].strip() for number in range(start, end))
-
-
-def _chunk(lines: Sequence[str], structure: Outline, start: int, end: int) -> Chunk:
-    while end > start + 1 and not lines[end - 1].strip():
-        end -= 1
-    return Chunk(start=start + 1, end=end, heading=_heading(structure, start), text="\n".join(lines[start:end]))
 
 
 def _heading(structure: Outline, number: int) -> str:
