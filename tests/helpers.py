@@ -17,12 +17,24 @@ from numpy.typing import NDArray
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.errors import EmbedderUnavailable
+from memotherm.errors import EmbedderUnavailable, InvalidInput
 from memotherm.testing import HashEmbedder
 from tests.stores import encryption, located
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(memotherm.__file__).resolve().parent.parent
+
+
+def queried(mem: Memotherm, body: Mapping[str, Any]) -> Any:
+    """Return the answer of `POST /memory/query`; a body that it refuses raises `InvalidInput`."""
+    from pydantic import ValidationError
+
+    from memotherm.rest.routes.query import QueryRequest, query
+
+    try:
+        return query(mem, QueryRequest.model_validate(body))
+    except ValidationError as exc:
+        raise InvalidInput(str(exc)) from exc
 
 
 class Flaky(HashEmbedder):

@@ -17,6 +17,7 @@ from memotherm.storage.store import Store
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.scheduler import Scheduler
+from tests.helpers import queried
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 
@@ -78,7 +79,7 @@ def test_zero_means_zero(open_mem: Open) -> None:
     assert mem.compact().hot == 0
     assert len(mem.recall("otter", limit=0)) == 0
     assert tools.memory_recall(mem, "otter", limit=0)["items"] == []
-    assert tools.query(mem, {"query": "otter", "limit": 0})["results"] == []
+    assert queried(mem, {"query": "otter", "limit": 0})["results"] == []
     assert list(mem.find(limit=0)) == []
     with pytest.raises(memotherm.MemothermError, match="max_pinned is 0"):
         mem.pin(memory.id)
@@ -385,9 +386,9 @@ def test_the_query_has_one_contract(mem: Memotherm) -> None:
     """Cold is searchable, one word for each thing, a tier that is derived in one place."""
     mem.remember("an otter in the archive", tier="cold")
 
-    assert tools.query(mem, {"query": "otter"})["results"][0]["tier"] == "cold"
-    one = tools.query(mem, {"query": "otter", "tier": "cold", "limit": 5})
-    other = tools.query(mem, {"query": "otter", "filters": {"tier": "cold"}, "k": 5})
+    assert queried(mem, {"query": "otter"})["results"][0]["tier"] == "cold"
+    one = queried(mem, {"query": "otter", "tier": "cold", "limit": 5})
+    other = queried(mem, {"query": "otter", "filters": {"tier": "cold"}, "k": 5})
     assert [each["id"] for each in one.pop("results")] == [each["id"] for each in other.pop("results")]
     assert one.pop("recall_id") != other.pop("recall_id")
     assert one == other

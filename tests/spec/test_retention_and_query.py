@@ -14,6 +14,7 @@ from memotherm import Memotherm, Retention, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.testing import FakeClock
 from memotherm.tiers.rules.properties import decay, heat
+from tests.helpers import queried
 from tests.spec.ids import spec
 from tests.spec.told import moves_of, said, tiers_of
 
@@ -27,7 +28,7 @@ def test_another_tier_is_a_validation_error(mem: Memotherm, wrong: object) -> No
     with pytest.raises(InvalidInput):
         mem.remember("a fact", tier=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
-        tools.query(mem, {"query": "a fact", "tier": [wrong]})
+        queried(mem, {"query": "a fact", "tier": [wrong]})
     assert mem.status().seq == 0
 
 
@@ -99,7 +100,7 @@ def test_an_archived_memory_is_never_recalled(mem: Memotherm, tier: Tier) -> Non
     mem.archive(memory.id)
 
     assert len(mem.recall("otter pond", tiers=tuple(Tier))) == 0
-    assert tools.query(mem, {"query": "otter pond"})["results"] == []
+    assert queried(mem, {"query": "otter pond"})["results"] == []
     assert mem.context("otter pond").included == ()
     assert mem.get(memory.id).retention is Retention.ARCHIVED
 
@@ -111,8 +112,8 @@ def test_the_query_takes_a_tier_and_a_limit_and_searches_all_tiers_without_one(m
         for n in range(3):
             mem.remember(f"last quarter goal {n} that is {tier}", tier=tier)
 
-    everywhere = tools.query(mem, {"query": "last quarter goal"})
-    cold = tools.query(mem, {"query": "last quarter goal", "tier": "cold", "limit": 2})
+    everywhere = queried(mem, {"query": "last quarter goal"})
+    cold = queried(mem, {"query": "last quarter goal", "tier": "cold", "limit": 2})
 
     assert {each["tier"] for each in everywhere["results"]} == {"hot", "warm", "cold"}
     assert (len(everywhere["results"]), everywhere["limit"]) == (9, 10)
@@ -126,7 +127,7 @@ def test_closer_tiers_rank_first_in_a_query_over_all_of_them(mem: Memotherm) -> 
     for tier in ("cold", "warm", "hot"):
         mem.remember("the same goal", kind=f"kind-{tier}", tier=tier)
 
-    results = tools.query(mem, {"query": "the same goal"})["results"]
+    results = queried(mem, {"query": "the same goal"})["results"]
 
     assert [each["tier"] for each in results] == ["hot", "warm", "cold"]
     assert results[0]["score"] > results[1]["score"] > results[2]["score"]
@@ -159,7 +160,7 @@ def test_a_decision_that_compaction_made_cold_stays_behind_the_hot_one(mem: Memo
     mem.remember("The release train leaves on Thursday", kind="decision", metadata={"status": "done"})
     mem.compact()
 
-    results = tools.query(mem, {"query": "when does the release train leave"})["results"]
+    results = queried(mem, {"query": "when does the release train leave"})["results"]
 
     assert [each["tier"] for each in results] == ["hot", "cold"]
     assert results[0]["score"] > results[1]["score"]
@@ -483,22 +484,22 @@ def test_being_part_of_a_result_counts_as_a_use(mem: Memotherm) -> None:
     found, other = mem.remember("the otter pond"), mem.remember("chromodynamics")
 
     mem.recall("otter pond", limit=1)
-    tools.query(mem, {"query": "otter pond", "limit": 1})
+    queried(mem, {"query": "otter pond", "limit": 1})
 
     assert (mem.get(found.id).access_count, mem.get(other.id).access_count) == (2, 0)
 
 
 @spec("M25")
 def test_the_query_takes_both_names_of_limit_and_tier(mem: Memotherm) -> None:
-    """Two names for one thing, equal if both are given; an unknown field is refused."""
+    """Two names for one thing, of which one is given; an unknown field is refused."""
     for n in range(4):
         mem.remember(f"otter {n}", tier="cold", tags=["x"] if n == 0 else [])
 
-    assert len(tools.query(mem, {"query": "otter", "k": 2})["results"]) == 2
-    assert len(tools.query(mem, {"query": "otter", "limit": 3, "k": 3})["results"]) == 3
-    assert len(tools.query(mem, {"query": "otter", "filters": {"tier": "cold"}})["results"]) == 4
-    assert len(tools.query(mem, {"query": "otter", "filters": {"tier": "hot"}})["results"]) == 0
-    assert len(tools.query(mem, {"query": "otter", "filters": {"tags": ["x"]}})["results"]) == 1
+    assert len(queried(mem, {"query": "otter", "k": 2})["results"]) == 2
+    assert len(queried(mem, {"query": "otter", "limit": 3})["results"]) == 3
+    assert len(queried(mem, {"query": "otter", "filters": {"tier": "cold"}})["results"]) == 4
+    assert len(queried(mem, {"query": "otter", "filters": {"tier": "hot"}})["results"]) == 0
+    assert len(queried(mem, {"query": "otter", "filters": {"tags": ["x"]}})["results"]) == 1
     for wrong in (
         {"query": "otter", "limit": 3, "k": 4},
         {"query": "otter", "tier": "hot", "filters": {"tier": "cold"}},
@@ -509,7 +510,7 @@ def test_the_query_takes_both_names_of_limit_and_tier(mem: Memotherm) -> None:
         {"query": "otter", "k": "3"},
     ):
         with pytest.raises(InvalidInput):
-            tools.query(mem, wrong)
+            queried(mem, wrong)
 
 
 @spec("M26")

@@ -10,19 +10,15 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
-from fastapi import APIRouter, Request, Response
 from starlette.requests import cookie_parser
 from starlette.types import Scope
-from typing_extensions import TypedDict
 
 from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
-from memotherm.rest.dependencies import View
-from memotherm.rest.problems import PROBLEMS
 
-__all__ = ["Logins", "cookie_of", "router"]
+__all__ = ["LIFETIME", "Logins", "cookie_name", "cookie_of"]
 
-_LIFETIME = timedelta(hours=12)
+LIFETIME = timedelta(hours=12)
 
 
 class Logins:
@@ -48,7 +44,7 @@ class Logins:
         if secret is None:
             self._with_token.add(secret_hash(cookie))
         else:
-            self._logins.put(secret_hash(cookie), {"key": secret_hash(secret)}, _LIFETIME)
+            self._logins.put(secret_hash(cookie), {"key": secret_hash(secret)}, LIFETIME)
         return cookie
 
     def find(self, cookie: str) -> tuple[bool, Key | None]:
@@ -69,69 +65,9 @@ class Logins:
 def cookie_of(scope: Scope) -> str | None:
     """Return the cookie of the login of a request."""
     lines = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
-    return cookie_parser(lines[0]).get(_cookie_name(scope)) if lines else None
+    return cookie_parser(lines[0]).get(cookie_name(scope)) if lines else None
 
 
-def _cookie_name(scope: Scope) -> str:
+def cookie_name(scope: Scope) -> str:
     """Return the name of the cookie: browsers send cookies to all ports of a host."""
     return f"memotherm-{(scope.get('server') or ('', 0))[1] or 0}"
-
-
-# The routes
-
-router = APIRouter(tags=["server"], responses=PROBLEMS)
-
-
-class Login(TypedDict):
-    """Whose memories the requests of a caller see."""
-
-    #: The name of the API key; null if the caller needs none.
-    key: str | None
-    scope: dict[str, str]
-    #: Whether requests may only read.
-    read_only: bool
-    #: Whether the caller is a browser that has logged in.
-    cookie: bool
-
-
-@router.post("/login", operation_id="login")
-def login(view: View, request: Request, response: Response) -> Login:
-    """Exchange the API key, or the one-time token, of the Authorization header for a cookie."""
-    authorization = request.headers.get("authorization")
-    if authorization is not None:
-        secret = None if request.scope.get("memotherm.token") else authorization.partition(" ")[2].strip()
-        logins: Logins = request.app.state.logins
-        response.set_cookie(
-            _cookie_name(request.scope),
-            logins.begin(secret),
-            max_age=int(_LIFETIME.total_seconds()),
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
-    return _login_json(view, request, cookie=authorization is not None)
-
-
-@router.get("/login", operation_id="login_status")
-def login_status(view: View, request: Request) -> Login:
-    """Return whose memories the caller sees."""
-    return _login_json(view, request, cookie=cookie_of(request.scope) is not None)
-
-
-@router.delete("/login", operation_id="logout", status_code=204)
-def logout(view: View, request: Request, response: Response) -> None:  # noqa: ARG001 - only callers with access
-    """End the login of the browser."""
-    cookie = cookie_of(request.scope)
-    if cookie is not None:
-        request.app.state.logins.end(cookie)
-        response.delete_cookie(_cookie_name(request.scope), httponly=True, samesite="strict")
-
-
-def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Login:
-    key: Key | None = request.scope.get("memotherm.key")
-    return Login(
-        key=None if key is None else key.name,
-        scope=dict(view.scope.items()),
-        read_only=key is not None and key.read_only,
-        cookie=cookie,
-    )

@@ -19,7 +19,6 @@ from memotherm.tools.written import (
     memory_recall,
     memory_search,
     memory_status,
-    query,
     set_memory_tier,
     store_memory,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "memory_recall",
     "memory_search",
     "memory_status",
-    "query",
     "set_memory_tier",
     "store_memory",
 ]

@@ -5,8 +5,8 @@ Parameters have the names that hosts know (`sessionId`, `includeCold`, `type`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
@@ -27,7 +27,6 @@ __all__ = [
     "memory_recall",
     "memory_search",
     "memory_status",
-    "query",
     "set_memory_tier",
     "store_memory",
 ]
@@ -37,12 +36,9 @@ ChatType = Literal["direct", "group", "channel"]
 
 _ALL_TIERS = tuple(Tier)
 _OF_THE_WHOLE_STORE = ("bytes", "seq", "schema")
-_QUERY_LIMIT = 10
 _SNIPPET_CHARS = 700
 _GET_CHARS = 20_000
 _MAX_LEFT_OUT = 20
-_QUERY_FIELDS = {"query", "tier", "limit", "k", "filters", "track"}
-_FILTER_FIELDS = {"tier", "tags", "kinds", "types"}
 
 
 def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
@@ -235,30 +231,6 @@ def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Js
     return _json(_view(mem, sessionId).get(key=key))
 
 
-def query(mem: Memotherm, body: Mapping[str, Any]) -> Json:
-    """Answer `POST /memory/query`: search all tiers unless one is given; warm and cold memories score less.
-
-    `k` is another name for `limit`, and `filters.tier` for `tier`.
-    """
-    _require_known(body, _QUERY_FIELDS, "the query")
-    if "query" not in body:
-        raise InvalidInput("the query requires the field 'query'")
-    filters = body.get("filters") or {}
-    if not isinstance(filters, Mapping):
-        raise InvalidInput('filters must be an object such as {"tier": "cold"}')
-    _require_known(filters, _FILTER_FIELDS, "filters")
-    limit = _one_of("limit", body.get("limit"), "k", body.get("k"))
-    tier = _one_of("tier", body.get("tier"), "filters.tier", filters.get("tier"))
-    kinds = _one_of("filters.kinds", filters.get("kinds"), "filters.types", filters.get("types"))
-    max_hits = _QUERY_LIMIT if limit is None else limit
-    tiers: Any = _ALL_TIERS if tier is None else ([tier] if isinstance(tier, str) else tier)
-    recall = mem.recall(
-        body["query"], max_hits, tiers, kinds=kinds, tags=filters.get("tags"), track=body.get("track", True)
-    )
-    found = to_json(recall)
-    return {"results": found.pop("items"), **found, "limit": max_hits}
-
-
 # Arguments
 
 
@@ -276,18 +248,6 @@ def _tier_or_priority(value: str | int) -> tuple[Tier | None, Priority | None]:
     if word in list(Priority):
         return None, Priority(str(word))
     raise InvalidInput(f"unknown tier {value!r}: use one of {', '.join([*Tier, *Priority])}, or a priority from 0 to 4")
-
-
-def _one_of(name: str, value: Any, alias: str, other: Any) -> Any:  # noqa: ANN401
-    if value is not None and other is not None and value != other:
-        raise InvalidInput(f"{name} and {alias} are the same field with different values: give one of them")
-    return other if value is None else value
-
-
-def _require_known(values: Mapping[str, Any], known: set[str], where: str) -> None:
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise InvalidInput(f"unknown field {unknown[0]!r} in {where}: use {', '.join(sorted(known))}")
 
 
 # Results

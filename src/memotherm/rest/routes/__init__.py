@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from memotherm.operations.table import OPERATIONS
-from memotherm.rest import logins
 from memotherm.rest.routes import policies, query, server
 from memotherm.rest.routes.derived import SCHEMAS, add_route
 from memotherm.rest.routes.overrides import OVERRIDES
@@ -21,5 +20,5 @@ for operation in OPERATIONS.values():
     if operation.route and operation.name not in policies.OWN:
         add_route(router, operation, *OVERRIDES.get(operation.name, ()))
 add_route(router, OPERATIONS["find"], route="GET /memories", id="list_memories", without=_IN_BODIES)
-for subject in (query, policies, logins):
+for subject in (query, policies):
     router.include_router(subject.router)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, Signature
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel
@@ -23,9 +23,10 @@ from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.problems import PROBLEMS
 from memotherm.rest.requests import PolicyRequest, body_model, path_parameter, query_model
 
-__all__ = ["SCHEMAS", "Call", "With", "add_route", "etag", "perform"]
+__all__ = ["SCHEMAS", "Call", "With", "add_route", "described", "etag", "object_schema", "perform"]
 
 Json = dict[str, Any]
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _WITHOUT_BODY = ("GET", "DELETE")
 #: The headers that a request for one memory may have.
@@ -87,24 +88,44 @@ def add_route(
         id: That id.
         without: Parameters that this other route does not have.
     """
-    method, _, path = (route or operation.route).partition(" ")
+    chosen = route or operation.route
+    method, _, path = chosen.partition(" ")
     empty = operation.result_type is type(None)
     status = 204 if empty else 201 if operation.creates else 200
+    found = None if empty else _response_schema(operation, members or {})
+    add = described(router, chosen, id or operation.name, operation.group, found, status, description=operation.summary)
+    add(_endpoint(operation, act, method, path, status, without))
+
+
+def described(
+    router: APIRouter,
+    route: str,
+    id: str,  # noqa: A002 - what the document calls it
+    tag: str,
+    found: Json | None = None,
+    status: int = 200,
+    **options: Any,  # noqa: ANN401 - those of FastAPI
+) -> Callable[[Handler], Handler]:
+    """Return a decorator that adds a route whose response has a schema of the document; None if it is empty."""
+    method, _, path = route.partition(" ")
     responses: dict[int | str, Json] = dict(PROBLEMS)
-    if not empty:
-        content = {"application/json": {"schema": _response_schema(operation, members or {})}}
+    if found is not None:
+        content = {"application/json": {"schema": found}}
         responses[status] = {"description": "Successful Response", "content": content}
-    router.add_api_route(
-        path,
-        _endpoint(operation, act, method, path, status, without),
-        methods=[method],
-        operation_id=id or operation.name,
-        tags=[operation.group],
-        description=operation.summary,
-        responses=responses,
-        status_code=status,
-        response_model=None,
-    )
+    return router.api_route(
+        path, methods=[method], operation_id=id, tags=[tag], responses=responses, status_code=status,
+        response_model=None, **options,
+    )  # fmt: skip
+
+
+def object_schema(name: str, description: str, /, **members: Any) -> Json:  # noqa: ANN401 - type hints, or schemas
+    """Add the schema of an object to the document, and return a reference to it."""
+    properties = {key: kind if isinstance(kind, dict) else schema(kind, SCHEMAS) for key, kind in members.items()}
+    SCHEMAS[name] = {
+        "type": "object", "title": name, "description": description,
+        "properties": properties, "required": list(properties),
+    }  # fmt: skip
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _response_schema(operation: Operation, members: Mapping[str, Any]) -> Json:

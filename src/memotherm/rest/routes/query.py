@@ -7,22 +7,19 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ConfigDict, model_validator
 
-from memotherm import tools
-from memotherm.model import Memory, Recall
+from memotherm.model import Memory, Recall, Tier
 from memotherm.operations.codec import schema, to_json
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import OuterMemory, View, in_session
 from memotherm.rest.idempotency import Answer, once
-from memotherm.rest.problems import PROBLEMS
 from memotherm.rest.requests import RequestBody, absent, field_type, path_parameter
-from memotherm.rest.routes.derived import SCHEMAS, etag
+from memotherm.rest.routes.derived import SCHEMAS, described, etag, object_schema
 
 __all__ = ["router"]
 
 Json = dict[str, Any]
-Responses = dict[int | str, dict[str, Any]]
 
-router = APIRouter(tags=["search"])
+router = APIRouter()
 
 _recall = OPERATIONS["recall"].by_wire
 _Query: Any = field_type(_recall["query"])
@@ -33,6 +30,7 @@ _Session: Any = field_type(_recall["session"])
 _Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
 SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
 _Tier = Literal["hot", "warm", "cold"]
+_LIMIT = 10
 
 
 class QueryFilters(RequestBody):
@@ -83,28 +81,31 @@ class QueryRequest(RequestBody):
         return self
 
 
-def _content(kind: Any) -> Responses:  # noqa: ANN401 - any type hint
-    found = {"application/json": {"schema": schema(kind, SCHEMAS)}}
-    return {200: {"description": "Successful Response", "content": found}, **PROBLEMS}
-
-
-def _results_schema() -> Responses:
+def _results_schema() -> Json:
     schema(Recall, SCHEMAS)
-    found = SCHEMAS["Recall"]
-    members = {**found["properties"], "results": found["properties"]["items"], "limit": {"type": "integer"}}
-    del members["items"]
-    SCHEMAS["QueryResults"] = {"type": "object", "properties": members, "required": list(members)}
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/QueryResults"}}}
-    return {200: {"description": "Successful Response", "content": content}, **PROBLEMS}
+    members = dict(SCHEMAS["Recall"]["properties"])
+    return object_schema("QueryResults", "The memories.", results=members.pop("items"), limit=int, **members)
 
 
-@router.post("/memory/query", operation_id="query", response_model=None, responses=_results_schema())
+@described(router, "POST /memory/query", "query", "search", _results_schema())
 def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
-    return tools.query(in_session(view, body.session), body.model_dump(exclude_none=True, exclude={"session"}))
+    filters = body.filters if "filters" in body.model_fields_set else QueryFilters()
+    limit = next((given for given in (body.limit, body.k) if given is not None), _LIMIT)
+    tier = body.tier or filters.tier
+    recall = in_session(view, body.session).recall(
+        body.query,
+        limit,
+        tuple(Tier) if tier is None else [tier],
+        kinds=filters.types if filters.kinds is None else filters.kinds,
+        tags=filters.tags,
+        track=body.track,
+    )
+    found = to_json(recall)
+    return {"results": found.pop("items"), **found, "limit": limit}
 
 
-@router.get("/memories:key", operation_id="get_by_key", response_model=None, responses=_content(Memory))
+@described(router, "GET /memories:key", "get_by_key", "search", schema(Memory, SCHEMAS))
 def get_by_key(view: View, key: Annotated[_Key, Query()], response: Response) -> Json:
     """Return the active memory with a key; of several visible scopes, the narrowest wins."""
     memory = view.get(key=key)
@@ -113,9 +114,7 @@ def get_by_key(view: View, key: Annotated[_Key, Query()], response: Response) ->
     return found
 
 
-@router.post(
-    "/sessions/{session_id}", operation_id="session_begin", tags=["sessions"], status_code=204, responses=PROBLEMS
-)
+@described(router, "POST /sessions/{session_id}", "session_begin", "sessions", status=204)
 def session_begin(outer: OuterMemory, session_id: SessionId, request: Request) -> Response:
     """Begin a session, or continue it."""
 

@@ -1,4 +1,4 @@
-"""Health, metrics and events of the server; its store, settings and keys."""
+"""Health, metrics, events and logins of the server; its store, settings and keys."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from typing_extensions import TypedDict
 
 from memotherm import Memotherm, __version__
 from memotherm.doctor import findings, store_findings
+from memotherm.keys import Key
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import ABSENT, View, WholeStore
+from memotherm.rest.logins import LIFETIME, Logins, cookie_name, cookie_of
 from memotherm.rest.observability import RequestMetrics
 from memotherm.rest.problems import PROBLEMS
+from memotherm.rest.routes.derived import described, object_schema
 from memotherm.settings import FIELDS
 from memotherm.settings.sources import described_settings
 
 __all__ = ["router"]
+
+Json = dict[str, Any]
 
 router = APIRouter(responses=PROBLEMS)
 
@@ -34,16 +38,14 @@ _HEARTBEAT = 15.0
 _LONGEST = 600.0
 
 
-class Health(TypedDict):
-    """The state of the server; the nodes are those of a distributed store that do not answer."""
-
-    status: str
-    version: str
-    missing_nodes: list[str]
+_HEALTH = object_schema(
+    "Health", "The state of the server; the nodes are those of a distributed store that do not answer.",
+    status=str, version=str, missing_nodes=list[str],
+)  # fmt: skip
 
 
-@router.get("/health", operation_id="health", tags=["server"], openapi_extra={"security": []})
-def health(request: Request) -> Health:
+@described(router, "GET /health", "health", "server", _HEALTH, openapi_extra={"security": []})
+def health(request: Request) -> Json:
     """Return 200 if the server and its store work; of a distributed store, also which nodes are missing.
 
     Without a node, the tenants of the other nodes are served.
@@ -51,7 +53,7 @@ def health(request: Request) -> Health:
     missing = request.app.state.mem.store.missing_nodes()
     if not missing:
         request.app.state.mem.status()
-    return Health(status="degraded" if missing else "ok", version=__version__, missing_nodes=list(missing))
+    return {"status": "degraded" if missing else "ok", "version": __version__, "missing_nodes": list(missing)}
 
 
 @router.get(
@@ -107,92 +109,105 @@ async def _event_stream(
         now = anyio.current_time()
 
 
+# Logins
+
+#: The key is null if the caller needs none; `cookie` says whether the caller is a browser that has logged in.
+_LOGIN = object_schema(
+    "Login", "Whose memories the requests of a caller see.",
+    key=str | None, scope=dict[str, str], read_only=bool, cookie=bool,
+)  # fmt: skip
+
+
+@described(router, "POST /login", "login", "server", _LOGIN)
+def login(view: View, request: Request, response: Response) -> Json:
+    """Exchange the API key, or the one-time token, of the Authorization header for a cookie."""
+    authorization = request.headers.get("authorization")
+    if authorization is not None:
+        secret = None if request.scope.get("memotherm.token") else authorization.partition(" ")[2].strip()
+        logins: Logins = request.app.state.logins
+        response.set_cookie(
+            cookie_name(request.scope),
+            logins.begin(secret),
+            max_age=int(LIFETIME.total_seconds()),
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
+    return _login_json(view, request, cookie=authorization is not None)
+
+
+@described(router, "GET /login", "login_status", "server", _LOGIN)
+def login_status(view: View, request: Request) -> Json:
+    """Return whose memories the caller sees."""
+    return _login_json(view, request, cookie=cookie_of(request.scope) is not None)
+
+
+@described(router, "DELETE /login", "logout", "server", status=204)
+def logout(view: View, request: Request, response: Response) -> None:  # noqa: ARG001 - only callers with access
+    """End the login of the browser."""
+    cookie = cookie_of(request.scope)
+    if cookie is not None:
+        request.app.state.logins.end(cookie)
+        response.delete_cookie(cookie_name(request.scope), httponly=True, samesite="strict")
+
+
+def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Json:
+    key: Key | None = request.scope.get("memotherm.key")
+    return {
+        "key": None if key is None else key.name,
+        "scope": dict(view.scope.items()),
+        "read_only": key is not None and key.read_only,
+        "cookie": cookie,
+    }
+
+
 # The whole store, for requests that no API key restricts
 
 
-class StoreInfo(TypedDict):
-    """The store of the server; `events` is the number of the last event."""
-
-    name: str
-    bytes: int
-    events: int
-    schema_version: int
-
-
-class DoctorFinding(TypedDict):
-    """The result of one check of the installation, and how to correct it."""
-
-    name: str
-    state: str
-    detail: str
-    remedy: str
-
-
-class DoctorReport(TypedDict):
-    """The results of all checks of the installation."""
-
-    ok: bool
-    findings: list[DoctorFinding]
+_STORE = object_schema(
+    "StoreInfo", "The store of the server; `events` is the number of the last event.",
+    name=str, bytes=int, events=int, schema_version=int,
+)  # fmt: skip
+_FINDING = object_schema(
+    "DoctorFinding", "The result of one check of the installation, and how to correct it.",
+    name=str, state=str, detail=str, remedy=str,
+)  # fmt: skip
+_REPORT = object_schema(
+    "DoctorReport", "The results of all checks of the installation.",
+    ok=bool, findings={"type": "array", "items": _FINDING},
+)  # fmt: skip
+_SETTING = object_schema(
+    "Setting", "A setting; a secret is `(set)` or empty.", name=str, value=Any, origin=str, help=str
+)
+_SETTINGS = object_schema("SettingsList", "Every setting of the server.", settings={"type": "array", "items": _SETTING})
+_KEYS = object_schema("ApiKeys", "The API keys of the store, without their secrets.", keys=list[Key])
 
 
-class Setting(TypedDict):
-    """A setting; a secret is `(set)` or empty."""
-
-    name: str
-    value: Any
-    origin: str
-    help: str
-
-
-class SettingsList(TypedDict):
-    """Every setting of the server."""
-
-    settings: list[Setting]
-
-
-class ApiKey(TypedDict):
-    """An API key without its secret."""
-
-    name: str
-    tenant: str
-    user: str | None
-    read_only: bool
-    created_at: str
-
-
-class ApiKeys(TypedDict):
-    """The API keys of the store."""
-
-    keys: list[ApiKey]
-
-
-@router.get("/store", operation_id="store", tags=["store"])
-def store(mem: WholeStore) -> StoreInfo:
+@described(router, "GET /store", "store", "store", _STORE)
+def store(mem: WholeStore) -> Json:
     """Return the name, the size and the version of the store."""
     found = mem.status(include_narrower=True)
-    return StoreInfo(name=found.store, bytes=found.bytes, events=found.seq, schema_version=found.schema)
+    return {"name": found.store, "bytes": found.bytes, "events": found.seq, "schema_version": found.schema}
 
 
-@router.get("/doctor", operation_id="doctor", tags=["store"])
-def doctor(mem: WholeStore) -> DoctorReport:
+@described(router, "GET /doctor", "doctor", "store", _REPORT)
+def doctor(mem: WholeStore) -> Json:
     """Check the installation of the server and its store, and return how to correct problems."""
     found = list(findings(lambda: store_findings(mem, mem.status().store, include_narrower=True)))
-    listed = [DoctorFinding(**finding._asdict()) for finding in found]  # type: ignore[typeddict-item]
-    return DoctorReport(ok=all(finding.state != "failure" for finding in found), findings=listed)
+    ok = all(finding.state != "failure" for finding in found)
+    return {"ok": ok, "findings": [finding._asdict() for finding in found]}
 
 
-@router.get("/settings", operation_id="settings", tags=["store"])
-def settings(mem: WholeStore) -> SettingsList:
+@described(router, "GET /settings", "settings", "store", _SETTINGS)
+def settings(mem: WholeStore) -> Json:
     """Return every setting of the server with its value and where the value comes from, without secrets."""
-    return SettingsList(
-        settings=[
-            Setting(name=name, **entry, help=FIELDS[name].metadata["description"])  # type: ignore[typeddict-item]
-            for name, entry in described_settings(mem.settings).items()
-        ]
-    )
+    described = described_settings(mem.settings).items()
+    return {
+        "settings": [{"name": name, **entry, "help": FIELDS[name].metadata["description"]} for name, entry in described]
+    }
 
 
-@router.get("/keys", operation_id="keys_list", tags=["store"])
-def keys(mem: WholeStore) -> ApiKeys:
+@described(router, "GET /keys", "keys_list", "store", _KEYS)
+def keys(mem: WholeStore) -> Json:
     """Return the names and rights of the API keys; nobody can read the keys themselves again."""
-    return ApiKeys(keys=to_json(mem.keys.all()))
+    return {"keys": to_json(mem.keys.all())}
