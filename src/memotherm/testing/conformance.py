@@ -18,7 +18,7 @@ from memotherm.embed.protocol import Reranker
 from memotherm.model import Memory, Move, Priority, Retention, Tier
 from memotherm.settings import Settings
 from memotherm.testing.contract.notes import NotesContract
-from memotherm.testing.contract.reads import ReadingContract
+from memotherm.testing.contract.reads import ReadingContract, VisibilityContract
 from memotherm.testing.contract.search import SearchContract, VectorsContract
 from memotherm.testing.contract.transaction import TransactionContract
 from memotherm.testing.contract.upkeep import CheckpointContract, PoliciesContract, UpkeepContract
@@ -36,6 +36,7 @@ __all__ = [
 
 class StoreConformance(
     ReadingContract,
+    VisibilityContract,
     TransactionContract,
     SearchContract,
     VectorsContract,

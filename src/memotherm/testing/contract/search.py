@@ -13,7 +13,7 @@ import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.store import Transaction
-from memotherm.storage.values import Filter, Identity, Record
+from memotherm.storage.values import Identity, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 from memotherm.testing.fakes import HashEmbedder
 from memotherm.text.word_ids import word_id
@@ -46,14 +46,6 @@ class SearchContract(Contract):
         assert self.by_words("...") == []
         assert self.by_vector("otter") == []
 
-    def test_a_search_stays_in_its_spaces(self) -> None:
-        """What a scope cannot see is not found."""
-        wide, ann, bob = self.otter(1), self.otter(2, _ANN), self.otter(3, _BOB)
-
-        assert self.matches() == {wide.no}
-        assert self.matches(scope=_ANN) == {wide.no, ann.no}
-        assert self.matches(scope=_BOB) == {wide.no, bob.no}
-
     def test_a_search_in_a_unit_of_work_that_fails_leaves_no_trace(self) -> None:
         """What was taken back is not found afterwards, and what follows is."""
         with self.aborted_work():
@@ -61,31 +53,6 @@ class SearchContract(Contract):
             self.by_vector("otter", EVERYONE)
         record = self.otter(2)
         assert self.matches() == {record.no}
-
-    def test_a_search_stays_in_its_tiers(self) -> None:
-        """Every set of tiers finds exactly the memories in them."""
-        records = {tier: self.otter(tier.rank, tier=tier) for tier in Tier}
-        subsets: tuple[Sequence[Tier], ...] = (
-            [],
-            [Tier.HOT],
-            [Tier.WARM],
-            [Tier.COLD],
-            [Tier.HOT, Tier.COLD],
-            LIVE,
-            list(Tier),
-        )
-
-        for tiers in subsets:
-            assert self.matches(tiers=tiers) == {records[tier].no for tier in tiers}
-
-    def test_a_moved_memory_is_found_in_its_new_tier_only(self) -> None:
-        """A move takes effect in the next search."""
-        record = self.otter(1)
-        self.matches()
-        for tier in (Tier.COLD, Tier.HOT, Tier.WARM, Tier.COLD):
-            self.changed(record, tier=tier)
-            for searched in Tier:
-                assert self.matches(tiers=[searched]) == ({record.no} if searched is tier else set())
 
     def test_a_memory_that_changes_its_scope_is_found_there_only(self) -> None:
         """In every tier, by words and by vector."""
@@ -97,29 +64,6 @@ class SearchContract(Contract):
             assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
             assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words.ids.any()
 
-    def test_a_search_finds_only_what_is_active(self) -> None:
-        """Archived, deleted and purged memories are not found; a restored one is."""
-        active, hidden, deleted, purged = (self.otter(number) for number in range(4))
-        self.matches()
-        self.changed(hidden, retention=Retention.ARCHIVED)
-        self.changed(deleted, retention=Retention.DELETED)
-        self.purged(purged)
-
-        assert self.matches(tiers=list(Tier)) == {active.no}
-        self.changed(hidden, retention=Retention.ACTIVE)
-        assert self.matches() == {active.no, hidden.no}
-
-    def test_a_search_leaves_out_what_has_expired(self) -> None:
-        """Expiry needs no maintenance to take effect; pinned memories do not expire."""
-        end = self.clock() + timedelta(hours=1)
-        lasting = self.otter(1)
-        ending = self.otter(2, expires_at=end)
-        pinned = self.otter(3, expires_at=end, priority=Priority.PINNED)
-
-        assert self.matches() == {lasting.no, ending.no, pinned.no}
-        self.clock.advance(hours=1)
-        assert self.matches() == {lasting.no, pinned.no}
-
     def test_expired_memories_do_not_take_the_places_of_others(self) -> None:
         """The limit counts visible memories only."""
         lasting = self.otter(0)
@@ -129,32 +73,6 @@ class SearchContract(Contract):
 
         assert self.by_words("otter", limit=1) == [lasting.no]
         assert self.by_vector("otter", limit=1) == [lasting.no]
-
-    def test_a_search_filters_kinds_and_tags(self) -> None:
-        """One of the kinds and one of the tags must fit."""
-        task = self.otter(1, kind="task", tags=("red",))
-        fact = self.otter(2, tags=("red", "blue"))
-        plain = self.otter(3, kind="note")
-
-        assert self.matches(where=self.where(kinds=("task", "note"))) == {task.no, plain.no}
-        assert self.matches(where=self.where(tags=("red",))) == {task.no, fact.no}
-        assert self.matches(where=self.where(tags=("blue", "green"))) == {fact.no}
-        assert self.matches(where=self.where(kinds=("fact",), tags=("red",))) == {fact.no}
-        assert self.matches(where=self.where(kinds=())) == set()
-        assert self.matches(where=self.where(tags=("green",))) == set()
-
-    def test_a_filter_follows_changes(self) -> None:
-        """Kinds and tags that change take effect in the next search."""
-        record = self.otter(1, tags=("red",))
-        red = self.where(tags=("red",))
-        assert self.matches(where=red) == {record.no}
-
-        self.changed(record, tags=("blue",))
-        assert self.matches(where=red) == set()
-
-        self.changed(record, tags=("blue", "red"), kind="task")
-        assert self.matches(where=red) == {record.no}
-        assert self.matches(where=self.where(kinds=("fact",))) == set()
 
     def test_filtered_memories_do_not_take_the_places_of_others(self) -> None:
         """However many others match better, the ones that pass the filter are found."""
@@ -233,25 +151,6 @@ class SearchContract(Contract):
 
         assert self.by_words("blocker") == [record.no]
         assert self.by_words("train") == [record.no]
-
-    def test_the_last_wall_lets_through_only_what_may_be_shown(self) -> None:
-        """Scope, tier, retention, expiry and filter apply to any numbers."""
-        visible = self.stored("shown", tags=("red",))
-        self.stored("not here", _ANN)
-        self.stored("cold", tier=Tier.COLD)
-        self.changed(self.stored("hidden"), retention=Retention.DELETED)
-        self.purged(self.stored("purged"))
-        self.stored("expired", expires_at=self.clock())
-        kind = self.stored("other kind", kind="task")
-
-        def shown(spaces: Sequence[int], where: Filter) -> set[int]:
-            return set(self.store.candidates(spaces, LIVE, range(1, 20), where).no.tolist())
-
-        assert shown(self.seen(), self.where()) == {visible.no, kind.no}
-        assert shown(self.seen(), self.where(kinds=("fact",))) == {visible.no}
-        assert shown(self.seen(), self.where(tags=("red",))) == {visible.no}
-        assert shown((), self.where()) == set()
-        assert len(self.store.candidates(self.seen(), LIVE, [], self.where())) == 0
 
     def test_a_candidate_tells_what_ranking_needs(self) -> None:
         """Axes, kind, times and use."""

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -81,20 +80,6 @@ class TransactionContract(Contract):
         assert self.changed(record, tier=Tier.WARM) == record
         assert self.store.seq() == seq
 
-    def test_a_memory_can_change_its_scope(self) -> None:
-        """It leaves one space and appears in another, in every way of finding it."""
-        self.serving()
-        record = self.stored("a travelling fact", Scope(user="ann"))
-        moved = self.changed(record, scope=Scope(user="bob"))
-
-        assert moved.space != record.space
-        assert self.listed(Scope(user="ann")) == []
-        assert self.listed(Scope(user="bob")) == ["a travelling fact"]
-        assert self.by_words("travelling", Scope(user="ann")) == []
-        assert self.by_words("travelling", Scope(user="bob")) == [record.no]
-        assert self.by_vector("travelling", Scope(user="ann")) == []
-        assert self.by_vector("travelling", Scope(user="bob")) == [record.no]
-
     def test_sequence_numbers_have_no_gaps(self) -> None:
         """Several changes in one transaction are several events in their order."""
 
@@ -145,19 +130,6 @@ class TransactionContract(Contract):
         assert self.by_words("vanishing") == []
         assert self.by_vector("vanishing") == [existing.no]
         assert (self.store.seq(), self.store.counts(self.seen(), self.clock())) == (seq, counts)
-
-    def test_a_function_is_called_with_a_transaction(self) -> None:
-        """Its result is returned after the commit; an exception takes back what it has written."""
-
-        def store(content: str) -> Callable[[Transaction], Record]:
-            memory = self.memory(content)
-            return lambda transaction: transaction.insert(transaction.space(Scope()), memory, None, self.cause())
-
-        record = self.store.transact(store("kept"))
-        self.aborted(store("vanishing"))
-
-        assert self.now(record) == record
-        assert self.listed() == ["kept"]
 
     def test_a_space_that_was_taken_back_leaves_no_memory_of_its_scope(self) -> None:
         """The number of a scope that was never committed may be given to another one."""
