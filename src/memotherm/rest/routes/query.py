@@ -92,11 +92,11 @@ def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
     filters = body.filters if "filters" in body.model_fields_set else QueryFilters()
     limit = next((given for given in (body.limit, body.k) if given is not None), _LIMIT)
-    tier = body.tier or filters.tier
+    tiers = [given for given in (body.tier, filters.tier) if given] or list(Tier)
     recall = in_session(view, body.session).recall(
         body.query,
         limit,
-        tuple(Tier) if tier is None else [tier],
+        tiers,
         kinds=filters.types if filters.kinds is None else filters.kinds,
         tags=filters.tags,
         track=body.track,
