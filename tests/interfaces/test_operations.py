@@ -29,7 +29,6 @@ from memotherm.cli.app import run
 from memotherm.mcp.results import concise
 from memotherm.mcp.server import build
 from memotherm.operations.arguments import read_arguments, write_arguments
-from memotherm.operations.call import perform
 from memotherm.operations.codec import from_json, to_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
@@ -197,7 +196,7 @@ def plain(operation: Operation, given: Json) -> tuple[Json, str | None]:
 
 def by_python(mem: Memotherm, operation: Operation, given: Json) -> Any:
     arguments, session = plain(operation, given)
-    return perform(operation, view(mem, operation), arguments, session)
+    return operation.perform(view(mem, operation), arguments, session)
 
 
 def by_async(mem: Memotherm, operation: Operation, given: Json) -> Any:
@@ -218,7 +217,7 @@ def by_async(mem: Memotherm, operation: Operation, given: Json) -> Any:
 def by_remote(mem: Memotherm, operation: Operation, given: Json) -> Any:
     arguments, session = plain(operation, given)
     with serving(mem) as url, memotherm.open(url) as remote:
-        return perform(operation, view(_with_notes(remote), operation), arguments, session)
+        return operation.perform(view(_with_notes(remote), operation), arguments, session)
 
 
 def _with_notes(remote: Any) -> Any:

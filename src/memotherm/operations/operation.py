@@ -7,9 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.operations.parameters import Parameter, documented, parameters_of
+
+if TYPE_CHECKING:
+    from memotherm.memory import Memotherm
 
 __all__ = ["Operation", "Tool"]
 
@@ -144,6 +148,29 @@ class Operation:
     def result_type(self) -> Any:  # noqa: ANN401 - any type hint
         """The type of the result in Python."""
         return self.hints["return"]
+
+    def perform(self, memory: Memotherm, arguments: Mapping[str, Any], session_id: str | None = None) -> Any:  # noqa: ANN401
+        """Call the method for a caller outside of Python.
+
+        Args:
+            memory: The memory in the scope of the caller.
+            arguments: The arguments of the method.
+            session_id: The session of an operation of a session.
+        """
+        target: Any = memory
+        if self.owner == "session":
+            if self.begun:
+                memory.inspect.session(str(session_id))  # an unknown session must not begin
+            target = memory.session(str(session_id))
+        elif self.owner == "notes":
+            if not memory.settings.notes_root:
+                raise NotFound("there are no notes: set notes_root to their folder")
+            if self.writes and memory.scope.tenant is not None:
+                raise InvalidInput("the notes of a server belong to all its tenants: curate them without a tenant")
+            target = memory.notes()
+        elif self.owner != "memory":
+            target = getattr(memory, self.owner)
+        return getattr(target, self.verb)(**arguments)
 
     def body(self, value: object) -> Any:  # noqa: ANN401 - any JSON
         """Return a result as JSON, in an object; None if there is none."""

@@ -9,7 +9,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from memotherm.model.memory import KNOWN_KINDS, PriorityName, TierName
 from memotherm.model.names import SYNONYMS
 
-__all__ = ["PATTERNS", "Parameter", "Wire", "documented", "parameters_of"]
+__all__ = ["PATTERNS", "Parameter", "documented", "parameters_of", "without_none"]
 
 Json = dict[str, Any]
 #: JSON that a policy is given as: `{"text": ...}` or `{"name": ...}`.
@@ -43,137 +43,12 @@ PATTERNS = {
 }
 
 
-class Wire:
-    """The JSON type of a parameter, and what restricts its values: `ge`, `le`, `min_length`, `max_length`, `pattern`.
-
-    Args:
-        kind: The type: a plain one, a literal, or a list of them.
-        items: The limits of the items of a list.
-        name: The name outside of Python, if it is another one.
-        default: The value if it is left out, for one that Python does not have.
-        required: Whether it may not be left out, for one that Python does not have.
-        help: What it means, unless the docstring of the method says it.
-        limits: The limits.
-    """
-
-    def __init__(
-        self,
-        kind: Any,  # noqa: ANN401 - any type hint
-        *,
-        items: Wire | None = None,
-        name: str = "",
-        default: bool | None = None,
-        required: bool = False,
-        help: str = "",  # noqa: A002 - what everybody calls it
-        **limits: Any,  # noqa: ANN401 - numbers and texts
-    ) -> None:
-        self.kind = kind
-        self.items = items
-        self.name = name
-        self.default = default
-        self.required = required
-        self.help = help
-        self.limits: Json = limits
-
-
-_TEXT = Wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK, help="The text.")
-_QUERY = Wire(str, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
-_LABEL = Wire(str, min_length=1, max_length=100, pattern=_NOT_BLANK)
-_KINDS = Wire(list[str], items=Wire(str, pattern=_KIND), max_length=50)
-_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
-_COUNT: Json = {"ge": 0, "le": _LARGE}
-_IDS = Wire(list[str], items=Wire(str, pattern=_ID), max_length=1000)
-_MOMENT_HELP = "`2026-01-31`, `2026-01-31T12:00:00Z`, or `7d` for seven days ago."
-
-#: The parameters by their names in Python.
-WIRES: Mapping[str, Wire] = {
-    "content": _TEXT,
-    "summary": _TEXT,
-    "query": _QUERY,
-    "prompt": _QUERY,
-    "kind": Wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as fact or decision."),
-    "type": Wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as message or fact."),
-    "kinds": _KINDS,
-    "types": _KINDS,
-    "tags": Wire(list[str], items=_LABEL, max_length=64, help="Free labels."),
-    "tier": Wire(TierName, help="hot, warm or cold."),
-    "tiers": Wire(list[TierName], min_length=1, max_length=3),
-    "priority": Wire(PriorityName, help="pinned, critical, important, normal or low."),
-    "ttl": Wire(float, name="ttl_minutes", ge=0.1, le=52_596_000.0, help="Time to live, in minutes."),
-    "expires_at": Wire(datetime),
-    "as_of": Wire(datetime),
-    "metadata": Wire(Json, help="Further values, as JSON."),
-    "source": _LABEL,
-    "supersedes": Wire(str, pattern=_ID),
-    "key": Wire(str, min_length=1, max_length=400, pattern=_KEY),
-    "after": Wire(str, min_length=1, max_length=400, pattern=_KEY),
-    "prefix": Wire(
-        str, min_length=1, max_length=400, pattern=_KEY, examples=["notes/"], help="Only keys that begin with this."
-    ),
-    "version": Wire(int, **_COUNT),
-    "memory_id": Wire(str, pattern=_ID, help="The id of a memory."),
-    "memory": Wire(str, name="memory_id", pattern=_ID, help="The id of a memory."),
-    "ids": _IDS,
-    "used": _IDS,
-    "forget": _IDS,
-    "recall": Wire(str, name="recall_id", max_length=100, help="The `recall_id` of a recall or context."),
-    "answer": Wire(str, max_length=100_000),
-    "at": Wire(str, max_length=100),
-    "why": Wire(str, max_length=1000, pattern=_NO_NUL, help="The reason, for the ledger."),
-    "limit": Wire(int, ge=0, le=1000),
-    "skip": Wire(int, **_COUNT),
-    "depth": Wire(int, ge=1, le=400),
-    "points": Wire(int, ge=2, le=1000),
-    "budget": Wire(int, ge=0, le=1_000_000),
-    "min_score": Wire(float, ge=0, le=1),
-    "cursor": Wire(str, pattern=r"^(before|after)-[0-9]{1,18}$"),
-    "since": Wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
-    "until": Wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
-    "where": Wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
-    "retention": Wire(
-        Literal["active", "archived", "deleted", "any"], help="active unless given, archived, deleted, or any."
-    ),
-    "contains": Wire(
-        str, min_length=1, max_length=1000, pattern=_NOT_BLANK,
-        help="A text that the content contains, in upper or lower case.",
-    ),
-    "number": Wire(int, ge=1, le=2**62, help="The number of a receipt."),
-    "event_seq": Wire(int, ge=1, le=2**62, help="The number of an event."),
-    "session_id": Wire(str, required=True, pattern=PATTERNS["session"], help="The name of the session."),
-    "count": Wire(int, **_COUNT),
-    "keep": Wire(int, **_COUNT, help="How many stay; the setting if left out."),
-    "total_tokens": Wire(int, **_COUNT),
-    "context_window": Wire(int, ge=1, le=_LARGE),
-    "compactions": Wire(int, **_COUNT),
-    "path": Wire(str, min_length=1, max_length=1000, help="The note, or a citation of its lines."),
-    "from_line": Wire(int, ge=1, le=_LARGE, help="The first line."),
-    "lines": Wire(int, ge=1, le=100_000, help="How many lines; all if left out."),
-    "max_results": Wire(int, ge=0, le=100),
-    "chat": Wire(str, max_length=100, help="direct, group or channel: whether citations are shown."),
-    "decay": Wire(bool, help="Whether older dated notes score less; the setting if left out."),
-    "diversity": Wire(bool, help="Whether repetitions are dropped; the setting if left out."),
-    "dry_run": Wire(bool, help="Whether to change nothing."),
-    "include_cold": Wire(bool, help="Whether to search cold as well; the setting if left out."),
-    "track": Wire(bool, help="Whether this counts as a use."),
-    "include_narrower": Wire(bool, help="Everything at and below the scope, instead of what it can see."),
-    "first": Wire(PolicyBody, help="The policy to compare with; the one in force if left out."),
-    "second": Wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
-    "policy": Wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
-    # Not of the facade: what only callers outside of Python give.
-    "session": Wire(str, pattern=PATTERNS["session"], help="The session, unless the header Memotherm-Scope names it."),
-    "with_cold": Wire(bool, name="include_cold", default=False, help="Search cold as well as `tiers`."),
-    "memories": Wire(bool, default=False, help="Whether to return the memories as well."),
-    "hidden": Wire(bool, default=False, help="Include a memory that was forgotten."),
-    "confirm": Wire(str, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`."),
-}  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """One parameter of an operation."""
 
     #: The name in Python.
-    name: str
+    name: str = ""
     #: The type outside of Python, without None.
     type: Any
     #: The value if it is left out; None also for one that is required.
@@ -206,6 +81,115 @@ class Parameter:
         """The names that other programs use, in snake case; every name is accepted in camel case as well."""
         groups = [group for group in SYNONYMS if group[0] == self.wire]
         return tuple(name for group in groups for name in group if name != self.wire)
+
+
+def _wire(
+    kind: Any,  # noqa: ANN401 - any type hint
+    *,
+    items: Parameter | None = None,
+    name: str = "",
+    default: bool | None = None,
+    required: bool = False,
+    help: str = "",  # noqa: A002 - what everybody calls it
+    **limits: Any,  # noqa: ANN401 - numbers and texts
+) -> Parameter:
+    """Return what all parameters of a name have in common."""
+    item_limits = {} if items is None else items.limits
+    return Parameter(
+        type=kind, wire=name, default=default, required=required, help=help, limits=limits, item_limits=item_limits
+    )
+
+
+_TEXT = _wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK, help="The text.")
+_QUERY = _wire(str, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
+_LABEL = _wire(str, min_length=1, max_length=100, pattern=_NOT_BLANK)
+_KINDS = _wire(list[str], items=_wire(str, pattern=_KIND), max_length=50)
+_KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
+_COUNT: Json = {"ge": 0, "le": _LARGE}
+_IDS = _wire(list[str], items=_wire(str, pattern=_ID), max_length=1000)
+_MOMENT_HELP = "`2026-01-31`, `2026-01-31T12:00:00Z`, or `7d` for seven days ago."
+
+#: The parameters by their names in Python.
+WIRES: Mapping[str, Parameter] = {
+    "content": _TEXT,
+    "summary": _TEXT,
+    "query": _QUERY,
+    "prompt": _QUERY,
+    "kind": _wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as fact or decision."),
+    "type": _wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as message or fact."),
+    "kinds": _KINDS,
+    "types": _KINDS,
+    "tags": _wire(list[str], items=_LABEL, max_length=64, help="Free labels."),
+    "tier": _wire(TierName, help="hot, warm or cold."),
+    "tiers": _wire(list[TierName], min_length=1, max_length=3),
+    "priority": _wire(PriorityName, help="pinned, critical, important, normal or low."),
+    "ttl": _wire(float, name="ttl_minutes", ge=0.1, le=52_596_000.0, help="Time to live, in minutes."),
+    "expires_at": _wire(datetime),
+    "as_of": _wire(datetime),
+    "metadata": _wire(Json, help="Further values, as JSON."),
+    "source": _LABEL,
+    "supersedes": _wire(str, pattern=_ID),
+    "key": _wire(str, min_length=1, max_length=400, pattern=_KEY),
+    "after": _wire(str, min_length=1, max_length=400, pattern=_KEY),
+    "prefix": _wire(
+        str, min_length=1, max_length=400, pattern=_KEY, examples=["notes/"], help="Only keys that begin with this."
+    ),
+    "version": _wire(int, **_COUNT),
+    "memory_id": _wire(str, pattern=_ID, help="The id of a memory."),
+    "memory": _wire(str, name="memory_id", pattern=_ID, help="The id of a memory."),
+    "ids": _IDS,
+    "used": _IDS,
+    "forget": _IDS,
+    "recall": _wire(str, name="recall_id", max_length=100, help="The `recall_id` of a recall or context."),
+    "answer": _wire(str, max_length=100_000),
+    "at": _wire(str, max_length=100),
+    "why": _wire(str, max_length=1000, pattern=_NO_NUL, help="The reason, for the ledger."),
+    "limit": _wire(int, ge=0, le=1000),
+    "skip": _wire(int, **_COUNT),
+    "depth": _wire(int, ge=1, le=400),
+    "points": _wire(int, ge=2, le=1000),
+    "budget": _wire(int, ge=0, le=1_000_000),
+    "min_score": _wire(float, ge=0, le=1),
+    "cursor": _wire(str, pattern=r"^(before|after)-[0-9]{1,18}$"),
+    "since": _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
+    "until": _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
+    "where": _wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
+    "retention": _wire(
+        Literal["active", "archived", "deleted", "any"], help="active unless given, archived, deleted, or any."
+    ),
+    "contains": _wire(
+        str, min_length=1, max_length=1000, pattern=_NOT_BLANK,
+        help="A text that the content contains, in upper or lower case.",
+    ),
+    "number": _wire(int, ge=1, le=2**62, help="The number of a receipt."),
+    "event_seq": _wire(int, ge=1, le=2**62, help="The number of an event."),
+    "session_id": _wire(str, required=True, pattern=PATTERNS["session"], help="The name of the session."),
+    "count": _wire(int, **_COUNT),
+    "keep": _wire(int, **_COUNT, help="How many stay; the setting if left out."),
+    "total_tokens": _wire(int, **_COUNT),
+    "context_window": _wire(int, ge=1, le=_LARGE),
+    "compactions": _wire(int, **_COUNT),
+    "path": _wire(str, min_length=1, max_length=1000, help="The note, or a citation of its lines."),
+    "from_line": _wire(int, ge=1, le=_LARGE, help="The first line."),
+    "lines": _wire(int, ge=1, le=100_000, help="How many lines; all if left out."),
+    "max_results": _wire(int, ge=0, le=100),
+    "chat": _wire(str, max_length=100, help="direct, group or channel: whether citations are shown."),
+    "decay": _wire(bool, help="Whether older dated notes score less; the setting if left out."),
+    "diversity": _wire(bool, help="Whether repetitions are dropped; the setting if left out."),
+    "dry_run": _wire(bool, help="Whether to change nothing."),
+    "include_cold": _wire(bool, help="Whether to search cold as well; the setting if left out."),
+    "track": _wire(bool, help="Whether this counts as a use."),
+    "include_narrower": _wire(bool, help="Everything at and below the scope, instead of what it can see."),
+    "first": _wire(PolicyBody, help="The policy to compare with; the one in force if left out."),
+    "second": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
+    "policy": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
+    # Not of the facade: what only callers outside of Python give.
+    "session": _wire(str, pattern=PATTERNS["session"], help="The session, unless the header Memotherm-Scope names it."),
+    "with_cold": _wire(bool, name="include_cold", default=False, help="Search cold as well as `tiers`."),
+    "memories": _wire(bool, default=False, help="Whether to return the memories as well."),
+    "hidden": _wire(bool, default=False, help="Include a memory that was forgotten."),
+    "confirm": _wire(str, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`."),
+}  # fmt: skip
 
 
 def documented(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -246,7 +230,7 @@ def parameters_of(
                 _parameter(each.name, hints[each.name], default, required=missing, text=help_of.get(each.name, ""),
                            limits=(limits or {}).get(each.name))
             )  # fmt: skip
-    found += [_parameter(name, WIRES[name].kind, WIRES[name].default, required=WIRES[name].required) for name in more]
+    found += [_parameter(name, WIRES[name].type, WIRES[name].default, required=WIRES[name].required) for name in more]
     return tuple(found)
 
 
@@ -259,26 +243,23 @@ def _parameter(
     text: str = "",
     limits: Mapping[str, Any] | None = None,
 ) -> Parameter:
-    wire = WIRES.get(name) or Wire(_without_none(hint))
+    known = WIRES.get(name) or _wire(without_none(hint))
     own = dict(limits or {})
-    return Parameter(
+    return replace(
+        known,
         name=name,
-        type=own.pop("type", wire.kind),
+        wire=known.wire or name,
+        type=own.pop("type", known.type),
         default=default,
         required=own.pop("required", required),
-        nullable=_with_none(hint) or (default is None and not required),
-        help=wire.help if wire.name else text or wire.help,
-        limits={**wire.limits, **own},
-        item_limits={} if wire.items is None else wire.items.limits,
-        wire=wire.name or name,
+        nullable=type(None) in get_args(hint) or (default is None and not required),
+        help=known.help if known.wire else text or known.help,
+        limits={**known.limits, **own},
     )
 
 
-def _with_none(hint: Any) -> bool:  # noqa: ANN401 - any type hint
-    return type(None) in get_args(hint)
-
-
-def _without_none(hint: Any) -> Any:  # noqa: ANN401 - any type hint
+def without_none(hint: Any) -> Any:  # noqa: ANN401 - any type hint
+    """Return a type hint without None."""
     if get_origin(hint) in (Union, types.UnionType):
         return next(each for each in get_args(hint) if each is not type(None))
     return hint

@@ -6,18 +6,18 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_origin
 
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority
 from memotherm.model.names import renamed
 from memotherm.operations.arguments import read_arguments
-from memotherm.operations.call import perform
 from memotherm.operations.codec import fields_of
 from memotherm.operations.operation import Operation
 from memotherm.operations.operation import Tool as Declared
+from memotherm.operations.parameters import Parameter, without_none
 
 __all__ = ["Json", "Parameter", "SessionKind", "Tool", "from_function", "from_operation"]
 
@@ -26,32 +26,18 @@ Json = dict[str, Any]
 SessionKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a tool."""
-
-    name: str
-    #: The type of JSON: str, int, float, bool, a list, an object or a literal.
-    type: Any
-    required: bool = False
-    default: Any = None
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The values of a closed set; empty if any value of the type is accepted."""
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
-
-    def read(self, value: Any) -> Any:  # noqa: ANN401 - a value of JSON
-        """Return a value as the tool takes it: 3 for 3.0, a list for one text, the name of a tier or priority."""
-        if get_origin(self.type) in (list, Sequence) and isinstance(value, str):
-            return [value]
-        if isinstance(value, float) and value.is_integer() and (self.type is int or self.choices):
-            value = int(value)
-        if not self.choices or isinstance(value, bool):
-            return value
-        if isinstance(value, int) and self.choices[-1] == Priority.LOW and 0 <= value < len(Priority):
-            return str(list(Priority)[value])
-        return value.strip().lower() if isinstance(value, str) else value
+def _read(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - a value of JSON
+    """Return a value as the tool takes it: 3 for 3.0, a list for one text, the name of a tier or priority."""
+    if get_origin(parameter.type) in (list, Sequence) and isinstance(value, str):
+        return [value]
+    choices = parameter.choices
+    if isinstance(value, float) and value.is_integer() and (parameter.type is int or choices):
+        value = int(value)
+    if not choices or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and choices[-1] == Priority.LOW and 0 <= value < len(Priority):
+        return str(list(Priority)[value])
+    return value.strip().lower() if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +70,7 @@ class Tool:
         """Return the arguments of a caller under the names of the parameters, as the tool takes them."""
         parameters = {parameter.name: parameter for parameter in self.parameters}
         named = renamed({self.aliases.get(key, key): value for key, value in arguments.items()}, parameters)
-        return {key: parameters[key].read(value) if key in parameters else value for key, value in named.items()}
+        return {key: _read(parameters[key], value) if key in parameters else value for key, value in named.items()}
 
 
 def from_operation(operation: Operation) -> Tool:
@@ -95,10 +81,9 @@ def from_operation(operation: Operation) -> Tool:
     for name, wire in names.items():
         known = operation.by_wire.get(wire)
         if known is None:
-            parameters.append(Parameter(name, str))  # the session, which is part of the scope
+            parameters.append(Parameter(name=name, type=str))  # the session, which is part of the scope
         else:
-            default = declared.defaults.get(wire, known.default)
-            parameters.append(Parameter(name, known.type, known.required, default))
+            parameters.append(replace(known, name=name, default=declared.defaults.get(wire, known.default)))
 
     def call(memory: Memotherm, arguments: Json) -> Json:
         given = {**declared.defaults, **{names[name]: value for name, value in arguments.items()}}
@@ -107,7 +92,7 @@ def from_operation(operation: Operation) -> Tool:
             memory = memory.scoped(session=session)
         if declared.begun:
             memory.inspect.session(session)
-        found: Json = operation.body(perform(operation, memory, read_arguments(operation, given), session))
+        found: Json = operation.body(operation.perform(memory, read_arguments(operation, given), session))
         return found
 
     return Tool(
@@ -134,10 +119,11 @@ def from_function(function: Callable[..., Json], title: str, **more: Any) -> Too
     parameters = []
     for each in declared:
         required = each.default is inspect.Parameter.empty
-        hint = hints[each.name]
-        kind = next(part for part in (*get_args(hint), hint) if part is not type(None)) if _optional(hint) else hint
         # A Python keyword has an underscore appended.
-        parameters.append(Parameter(each.name.rstrip("_"), kind, required, None if required else each.default))
+        name, kind = each.name.rstrip("_"), without_none(hints[each.name])
+        parameters.append(
+            Parameter(name=name, type=kind, required=required, default=None if required else each.default)
+        )
 
     @functools.wraps(function)
     def call(memory: Memotherm, arguments: Json) -> Json:
@@ -151,7 +137,3 @@ def from_function(function: Callable[..., Json], title: str, **more: Any) -> Too
         function=call,
         **more,
     )
-
-
-def _optional(hint: Any) -> bool:  # noqa: ANN401 - any type hint
-    return type(None) in get_args(hint)

@@ -15,7 +15,6 @@ from memotherm import Memotherm
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.model import Memory
 from memotherm.operations.arguments import read_arguments
-from memotherm.operations.call import perform as call_operation
 from memotherm.operations.codec import schema
 from memotherm.operations.operation import Operation
 from memotherm.rest.dependencies import ABSENT, ETAG, OuterMemory, View, WholeStore, in_session
@@ -64,7 +63,7 @@ Act = Callable[[Call], object]
 def perform(call: Call) -> Any:  # noqa: ANN401 - the result of the facade
     """Call the method of the facade."""
     view = in_session(call.view, call.more.get("session"))
-    return call_operation(call.operation, view, call.arguments, call.more.get("session_id"))
+    return call.operation.perform(view, call.arguments, call.more.get("session_id"))
 
 
 def add_route(
