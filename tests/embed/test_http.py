@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from urllib3 import HTTPResponse
 
-from memotherm.embed.http import HttpResponse, batches, estimated_tokens, pause
+from memotherm.embed.http import batches, estimated_tokens, pause
 from memotherm.embed.secret import checked_key, checked_url, redact, redact_url
 from memotherm.embed.services import OpenAIEmbedder
 from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
@@ -66,7 +67,7 @@ def test_a_wait_of_more_than_two_minutes_is_not_waited(openai: Service, slept: l
 
 def test_a_wait_may_be_a_date() -> None:
     """HTTP allows a date in the header."""
-    answer = HttpResponse(503, {"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, b"")
+    answer = HTTPResponse(b"{}", {"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 503)
     assert pause(answer, 0, now=90.0, jitter=0.0) == 10.0
     assert pause(answer, 0, now=900.0, jitter=0.0) == 0.0
 
@@ -74,7 +75,7 @@ def test_a_wait_may_be_a_date() -> None:
 @pytest.mark.parametrize("nonsense", ["soon", "-5", "nan", "inf", ""])
 def test_a_wait_that_is_no_time_is_ignored(nonsense: str) -> None:
     """Then the usual wait applies, doubling up to eight seconds."""
-    answer = HttpResponse(429, {"retry-after": nonsense}, b"")
+    answer = HTTPResponse(b"{}", {"retry-after": nonsense}, 429)
     assert [pause(answer, n, now=0.0, jitter=0.0) for n in range(6)] == [0.5, 1, 2, 4, 8, 8]
 
 

@@ -10,7 +10,6 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +20,7 @@ from memotherm.model.clock import system_clock
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["BadBatch", "HttpResponse", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
+__all__ = ["BadBatch", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
 
 T = TypeVar("T")
 
@@ -102,15 +101,6 @@ FIRST_WAIT, MAX_WAIT, JITTER = 0.5, 8.0, 0.25
 LONGEST_DETAIL = 200
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
-    """A status, headers with names in lower case, and the body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
-
-
 class Transport:
     """Posts JSON to one service, with retries."""
 
@@ -138,19 +128,18 @@ class Transport:
         body = json.dumps(payload).encode()
         for attempt in range(self._retries + 1):
             outcome = self._send(body)
-            if isinstance(outcome, HttpResponse) and outcome.status == 200:
-                return self._parsed(outcome.body)
+            if not isinstance(outcome, Exception) and outcome.status == 200:
+                break
             wait = pause(outcome, attempt, now=system_clock().timestamp(), jitter=random.random())
             if wait is None or attempt == self._retries:
                 break
-            reason = f"status {outcome.status}" if isinstance(outcome, HttpResponse) else type(outcome).__name__
+            reason = type(outcome).__name__ if isinstance(outcome, Exception) else f"status {outcome.status}"
             log.info("%s: %s; trying again in %.1f s", self._name, reason, wait)
             self._sleep(wait)
-        raise self._error(outcome, "tried once" if attempt == 0 else f"tried {attempt + 1} times")
-
-    def _parsed(self, body: bytes) -> Any:  # noqa: ANN401
+        if isinstance(outcome, Exception) or outcome.status != 200:
+            raise self._error(outcome, "tried once" if attempt == 0 else f"tried {attempt + 1} times")
         try:
-            return json.loads(body)
+            return json.loads(outcome.data)
         except ValueError as error:
             raise EmbedderError(
                 f"{self._name} did not answer with JSON; is {self._url} an embedding service?"
@@ -164,38 +153,27 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport({self._name!r})"
 
-    def _send(self, body: bytes) -> HttpResponse | Exception:
+    def _send(self, body: bytes) -> urllib3.BaseHTTPResponse | Exception:
         """Post once; return the response, or the exception of a failed connection."""
-        pool = self._manager()
-        from urllib3.exceptions import HTTPError
-
+        try:
+            import urllib3
+        except ImportError as error:
+            raise PluginUnavailable("Embedding over HTTP needs urllib3: pip install urllib3.") from error
+        if self._pool is None:
+            timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, self._timeout), read=self._timeout)
+            self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
         headers = {"Content-Type": "application/json", "User-Agent": "memotherm", **self._headers}
         try:
             # A redirect is not followed: it would carry the key to another host.
-            response = pool.request("POST", self._url, body=body, headers=headers, retries=False, redirect=False)
-        except HTTPError as error:
+            return self._pool.request("POST", self._url, body=body, headers=headers, retries=False, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
             return error
-        lowered = {name.lower(): value for name, value in response.headers.items()}
-        return HttpResponse(response.status, lowered, response.data)
 
-    def _manager(self) -> urllib3.PoolManager:
-        if self._pool is None:
-            try:
-                import urllib3
-            except ImportError as error:
-                raise PluginUnavailable("Embedding over HTTP needs urllib3: pip install urllib3.") from error
-            timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, self._timeout), read=self._timeout)
-            self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
-        return self._pool
-
-    def _error(self, outcome: HttpResponse | Exception, tried: str) -> EmbedderError:
+    def _error(self, outcome: urllib3.BaseHTTPResponse | Exception, tried: str) -> EmbedderError:
         """Translate the last outcome into an error with a remedy."""
         if isinstance(outcome, Exception):
-            check = (
-                "check the server's certificate"
-                if _is_certificate_error(outcome)
-                else ("is it running, and the URL right?")
-            )
+            wrong = _is_certificate_error(outcome)
+            check = "check the server's certificate" if wrong else "is it running, and the URL right?"
             failure = EmbedderUnavailable(
                 f"{self._name} cannot be reached at {self._url} ({type(outcome).__name__}, {tried}): {check}"
             )
@@ -219,12 +197,12 @@ class Transport:
             remedy = "it redirects, which is not followed with a key; set the final base_url."
         else:
             remedy = "it refused the request; check base_url and model."
-        detail = redact(_detail(outcome.body), secrets_of(self._headers))
+        detail = redact(_detail(outcome.data), secrets_of(self._headers))
         message = f" Its message: {detail}" if detail else ""
         return kind(f"{self._name} answered {status}: {remedy}{message}")
 
 
-def pause(outcome: HttpResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
+def pause(outcome: urllib3.BaseHTTPResponse | Exception, attempt: int, *, now: float, jitter: float) -> float | None:
     """Return the seconds to wait before a retry, or None if a retry would not help.
 
     `jitter` lies in [0, 1) and shortens the wait, so that clients do not retry at the same time.
@@ -264,8 +242,8 @@ def _is_certificate_error(error: Exception) -> bool:
     return isinstance(error, SSLError)
 
 
-def _out_of_quota(answer: HttpResponse) -> bool:
-    return answer.status == 429 and b"insufficient_quota" in answer.body
+def _out_of_quota(answer: urllib3.BaseHTTPResponse) -> bool:
+    return answer.status == 429 and b"insufficient_quota" in answer.data
 
 
 def _detail(body: bytes) -> str:
