@@ -6,13 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import InvalidInput, MemothermError, StoreError
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.inspection import Inspection, Receipts
-from memotherm.model import Memory
-from memotherm.model.memory import MemoryFilters
 from memotherm.model.receipts import ReceiptPage
 from memotherm.notes.notes import Notes
 from memotherm.operations.arguments import policy_body, write_arguments
@@ -76,38 +74,19 @@ class RemoteReceipts(_Group, Receipts):
         return from_json(ReceiptPage, view._call(OPERATIONS["receipts"], arguments))
 
 
+@with_verbs("bulk")
 class RemoteBulk(_Group, Bulk):
     """Changes of all memories on a server that filters select."""
 
-    def forget(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Delete all memories that the filters of `find` select, all or none; `restore` brings them back."""
-        return self._change("forget_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def restore(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Make all deleted memories that the filters select active again, or with `retention` archived ones."""
-        return self._change("restore_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def purge(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
-    ) -> list[Memory]:
-        """Erase all memories that the filters select permanently; return the memories as they were."""
-        return self._change("purge_many", {**filters, "why": why, "count": count}, dry_run=dry_run)
-
-    def _change(self, name: str, given: Mapping[str, Any], *, dry_run: bool) -> list[Memory]:
+    def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Json:
         """Change what a dry run has found; if that is something else by then, nothing is changed."""
-        operation = OPERATIONS[name]
-        arguments = write_arguments(operation, given)
-        found = self._call(operation, {**arguments, "dry_run": True, "memories": True})
-        if not dry_run and found["count"]:
-            # The response of a purge, if it were repeated, could not contain what was purged.
-            wanted = name != "purge_many"
-            changed = self._call(operation, {**arguments, "count": found["count"], "memories": wanted})
-            found = changed if wanted else found
-        return [from_json(Memory, memory) for memory in found["memories"]]
+        found = super()._call(operation, {**arguments, "dry_run": True, "memories": True})
+        if arguments["dry_run"] or not found["count"]:
+            return found
+        # The response of a purge, if it were repeated, could not contain what was purged.
+        wanted = operation.verb != "purge"
+        changed = super()._call(operation, {**arguments, "count": found["count"], "memories": wanted})
+        return changed if wanted else found
 
 
 @with_verbs("policies")
