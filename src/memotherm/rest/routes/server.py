@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from memotherm import Memotherm, __version__
 from memotherm.doctor import findings, store_findings
-from memotherm.keys import Key
+from memotherm.facade.upkeep import Key
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import ABSENT, View, WholeStore
 from memotherm.rest.logins import LIFETIME, Logins, cookie_name, cookie_of
