@@ -106,8 +106,9 @@ class Session(Generic[M]):
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        question = self._view.question(query, tuple(Tier), kinds=types, spaces=(self._space,))
-        question = replace(question, pinned_spaces=self._services.reader.spaces(self._view.scope))
+        spaces, serving = self._services.reader.visible(self._view.scope)
+        question = self._view.question(query, tuple(Tier), kinds=types, place=((self._space,), serving))
+        question = replace(question, pinned_spaces=spaces)
         recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
 

@@ -24,7 +24,7 @@ from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_kind, checked_metadata, checked_tags, expiry, lifetime_of
 from memotherm.storage.store import Store
-from memotherm.storage.values import Cause, Filter, Find, Record
+from memotherm.storage.values import Cause, Filter, Find, Identity, Record
 from memotherm.text.content import pluralize, require_content, require_text
 from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ANY_RETENTION", "LARGEST_PAGE", "View", "cursor_number", "require_limit", "wanted_retentions"]
 
+#: What a question about an earlier state sees before that state is known.
+_NOWHERE: tuple[tuple[int, ...], Identity | None] = ((), None)
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"
 #: The most entries of a page.
@@ -214,7 +216,7 @@ class View:
         where: Mapping[str, Any] | None = None,
         prefix: str | None = None,
         min_score: float | None = None,
-        spaces: tuple[int, ...] | None = None,
+        place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
     ) -> Question:
         """Return a query as the search takes it, or say what is wrong with it."""
@@ -225,9 +227,11 @@ class View:
         accepted = (
             None if kinds is None else [require_text(kind, "a kind", _LONGEST_KIND) for kind in _listed(kinds, "kinds")]
         )
+        spaces, serving = self.services.reader.visible(self.scope) if place is None else place
         return Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=self.services.reader.spaces(self.scope) if spaces is None else spaces,
+            spaces=spaces,
+            serving=serving,
             tiers=searched,
             where=Filter(
                 now=now or self.now(),
@@ -324,13 +328,14 @@ class View:
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        now, spaces = now or self.now(), self.spaces()
-        question = None
+        now = now or self.now()
+        store, reader, question = self.services.store, self.services.reader, None
+        place = (store.spaces(self.scope), None) if blank else store.visible(self.scope)
         if not blank:
             # What a replica sees may be older.
-            seen = spaces if self.services.reader is self.services.store else None
-            question = self.question(str(query), tiers, min_score=0.0, where=where, spaces=seen, now=now)
-        return Request(spaces=spaces, now=now, question=question, budget=budget, format=format, track=track)
+            seen = place if reader is store else None
+            question = self.question(str(query), tiers, min_score=0.0, where=where, place=seen, now=now)
+        return Request(spaces=place[0], now=now, question=question, budget=budget, format=format, track=track)
 
     def recall(
         self,
@@ -356,14 +361,14 @@ class View:
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
         if as_of is not None:
             moment = require_moment(as_of)
-            question = self.question(query, tiers, **filters, now=moment)
-            services = self.services
+            services, question = self.services, self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
-                recall = past.recaller.recall(replace(question, spaces=past.spaces), limit, track=False)
+                recall = past.recaller.recall(past.placed(question), limit, track=False)
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
-        spaces = view.services.reader.spaces_within(self.scope) if include_narrower else None
-        question = view.question(query, tiers, **filters, spaces=spaces)
+        reader = view.services.reader
+        place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
+        question = view.question(query, tiers, **filters, place=place)
         if retentions != (Retention.ACTIVE,):
             recall = view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
             return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
@@ -396,7 +401,7 @@ class View:
             return services.assembler.context(request)
         with services.past.at(services.store, services.vectorizer, self.scope, request.now) as past:
             assembler = Assembler(past.store, past.pipeline, services.settings)
-            question = None if question is None else replace(question, spaces=past.spaces)
+            question = None if question is None else past.placed(question)
             return assembler.context(replace(request, spaces=past.spaces, question=question))
 
     def feedback(

@@ -169,6 +169,7 @@ class Notes:
         question = Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
             spaces=(space,),
+            serving=self._tools.store.identity(),
             tiers=looked_at,
             where=Filter(now=self._tools.now()),
             min_score=min_score,

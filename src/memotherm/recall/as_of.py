@@ -24,7 +24,7 @@ from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
-from memotherm.recall.values import RankingOptions
+from memotherm.recall.values import Question, RankingOptions
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.rows import apply_changes
@@ -126,6 +126,10 @@ class PastState:
     hidden: Mapping[str, Memory]
     #: When memories expire, those that had expired then among them.
     expiries: Sequence[datetime]
+
+    def placed(self, question: Question) -> Question:
+        """Return a question about this state."""
+        return replace(question, spaces=self.spaces, serving=self.store.identity())
 
     def restored(self, recall: Recall) -> Recall:
         """Return a recall with the hidden memories as they were."""

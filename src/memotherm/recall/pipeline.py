@@ -83,7 +83,7 @@ class Pipeline:
             depth=max(depth, self._least),
             count=max(depth if count is None else count, self._least),
             terms=dict(islice(weighed_words(question.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
-            query=self._vectorizer.for_query(question.text),
+            query=self._vectorizer.for_query(question.text, question.serving),
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
@@ -217,7 +217,7 @@ class Rerank:
 
 def nearest(store: Store, vectorizer: Vectorizer, question: Question, limit: int) -> list[tuple[Memory, float]]:
     """Return memories and their cosines, nearest first; none if the query has no vector."""
-    query = vectorizer.for_query(question.text)
+    query = vectorizer.for_query(question.text, question.serving)
     if query.vector is None or limit == 0:
         return []
     with store.snapshot():

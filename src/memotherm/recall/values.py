@@ -16,7 +16,7 @@ from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Priority, Tier, Why
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
-from memotherm.storage.values import Filter, Record, Scores
+from memotherm.storage.values import Filter, Identity, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
 __all__ = [
@@ -132,6 +132,8 @@ class Question:
 
     text: str
     spaces: tuple[int, ...]
+    #: The embedder that serves searches there.
+    serving: Identity | None
     tiers: tuple[Tier, ...]
     where: Filter
     min_score: float

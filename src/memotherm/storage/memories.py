@@ -45,6 +45,10 @@ class MemoryStore(StoreBase):
             self._shared.saw(rows[0][1])
         return tuple(row[0] for row in rows)
 
+    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
+        """Return the spaces whose memories a scope can see, and the embedder that serves searches."""
+        return self.spaces(scope), self.identity()
+
     def _visible_spaces(self, scope: Scope) -> list[Row]:
         return self._unlogged_rows("spaces_visible", **scope_row(scope))
 

@@ -178,11 +178,10 @@ class Vectorizer:
         former = self._former_session(serving)
         return self._obstacle(serving) if serving is None or former is None else self._change_notice(serving)
 
-    def for_query(self, query: str) -> QueryVector:
-        """Return the vector of a query, or the reason why there is none."""
+    def for_query(self, query: str, serving: Identity | None) -> QueryVector:
+        """Return the vector of a query for vectors of the serving embedder, or the reason why there is none."""
         if not self.enabled:
             return QueryVector(self._first.calibration(None), reason=self.obstacle())
-        serving = self._store.identity()
         if serving is None:
             failure = self._first.failure
             return self._fallback_query(query, None if failure is None else f"{_TEXT_ONLY}{failure}")

@@ -38,7 +38,7 @@ from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.tables import PostgresTables, distribute, partition
 from memotherm.storage.postgres.transaction import PostgresTransaction, queries
 from memotherm.storage.recall_log import add_later_use, count_uses
-from memotherm.storage.rows import event_of
+from memotherm.storage.rows import event_of, scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row, Statements
@@ -89,6 +89,17 @@ class PostgresStore(PostgresBase):
             return rows
         self._connections.has_shared = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
         return super()._visible_spaces(scope) if self._connections.has_shared else rows
+
+    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
+        """Return the spaces whose memories a scope can see, and the serving embedder, in one round trip."""
+        if self._connections.distributed:
+            return super().visible(scope)
+        asked = scope_row(scope)
+        with self._reading(once=True, logged=False, spaces_visible=asked, embedder_serving={}) as statements:
+            rows, identity = statements.rows("spaces_visible", **asked), identity_of(statements)
+        if rows:
+            self._shared.saw(rows[0][1])
+        return tuple(row[0] for row in rows), identity
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope, as far as they are this tenant's."""

@@ -246,6 +246,7 @@ class VectorsContract(Contract):
         second = self.store.register_embedder("second", 16)
 
         assert self.store.identity() == first == Identity(number=first.number, name="first", dimensions=8)
+        assert self.store.visible(Scope()) == (self.store.spaces(Scope()), first)
         assert second.number != first.number
         assert self.store.register_embedder("second", 16) == second
 

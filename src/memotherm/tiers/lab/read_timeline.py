@@ -356,7 +356,14 @@ def _demands(
 def _asked_again(pipeline: Pipeline, past: _Past, entry: LogEntry, spaces: tuple[int, ...], first: int) -> list[int]:
     """Repeat a query in all tiers, over the memories stored at the time it was asked."""
     where = Filter(now=entry.at)
-    question = Question(text=entry.query, spaces=spaces, tiers=tuple(Tier), where=where, min_score=0.0)
+    question = Question(
+        text=entry.query,
+        spaces=spaces,
+        serving=pipeline.store.identity(),
+        tiers=tuple(Tier),
+        where=where,
+        min_score=0.0,
+    )
     found, crowded = _answers(pipeline, past, question, first)
     if crowded and len(found) < first:
         question = replace(question, where=replace(where, until=entry.at + _INSTANT))
