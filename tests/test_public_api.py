@@ -14,6 +14,9 @@ import pytest
 
 import memotherm
 from memotherm import AsyncMemotherm, Memotherm, errors
+from memotherm.aio import AsyncNotes, AsyncSession
+from memotherm.notes import Notes
+from memotherm.session import Session
 from tests.helpers import python
 
 PACKAGE = Path(memotherm.__file__).parent
@@ -218,6 +221,8 @@ def test_the_async_face_has_every_verb_with_the_same_signature() -> None:
         assert twin is not None, f"AsyncMemotherm lacks {name}"
         mine, theirs = inspect.signature(verb), inspect.signature(twin)
         assert list(mine.parameters.values())[1:] == list(theirs.parameters.values())[1:], name
+    for face, cls in ((AsyncSession, Session), (AsyncNotes, Notes)):
+        assert verbs(cls).keys() - {"__enter__", "__exit__"} <= verbs(face).keys(), face
 
 
 def test_the_async_face_adds_nothing_of_its_own() -> None:

@@ -1,7 +1,5 @@
 """The same verbs for asyncio, derived from the facade and not written again.
 
-The verbs are listed for type checkers; one that is missing here is added to its class.
-
 Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
 statement that is already running.
 """
@@ -10,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
@@ -30,7 +27,6 @@ __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
-Class = TypeVar("Class", bound=type)
 
 _THREADS = 8
 
@@ -61,19 +57,6 @@ def _off_thread(
     return call
 
 
-def _derived_from(twin: type) -> Callable[[Class], Class]:
-    """Return a decorator that adds the verbs of the twin which a class does not list for type checkers."""
-
-    def add(cls: Class) -> Class:
-        for name, method in vars(twin).items():
-            if inspect.isfunction(method) and not name.startswith("_") and not hasattr(cls, name):
-                setattr(cls, name, _off_thread(method))
-        return cls
-
-    return add
-
-
-@_derived_from(Session)
 class AsyncSession(_Derived[Session[Memotherm]]):
     """A session, for asyncio. `sync` is the session underneath."""
 
@@ -102,7 +85,6 @@ class AsyncSession(_Derived[Session[Memotherm]]):
     flush_due = _off_thread(Session.flush_due)
 
 
-@_derived_from(Notes)
 class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
@@ -116,6 +98,8 @@ class AsyncNotes(_Derived[Notes]):
     adopt = _off_thread(Notes.adopt)
     conflicts = _off_thread(Notes.conflicts)
     resolve = _off_thread(Notes.resolve)
+    clear = _off_thread(Notes.clear)
+    today = _off_thread(Notes.today)
     paths = _off_thread(Notes.paths)
     stale = _off_thread(Notes.stale)
 
@@ -139,7 +123,11 @@ class AsyncGroup(_Derived[Any]):
         return call
 
 
-@_derived_from(Memotherm)
+def _group(of: Any) -> property:  # noqa: ANN401 - a property
+    name = of.fget.__name__
+    return property(lambda self: AsyncGroup(getattr(self.sync, name), self._run), doc=of.__doc__)
+
+
 class AsyncMemotherm(_Derived[Memotherm]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
@@ -196,35 +184,12 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the working memory of one session, beginning or continuing it."""
         return AsyncSession(await self._run(functools.partial(self.sync.session, session_id)), self._run)
 
-    @property
-    def bulk(self) -> AsyncGroup:
-        """Changes of all memories that filters select."""
-        return AsyncGroup(self.sync.bulk, self._run)
-
-    @property
-    def inspect(self) -> AsyncGroup:
-        """What the store holds and how it is used: keys, heat, uses, neighbours, scopes, the recall log."""
-        return AsyncGroup(self.sync.inspect, self._run)
-
-    @property
-    def keys(self) -> AsyncGroup:
-        """The API keys of the server."""
-        return AsyncGroup(self.sync.keys, self._run)
-
-    @property
-    def policies(self) -> AsyncGroup:
-        """Tier policies, and what they would do to these memories."""
-        return AsyncGroup(self.sync.policies, self._run)
-
-    @property
-    def receipts(self) -> AsyncGroup:
-        """What contexts have injected, and why."""
-        return AsyncGroup(self.sync.receipts, self._run)
-
-    @property
-    def store(self) -> AsyncGroup:
-        """The store itself: vectors, imports, maintenance in the background, the nodes of a cluster."""
-        return AsyncGroup(self.sync.store, self._run)
+    bulk = _group(Memotherm.bulk)
+    inspect = _group(Memotherm.inspect)
+    keys = _group(Memotherm.keys)
+    policies = _group(Memotherm.policies)
+    receipts = _group(Memotherm.receipts)
+    store = _group(Memotherm.store)
 
     def notes(
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
