@@ -205,7 +205,6 @@ PRIVATE = [
     "grace_days = 0",
     "max_cold_items = 0",
     "cool_hot_days = 0",
-    "maintain_every_minutes = 0.001",
     'notes_root = "/"',
     'note_paths = ["../other"]',
     "experimental_session_memory = true",
@@ -246,7 +245,7 @@ def test_a_project_can_set_how_its_memories_are_written_and_found(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "prefix", ["server_", "recall_log", "retention", "archive_", "delete_", "grace_", "postgres_", "maintain_"]
+    "prefix", ["server_", "recall_log", "retention", "archive_", "delete_", "grace_", "postgres_", "cool_"]
 )
 def test_no_setting_of_the_server_retention_or_store_is_open_to_projects(prefix: str) -> None:
     """The list of what is allowed holds for settings that are added later, too."""

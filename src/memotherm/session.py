@@ -211,8 +211,7 @@ class Session(Generic[M]):
             context_window: The most tokens of the context.
             root: The workspace; None for a path relative to the agent's own.
             compactions: How often the host has compacted so far; None to infer it from a fall of the tokens.
-            heartbeat: Whether this turn was started by the host itself; then nothing is due, unless the setting
-                `flush_on_heartbeat` is on.
+            heartbeat: Whether this turn was started by the host itself; then nothing is due.
             read_only: Whether the agent cannot write files.
         """
         # Only a flush needs notes.
@@ -222,9 +221,7 @@ class Session(Generic[M]):
         from memotherm.notes.placement import local_day
 
         settings = self._services.settings
-        if heartbeat and not settings.flush_on_heartbeat:
-            return None
-        if read_only or (root is not None and not writable(Path(root).expanduser())):
+        if heartbeat or read_only or (root is not None and not writable(Path(root).expanduser())):
             return None
         due = is_due(total_tokens, context_window, settings)
         try:

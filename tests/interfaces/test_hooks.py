@@ -852,7 +852,7 @@ def test_the_names_of_openclaws_prompt_event(name: str) -> None:
 
 
 def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:
-    """After the jobs, for the stores that they are of, once per `maintain_every_minutes`."""
+    """After the jobs, for the stores that they are of, once per hour."""
     spool = Spool(home / "spool")
     past = FakeClock(datetime.now(UTC) - timedelta(days=2))
 

@@ -383,10 +383,15 @@ def test_the_command_runs_maintenance_in_the_background(tmp_path: Path) -> None:
     past = FakeClock(datetime.now(UTC) - timedelta(days=2))
     with memotherm.open(path, embedder="none", clock=past) as mem:
         expired = mem.remember("an otter", ttl="1h").id
+    code = (
+        "import sys; from datetime import timedelta; from memotherm.facade import upkeep; "
+        "from memotherm.cli.app import run; upkeep._MAINTAIN_EVERY = timedelta(seconds=0.1); "
+        "sys.exit(run(sys.argv[1:]))"
+    )
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "memotherm", "mcp", "--store", str(path)],
-        env={**environment(tmp_path / "home"), "MEMOTHERM_MAINTAIN_EVERY_MINUTES": "0.0002"},
+        args=["-c", code, "mcp", "--store", str(path)],
+        env=environment(tmp_path / "home"),
         cwd=str(tmp_path),
     )
 

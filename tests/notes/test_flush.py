@@ -213,15 +213,6 @@ def test_lasting_facts_may_go_to_the_curated_note(mem: Memotherm) -> None:
 
 
 @spec("O09")
-def test_a_heartbeat_may_flush_where_asked(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
-    """With the setting, a turn of the host itself is used to save."""
-    session = open_mem(tmp_path / "a.db", settings={"flush_on_heartbeat": True}).session("s")
-
-    assert session.flush_due(180_000, heartbeat=True) is not None
-    assert session.flush_due(180_000, heartbeat=True) is None
-
-
-@spec("O09")
 def test_lines_of_a_daily_note_are_curated_once(mem: Memotherm, workspace: Path) -> None:
     """A dry run writes nothing; what MEMORY.md has is left out, and so is the link to a memory."""
     (workspace / "MEMORY.md").write_text("# Facts\n\n- The port is 8077.\n", "utf-8")

@@ -404,10 +404,11 @@ def test_the_curated_note_is_hot_as_far_as_its_share_reaches(
 
 
 def test_disuse_and_retention_windows_leave_notes_alone(
-    open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock
+    open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lives in a file is neither cooled nor archived for not being asked for."""
-    mem = open_mem(settings={"archive_after_days": 10, "cool_hot_days": 5, "note_cold_days": 1000})
+    monkeypatch.setattr("memotherm.notes.placement._COLD_DAYS", 1000)
+    mem = open_mem(settings={"archive_after_days": 10, "cool_hot_days": 5})
     notes = mem.notes(workspace)
     notes.sync()
     before = index(mem, notes)
@@ -524,8 +525,8 @@ def test_an_empty_folder_leaves_no_trace(mem: Memotherm, tmp_path: Path) -> None
 def test_a_day_is_the_users_day(open_mem: Callable[..., Memotherm], workspace: Path, clock: FakeClock) -> None:
     """Whether a note is old is asked in the user's time zone."""
     clock.now = datetime(2026, 2, 2, 23, 0, tzinfo=UTC)
-    behind = open_mem(settings={"timezone": "America/New_York", "note_cold_days": 30})
-    ahead = open_mem(settings={"timezone": "Asia/Tokyo", "note_cold_days": 30})
+    behind = open_mem(settings={"timezone": "America/New_York"})
+    ahead = open_mem(settings={"timezone": "Asia/Tokyo"})
     tiers = []
     for mem in (behind, ahead):
         mem.notes(workspace).sync()

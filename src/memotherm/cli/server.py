@@ -78,7 +78,7 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     """Run the MCP server over standard input and output.
 
     The notes are indexed when it starts and whenever their files change (setting `watch_notes`). Maintenance runs in
-    the background, at most every `maintain_every_minutes`.
+    the background, at most every hour.
 
     \b
     memotherm mcp --tools all --project shop

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
 
+#: The interval of maintenance in the background.
+_MAINTAIN_EVERY = timedelta(hours=1)
 #: The share by which the interval of maintenance varies at random.
 _MAINTENANCE_JITTER = 0.2
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -79,12 +81,11 @@ class Upkeep:
         process has finished one less than half an interval ago.
 
         Args:
-            every_minutes: The interval; None for the setting `maintain_every_minutes`.
+            every_minutes: The interval; None for an hour.
             first_minutes: The time before the first run; None for one interval.
         """
         view = self._view
-        minutes = view.services.settings.maintain_every_minutes if every_minutes is None else every_minutes
-        every = as_duration(timedelta(minutes=minutes))
+        every = _MAINTAIN_EVERY if every_minutes is None else as_duration(timedelta(minutes=every_minutes))
         name = f"maintain {view.scope}" if view.scope.items() else "maintain"
         first = None if first_minutes is None else as_duration(timedelta(minutes=first_minutes))
         return Scheduler(view.store_inside, name, view.maintain, view.now, every, _MAINTENANCE_JITTER, first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,7 +113,8 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
         for mem in opened.values():
             try:
                 if hasattr(mem, "store"):
-                    mem.store.maintenance().run_once(rested=timedelta(minutes=mem.settings.maintain_every_minutes))
+                    scheduler = mem.store.maintenance()
+                    scheduler.run_once(rested=scheduler.every)
             except MemothermError as error:
                 result.failed += (f"maintenance: {error}",)
     return result

@@ -1,7 +1,7 @@
 """The tiers of the chunks of a note.
 
 `MEMORY.md` is curated: its first chunks are hot, up to 1,000 tokens, the others warm.
-A dated note is warm until it is `note_cold_days` old, then cold. Any other note is always warm.
+A dated note is warm until it is 30 days old, then cold. Any other note is always warm.
 A transcript is cold: only a search of notes, or of cold memories, finds it.
 """
 
@@ -28,6 +28,8 @@ TRANSCRIPTS = "sessions/"
 
 #: Tokens of the curated note that are hot, half of the default hot block: memories need the other half.
 HOT_TOKENS = 1000
+#: The age in days at which a dated note becomes cold.
+_COLD_DAYS = 30
 _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:[-_ .][^/]*)?\.md$", re.IGNORECASE)
 
 
@@ -60,7 +62,7 @@ def note_date(path: str) -> date | None:
         return None
 
 
-def note_placement(path: str, today: date, settings: Settings) -> Placement:
+def note_placement(path: str, today: date) -> Placement:
     """Return the placement of a note as a whole."""
     if is_curated(path):
         return Placement(Tier.HOT, "note.curated", "the curated note")
@@ -69,14 +71,14 @@ def note_placement(path: str, today: date, settings: Settings) -> Placement:
     day = note_date(path)
     if day is None:
         return Placement(Tier.WARM, "note.topic", "a note that does not age")
-    if (today - day).days >= settings.note_cold_days:
-        return Placement(Tier.COLD, "note.old", f"a note of {day}, at least {settings.note_cold_days:g} days old")
+    if (today - day).days >= _COLD_DAYS:
+        return Placement(Tier.COLD, "note.old", f"a note of {day}, at least {_COLD_DAYS} days old")
     return Placement(Tier.WARM, "note.recent", f"a note of {day}")
 
 
 def placements(path: str, tokens: Sequence[int], today: date, settings: Settings) -> Iterator[Placement]:
     """Yield the placement of each chunk of a note, given their tokens in order."""
-    placement = note_placement(path, today, settings)
+    placement = note_placement(path, today)
     overflow = Placement(Tier.WARM, "note.overflow", "the curated note, beyond what is kept hot")
     hot_tokens = min(HOT_TOKENS, settings.hot_max_tokens)
     for total in itertools.accumulate(tokens):

@@ -189,7 +189,7 @@ class Syncer:
             row = removed.pop(content.hash, None) if content is not None else None
             if content is None or row is None:
                 continue
-            tier = note_placement(file.path, run.today, self.settings).tier
+            tier = note_placement(file.path, run.today).tier
             after = row._replace(path=file.path, stamp=content.stamp, settled=content.settled, tier=tier)
             if self._write(run, partial(_rename, before=row, after=after)):
                 del run.indexed[row.path]
@@ -230,7 +230,7 @@ class Syncer:
             messages=0,
             settled=content.settled,
             cut=self._chunking(file.path),
-            tier=note_placement(file.path, run.today, self.settings).tier,
+            tier=note_placement(file.path, run.today).tier,
         )
         if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
             run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
@@ -314,12 +314,12 @@ class Syncer:
         """Move the chunks of files whose tier has changed with the date or the settings."""
 
         def place(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
-            tier = note_placement(row.path, run.today, self.settings).tier
+            tier = note_placement(row.path, run.today).tier
             if current.tier is not tier:
                 writer.place(current._replace(tier=tier))
 
         known = [row for path, row in run.indexed.items() if path in run.listing.files]
-        due = [row for row in known if note_placement(row.path, run.today, self.settings).tier is not row.tier]
+        due = [row for row in known if note_placement(row.path, run.today).tier is not row.tier]
         self._update(run, due, place)
 
     def _update(

@@ -325,9 +325,6 @@ class Settings:
         20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True
     )
     flush_soft_tokens: int = setting(4000, "Tokens before that reserve at which a flush becomes due.", project=True)
-    flush_on_heartbeat: bool = setting(
-        False, "Whether a flush may be due in a turn that the host started itself.", project=True
-    )
     flush_in_hooks: bool = setting(
         True, "Whether the prompt hook asks the agent to save memories when a flush is due.", project=True
     )
@@ -335,7 +332,6 @@ class Settings:
 
     # Maintenance and retention
 
-    maintain_every_minutes: float = setting(60, "Minutes between two runs of background maintenance.", low=0.0001)
     cool_hot_days: float = setting(30, "Days without use after which a hot memory becomes warm.", high=MAX_DAYS)
     cool_warm_days: float = setting(180, "Days without use after which a warm memory becomes cold.", high=MAX_DAYS)
     retention: str = setting(
@@ -374,7 +370,6 @@ class Settings:
     watch_debounce_ms: int = setting(
         1500, "How long files must be unchanged before the watcher synchronises them.", project=True
     )
-    note_cold_days: float = setting(30, "Days after which a dated note becomes cold.", high=MAX_DAYS, project=True)
     citations: str = setting(
         "auto",
         "Whether results show their citation: in direct chats (auto), always, or never.",
@@ -432,7 +427,7 @@ GROUPS = {
     "tiering": ("Tiers", "When compaction and recalls move memories between tiers."),
     "recall_max_tokens": ("Context", "What a context contains."),
     "hot_token_limit": ("Sessions", "The working memory of a session, and the flush before its context is compacted."),
-    "maintain_every_minutes": (
+    "cool_hot_days": (
         "Maintenance and retention",
         "What maintenance moves, hides and erases, in the whole store.",
     ),

@@ -44,7 +44,8 @@ class Scheduler:
         self._name = name
         self._job = job
         self._now = now
-        self._every = every
+        #: The interval.
+        self.every = every
         self._jitter = jitter
         #: The time before the first run; None for one interval.
         self._first = first
@@ -122,11 +123,11 @@ class Scheduler:
         self.stop()
 
     def _loop(self) -> None:
-        pause = self._pause(self._every if self._first is None else min(self._first, self._every))
+        pause = self._pause(self.every if self._first is None else min(self._first, self.every))
         while not self._stop.wait(pause):
-            pause = self._pause(self._every)
+            pause = self._pause(self.every)
             try:
-                self.run_once(rested=self._every / 2)
+                self.run_once(rested=self.every / 2)
             except MemothermError as exc:
                 _log.warning("maintenance failed and will be tried again: %s", exc)
             except Exception:  # noqa: BLE001 - logged, and tried again

@@ -110,8 +110,6 @@ def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python)
     assert rest.session("flush", **_FULL)["flush"] is not None
     closed = python.open()
     session = closed.session("s")
-    asked = python.open(flush_on_heartbeat=True).session("s").flush_due(177_000, heartbeat=True)
-    assert asked is not None
     missing = python.folder / "file"
     missing.write_text("not a folder")
     assert session.flush_due(177_000, root=missing) is None

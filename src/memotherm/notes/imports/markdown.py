@@ -155,7 +155,7 @@ def _entries_of(text: str, path: str, reading: Import, extra: Draft) -> None:
     spans += _blocks(lines, start, len(lines))
     day = note_date(path)
     written = {} if day is None else moment(day.isoformat(), reading.now)
-    old = note_placement(path, reading.today, reading.settings).tier is Tier.COLD
+    old = note_placement(path, reading.today).tier is Tier.COLD
     for first, end, span_text in spans:
         heading = " > ".join(headings_above[first])
         metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
