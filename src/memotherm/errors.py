@@ -76,71 +76,52 @@ class MemothermError(Exception):
 
     code: ClassVar[str] = "error"
 
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        cls.code = code or cls.code
 
-class InvalidInput(MemothermError, ValueError):
+
+class InvalidInput(MemothermError, ValueError, code="invalid_input"):
     """An argument is invalid; nothing was written."""
 
-    code = "invalid_input"
 
-
-class ContentTooLarge(InvalidInput):
+class ContentTooLarge(InvalidInput, code="content_too_large"):
     """The content is longer than the setting `max_content_chars`."""
 
-    code = "content_too_large"
 
-
-class NotFound(MemothermError, LookupError):
+class NotFound(MemothermError, LookupError, code="not_found"):
     """Nothing with that id is visible from this scope."""
 
-    code = "not_found"
 
-
-class LimitReached(MemothermError):
+class LimitReached(MemothermError, code="limit_reached"):
     """A priority holds as many memories as its setting allows."""
 
-    code = "limit_reached"
 
-
-class BudgetTooSmall(LimitReached):
+class BudgetTooSmall(LimitReached, code="budget_too_small"):
     """The pinned memories alone exceed the token budget."""
 
-    code = "budget_too_small"
 
-
-class StaleWrite(MemothermError):
+class StaleWrite(MemothermError, code="stale_write"):
     """The memory has changed since it was read."""
 
-    code = "stale_write"
 
-
-class ReadOnly(MemothermError):
+class ReadOnly(MemothermError, code="read_only"):
     """This memory or key is read-only; nothing was written."""
 
-    code = "read_only"
 
-
-class Forbidden(MemothermError):
+class Forbidden(MemothermError, code="forbidden"):
     """A tenant's API key was used for an operation on the whole store."""
 
-    code = "forbidden"
 
-
-class NoteUnavailable(MemothermError):
+class NoteUnavailable(MemothermError, code="note_unavailable"):
     """The file or folder of a note cannot be read or written; it was not changed."""
 
-    code = "note_unavailable"
 
-
-class SettingsError(MemothermError, ValueError):
+class SettingsError(MemothermError, ValueError, code="settings"):
     """A setting is unknown or has an invalid value."""
 
-    code = "settings"
 
-
-class PolicyError(InvalidInput):
+class PolicyError(InvalidInput, code="policy"):
     """A policy file has errors, which `findings` lists; the policy in force stays."""
-
-    code = "policy"
 
     def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
         super().__init__(message)
@@ -148,103 +129,69 @@ class PolicyError(InvalidInput):
         self.findings = findings
 
 
-class StoreError(MemothermError):
+class StoreError(MemothermError, code="store"):
     """An operation of the database failed."""
 
-    code = "store"
 
-
-class StoreUnavailable(StoreError):
+class StoreUnavailable(StoreError, code="store_unavailable"):
     """The store cannot be opened or reached."""
 
-    code = "store_unavailable"
 
-
-class NotAStore(StoreError):
+class NotAStore(StoreError, code="not_a_store"):
     """The file exists and is not a Memotherm store; it was not changed."""
 
-    code = "not_a_store"
 
-
-class WrongKey(StoreError):
+class WrongKey(StoreError, code="wrong_key"):
     """The encryption key or API key does not match the store, or one of them is missing."""
 
-    code = "wrong_key"
 
-
-class SchemaTooNew(StoreError):
+class SchemaTooNew(StoreError, code="schema_too_new"):
     """The store was written by a newer version of Memotherm; it was not changed."""
 
-    code = "schema_too_new"
 
-
-class StoreBusy(StoreError):
+class StoreBusy(StoreError, code="store_busy"):
     """Other writers locked the store for longer than `busy_timeout_ms`."""
 
-    code = "store_busy"
 
-
-class LeaseLost(StoreError):
+class LeaseLost(StoreError, code="lease_lost"):
     """The lease of a job has expired and another process has taken it over."""
 
-    code = "lease_lost"
 
-
-class StoreFull(StoreError):
+class StoreFull(StoreError, code="store_full"):
     """No space is left; the change was rolled back."""
 
-    code = "store_full"
 
-
-class StoreDamaged(StoreError):
+class StoreDamaged(StoreError, code="store_damaged"):
     """The database file is corrupt."""
 
-    code = "store_damaged"
 
-
-class StoreClosed(StoreError):
+class StoreClosed(StoreError, code="store_closed"):
     """The store was used after close()."""
 
-    code = "store_closed"
 
-
-class EmbedderError(MemothermError):
+class EmbedderError(MemothermError, code="embedder"):
     """An embedder could not turn text into vectors."""
 
-    code = "embedder"
 
-
-class EmbedderUnavailable(EmbedderError):
+class EmbedderUnavailable(EmbedderError, code="embedder_unavailable"):
     """The embedder is unreachable, overloaded or out of quota; try again later."""
 
-    code = "embedder_unavailable"
 
-
-class EmbedderRefused(EmbedderError):
+class EmbedderRefused(EmbedderError, code="embedder_refused"):
     """The embedder refused the request; retrying will not help."""
 
-    code = "embedder_refused"
 
-
-class DimensionMismatch(EmbedderError):
+class DimensionMismatch(EmbedderError, code="dimension_mismatch"):
     """The embedder returned vectors of another length than it declared."""
 
-    code = "dimension_mismatch"
 
-
-class PluginError(MemothermError):
+class PluginError(MemothermError, code="plugin"):
     """A plugin cannot be used."""
 
-    code = "plugin"
 
-
-class PluginNotFound(PluginError):
+class PluginNotFound(PluginError, code="plugin_not_found"):
     """No plugin has this name."""
 
-    code = "plugin_not_found"
 
-
-class PluginUnavailable(PluginError):
+class PluginUnavailable(PluginError, code="plugin_unavailable"):
     """A package that the plugin needs is not installed."""
-
-    code = "plugin_unavailable"
