@@ -95,15 +95,11 @@ _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retentio
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
     """Return the sum of several runs of maintenance."""
+    counts = ("expired", "archived", "deleted", "purged", "ended", "embedded")
     return Maintenance(
         moves=tuple(move for run in runs for move in run.moves),
-        expired=sum(run.expired for run in runs),
-        archived=sum(run.archived for run in runs),
-        deleted=sum(run.deleted for run in runs),
-        purged=sum(run.purged for run in runs),
-        ended=sum(run.ended for run in runs),
-        embedded=sum(run.embedded for run in runs),
         degraded=tuple(dict.fromkeys(reason for run in runs for reason in run.degraded)),
+        **{name: sum(getattr(run, name) for run in runs) for name in counts},
     )
 
 

@@ -169,37 +169,25 @@ def _duration(value: object) -> timedelta:
 
 # Linter
 
-# Ranges of conditions
+#: A bound, and whether it is excluded. The greater of two is the stricter one, so upper bounds are negative.
+_Bound = tuple[float, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """An interval of numbers; durations are seconds."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    low_open: bool = False
-    high_open: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
-
-    def within(self, other: _Range) -> bool:
-        above = self.low > other.low or (self.low == other.low and (self.low_open or not other.low_open))
-        below = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
-        return above and below
-
-
-def _range(condition: Condition, settings: Settings) -> _Range:
-    low, high, low_open, high_open = -math.inf, math.inf, False, False
+def _range(condition: Condition, settings: Settings) -> tuple[_Bound, _Bound]:
+    """Return the lower and the negated upper bound of a condition; durations are seconds."""
+    low = high = (-math.inf, False)
     for name, bound in condition.bounds(settings):
         number = bound.total_seconds() if isinstance(bound, timedelta) else float(bound)
-        if name in (">", ">=", "==") and (number, name == ">") > (low, low_open):
-            low, low_open = number, name == ">"
-        if name in ("<", "<=", "==") and (-number, name == "<") > (-high, high_open):
-            high, high_open = number, name == "<"
-    return _Range(low, high, low_open, high_open)
+        if name in (">", ">=", "=="):
+            low = max(low, (number, name == ">"))
+        if name in ("<", "<=", "=="):
+            high = max(high, (-number, name == "<"))
+    return low, high
+
+
+def _is_empty(condition: Condition, settings: Settings) -> bool:
+    (low, low_open), (high, high_open) = _range(condition, settings)
+    return low > -high or (low == -high and (low_open or high_open))
 
 
 def _implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
@@ -210,7 +198,9 @@ def _implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
         excluded = any(comparison.operator == "!=" for comparison in compared)
         if not wide.comparisons or not narrow.comparisons or excluded:
             return narrow == wide
-        return _range(narrow, settings).within(_range(wide, settings))
+        return all(
+            stricter >= bound for stricter, bound in zip(_range(narrow, settings), _range(wide, settings), strict=True)
+        )
     if wide.all or narrow.all:
         return wide.all and narrow.all and set(wide.values) <= set(narrow.values)
     return set(narrow.values) <= set(wide.values)
@@ -258,7 +248,7 @@ def lint(
 def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
     for table in rule.when:
         for condition in table:
-            if condition.comparisons and _range(condition, settings).empty:
+            if condition.comparisons and _is_empty(condition, settings):
                 message = f"{rule.id}: no memory can satisfy {condition.field.name} in when: loosen one comparison"
                 yield Finding(code="P006", message=message, path=("rule", place, "when", condition.field.name))
         tier = next((condition for condition in table if condition.field.name == "tier"), None)

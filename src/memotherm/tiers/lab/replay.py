@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,9 @@ def replay_timeline(
 
     outcome = simulate(timeline, None, settings, {}, ticks(0))
     (_, recorded, _), _ = _policy_rows("recorded", outcome, groups, note="what really happened")
-    rows, unsearched = [_everything(outcome, groups)], outcome.unsearched
+    everything = np.ones(groups.demanded, np.bool_)
+    rows = [_row("everything", everything, groups, outcome.active, moves=0, flaps=0, note="nothing ever cools")]
+    unsearched = outcome.unsearched
     causes: list[Cause] = []
     regret_by_rule: dict[str, dict[str, int]] = {}
     shares: dict[str, NDArray[np.float64]] = {}
@@ -161,10 +164,6 @@ class _Groups:
         self._count = max(1, len(numbers))
         self._sizes = np.bincount(self._group, minlength=self._count).astype(np.float64)
 
-    def share(self, hits: NDArray[np.bool_]) -> float:
-        """Return the share of hits."""
-        return float(hits.mean()) if len(hits) else 0.0
-
     def resampled(self, hits: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the shares of hits of resamples, which are the same for every call."""
         sums = np.bincount(self._group, weights=hits.astype(np.float64), minlength=self._count)
@@ -182,12 +181,12 @@ def _interval(shares: NDArray[np.float64]) -> Interval:
     return Interval(low=float(low), high=float(high))
 
 
-def _tiers(outcome: Outcome) -> NDArray[np.int8]:
-    return np.array(outcome.tiers, np.int8)
+def _share(hits: NDArray[np.bool_]) -> float:
+    return float(hits.mean()) if len(hits) else 0.0
 
 
 def _live(outcome: Outcome) -> NDArray[np.bool_]:
-    return np.asarray(_tiers(outcome) < _COLD)
+    return np.asarray(np.array(outcome.tiers, np.int8) < _COLD)
 
 
 def _asked_hits(hits: bytearray, outcome: Outcome) -> NDArray[np.bool_]:
@@ -200,18 +199,16 @@ def _mean(values: Sequence[int]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _everything(recorded: Outcome, groups: _Groups) -> ReplayRow:
-    everything = np.ones(groups.demanded, np.bool_)
+def _row(name: str, hits: NDArray[np.bool_], groups: _Groups, sizes: Sequence[int], **more: Any) -> ReplayRow:  # noqa: ANN401
+    """Return the row of a policy or a baseline that has the demanded memories live in `hits`."""
     return ReplayRow(
-        name="everything",
-        live_hits=groups.share(everything),
-        interval=_interval(groups.resampled(everything)),
-        live_mean=_mean(recorded.active),
-        live_max=max(recorded.active, default=0),
-        moves=0,
-        flaps=0,
-        cold_asked=0,
-        note="nothing ever cools",
+        name=name,
+        live_hits=_share(hits),
+        interval=_interval(groups.resampled(hits)),
+        cold_asked=int((~hits).sum()),
+        live_mean=_mean(sizes),
+        live_max=max(sizes, default=0),
+        **more,
     )
 
 
@@ -219,44 +216,26 @@ def _policy_rows(
     name: str, outcome: Outcome, groups: _Groups, note: str = ""
 ) -> tuple[list[ReplayRow], NDArray[np.bool_]]:
     """Return the rows of the oracle, the policy and an LRU of the same size, and the hits of the oracle."""
-    live, tiers, moves = _live(outcome), _tiers(outcome), outcome.state.moves
-    sizes = {"live_mean": _mean(outcome.live), "live_max": max(outcome.live, default=0)}
+    live, state, sizes = _live(outcome), outcome.state, outcome.live
     oracle = _asked_hits(belady_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
     lru = _asked_hits(lru_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
-
-    def cache(
-        label: str, hits: NDArray[np.bool_], what: str, regret: float | None, hot: float | None = None
-    ) -> ReplayRow:
-        return ReplayRow(
-            name=f"{label}@{name}",
-            live_hits=groups.share(hits),
-            interval=_interval(groups.resampled(hits)),
-            cold_asked=int((~hits).sum()),
-            regret=regret,
-            hot_hits=hot,
-            note=what,
-            **sizes,  # type: ignore[arg-type]
-        )
-
-    best = groups.share(oracle)
-    bound = outcome.hot_bound / groups.demanded if groups.demanded else 0.0
-    own = ReplayRow(
-        name=name,
-        live_hits=groups.share(live),
-        interval=_interval(groups.resampled(live)),
-        hot_hits=groups.share(np.asarray(tiers == _HOT)),
-        tokens_per_turn=_mean(outcome.tokens),
-        moves=moves.count,
-        flaps=moves.flaps,
-        cold_asked=int((~live).sum()),
-        regret=best - groups.share(live),
-        note=note,
-        **sizes,  # type: ignore[arg-type]
-    )
+    best, bound = _share(oracle), outcome.hot_bound / groups.demanded if groups.demanded else 0.0
+    told, recent = "knows what is asked later, same size", "keeps what was used last, same size"
     rows = [
-        cache("oracle", oracle, "knows what is asked later, same size", None, bound),
-        own,
-        cache("lru", lru, "keeps what was used last, same size", best - groups.share(lru)),
+        _row(f"oracle@{name}", oracle, groups, sizes, hot_hits=bound, note=told),
+        _row(
+            name,
+            live,
+            groups,
+            sizes,
+            hot_hits=_share(np.array(outcome.tiers, np.int8) == _HOT),
+            tokens_per_turn=_mean(outcome.tokens),
+            moves=state.moves,
+            flaps=state.flaps,
+            regret=best - _share(live),
+            note=note,
+        ),
+        _row(f"lru@{name}", lru, groups, sizes, regret=best - _share(lru), note=recent),
     ]
     return rows, oracle
 

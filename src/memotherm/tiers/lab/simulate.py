@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memotherm.model import Retention, Tier
+from memotherm.model import Priority, Retention, Tier
 from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.caches import Step
-from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used, is_pinned
+from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used
 from memotherm.tiers.rules.rule import Rule
 
 __all__ = ["Outcome", "simulate"]
@@ -128,8 +128,10 @@ def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
 
 def _searched(state: State, index: int, asked: Asked) -> bool:
     """Return whether a question can find a memory; hot and pinned memories are in every context."""
-    tier = state.tier(index)
-    return tier is not None and (tier in asked.tiers or tier is Tier.HOT or is_pinned(state.memories[index]))
+    memory, tier = state.memories[index], state.tier(index)
+    if memory is None or tier is None:
+        return False
+    return tier in asked.tiers or tier is Tier.HOT or memory.priority is Priority.PINNED
 
 
 def _count(outcome: Outcome, asked: Asked) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.model.recall import USE_WINDOW, UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.columns import Columns
@@ -25,13 +25,11 @@ __all__ = [
     "Born",
     "Changed",
     "Moved",
-    "Moves",
     "Ran",
     "State",
     "Timeline",
     "TimelineStep",
     "Used",
-    "is_pinned",
 ]
 
 # Time line
@@ -141,31 +139,16 @@ _COUNTED = (None, UseKind.RETURNED, UseKind.INJECTED)
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 
 
-@dataclass(slots=True)
-class Moves:
-    """The moves that rules have made, counted from the start of the period on."""
-
-    start: datetime
-    count: int = 0
-    flaps: int = 0
-    #: The last move of each memory: when, from which tier, and the rule.
-    last: dict[int, tuple[datetime, Tier, str]] = field(default_factory=dict)
-
-    def add(self, index: int, at: datetime, was: Tier, now: Tier, rule: str) -> None:
-        """Count a move."""
-        before = self.last.get(index)
-        if at >= self.start:
-            self.count += 1
-            self.flaps += before is not None and before[1] is now and at - before[0] < FLAP
-        self.last[index] = (at, was, rule)
-
-
 class State:
     """All memories under one policy."""
 
     def __init__(self, count: int, rules: Sequence[Rule], settings: Settings, start: datetime) -> None:
         self.memories: list[Memory | None] = [None] * count
-        self.moves = Moves(start)
+        #: The moves of rules since the start of the period, and how many of them took a recent one back.
+        self.moves = self.flaps = 0
+        self._start = start
+        #: The last move of each memory: when, and from which tier.
+        self._last_moves: dict[int, tuple[datetime, Tier]] = {}
         #: Whether the token limit of sessions applies; recorded moves already respect it.
         self.limited = False
         self._settings = settings
@@ -269,7 +252,11 @@ class State:
         after = replace(before, tier=tier, tier_rule=rule)
         if tier is Tier.HOT and not self._admitted(index, after, at, before, keep):
             return False
-        self.moves.add(index, at, before.tier, tier, rule)
+        if at >= self._start:
+            last = self._last_moves.get(index)
+            self.moves += 1
+            self.flaps += last is not None and last[1] is tier and at - last[0] < FLAP
+        self._last_moves[index] = (at, before.tier)
         self.put(index, _dated(before, after, at, updated=False))
         return True
 
@@ -367,8 +354,3 @@ def _dated(before: Memory, after: Memory, at: datetime, *, updated: bool) -> Mem
         tier_since=at if before.tier is not after.tier else before.tier_since,
         retention_since=at if before.retention is not after.retention else before.retention_since,
     )
-
-
-def is_pinned(memory: Memory | None) -> bool:
-    """Return whether a memory is pinned and so part of every result."""
-    return memory is not None and memory.priority is Priority.PINNED

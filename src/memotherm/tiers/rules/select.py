@@ -387,16 +387,10 @@ class Select:
         return memories
 
 
-_ORDERABLE: dict[str, Any] = {
-    "id": lambda memory: memory.id,
-    "priority": lambda memory: memory.priority.rank,
-    "relevance": lambda memory: memory.relevance,
-    "access_count": lambda memory: memory.access_count,
-    "tokens": lambda memory: memory.tokens,
-    "created_at": lambda memory: memory.created_at,
-    "updated_at": lambda memory: memory.updated_at,
-    "used_at": lambda memory: memory.used_at,
-    "tier_since": lambda memory: memory.tier_since,
+#: The attributes of a memory that an order can name, and how to read them.
+_ORDERABLE = {"id": operator.attrgetter("id"), "priority": operator.attrgetter("priority.rank")} | {
+    name: operator.attrgetter(name)
+    for name in ("relevance", "access_count", "tokens", "created_at", "updated_at", "used_at", "tier_since")
 }
 
 _SETTINGS = frozenset(setting.name for setting in fields(Settings))
