@@ -32,20 +32,19 @@ _MAX_KEY_FILE_BYTES = 4096
 
 def with_key(settings: Settings, key: Key | None) -> Settings:
     """Return the settings with `key` set, from the argument or from `key` and `key_file`; "" means no key."""
-    if key is None:
-        if settings.key or not settings.key_file:
-            return settings
-        key = Path(settings.key_file).expanduser()
-    return replace(settings, key=key_text(key))
+    found = _chosen(key, settings.key, settings.key_file)
+    return settings if found == settings.key else replace(settings, key=found)
 
 
 def api_key(settings: Settings, key: Key | None) -> str:
     """Return the API key of a remote store, from the argument or the settings; "" means no key."""
-    if key is None:
-        if settings.api_key or not settings.api_key_file:
-            return settings.api_key
-        key = Path(settings.api_key_file).expanduser()
-    return key_text(key)
+    return _chosen(key, settings.api_key, settings.api_key_file)
+
+
+def _chosen(given: Key | None, value: str, file: str) -> str:
+    if given is None and (value or not file):
+        return value
+    return key_text(Path(file).expanduser() if given is None else given)
 
 
 def key_in_environment() -> bool:

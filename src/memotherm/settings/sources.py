@@ -95,28 +95,20 @@ def _layers(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (origin, values) from the highest precedence to the lowest."""
     environ = os.environ if environ is None else environ
-    yield "argument", known(overrides, "the arguments")
-    yield "environment", _from_environment(environ)
+    user = user_file(environ)
+    given, variables = known(overrides, "the arguments"), _from_environment(environ)
+    own = _from_toml(user) if user.is_file() else {}
+    yield "argument", given
+    yield "environment", variables
     project_file = _project_file(folder or Path.cwd()) if project else None
     if project_file is not None:
         values = _from_toml(project_file)
-        if not _trusts_projects(overrides, environ):
+        # A project's own file cannot say that it is trusted.
+        trusted = {**own, **variables, **given}.get("trust_project", False)
+        if not as_bool("trust_project", trusted):
             _require_allowed(values, project_file)
         yield str(project_file), values
-    user = user_file(environ)
-    if user.is_file():
-        yield str(user), _from_toml(user)
-
-
-def _trusts_projects(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
-    """Return the value of `trust_project`, which a project's own file cannot set."""
-    user = user_file(environ)
-    values = (
-        known(overrides, "the arguments").get("trust_project"),
-        environ.get(f"{PREFIX}TRUST_PROJECT"),
-        _from_toml(user).get("trust_project") if user.is_file() else None,
-    )
-    return next((as_bool("trust_project", value) for value in values if value is not None), False)
+    yield str(user), own
 
 
 def _require_allowed(values: Mapping[str, Any], path: Path) -> None:
@@ -271,12 +263,12 @@ _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 def with_setting(text: str, name: str, value: object) -> str:
     """Return the text of a settings file with a setting changed or added; comments and the order of lines stay."""
     known({name: value}, "the arguments")
-    line = f"{name} = {_toml(checked(FIELDS[name], value))}\n"
+    valid = checked(FIELDS[name], value)
+    # TOML writes these types like JSON.
+    line = f"{name} = {json.dumps(list(valid) if isinstance(valid, tuple) else valid, ensure_ascii=False)}\n"
     others = without_setting(text, name)
-    position = _line_of(text, name)
-    if position is None:
-        table = _TABLE.search(others)
-        position = table.start() if table else len(others)
+    place = _assignment(name).search(text) or _TABLE.search(others)
+    position = place.start() if place else len(others)
     before, after = others[:position], others[position:]
     return f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{line}{after}"
 
@@ -298,13 +290,3 @@ def without_setting(text: str, name: str) -> str:
 
 def _assignment(name: str) -> re.Pattern[str]:
     return re.compile(rf"^{re.escape(name)}[ \t]*=.*(?:\n|\Z)", re.MULTILINE)
-
-
-def _line_of(text: str, name: str) -> int | None:
-    match = _assignment(name).search(text)
-    return match.start() if match else None
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML, which writes these types like JSON."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
