@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from memotherm import Memory, Scope
-from memotherm.storage.postgres import base as postgres_base
+from memotherm.storage.postgres import store as postgres_store
 from memotherm.storage.sqlite import store as sqlite_store
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause
@@ -33,7 +33,7 @@ def limits(
     """Let stores that are opened meanwhile search more than `exact` vectors by codes or an index, or keep less."""
     with (
         patch.object(sqlite_store, "EXACT_LIMIT", exact),
-        patch.object(postgres_base, "EXACT_LIMIT", exact // 4),
+        patch.object(postgres_store, "EXACT_LIMIT", exact // 4),
         patch.object(sqlite_store, "VECTOR_CACHE_BYTES", vectors),
         patch.object(sqlite_store, "CANDIDATE_CACHE_BYTES", candidates),
     ):
