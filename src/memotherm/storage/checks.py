@@ -17,6 +17,7 @@ from memotherm.model.results import Problem
 from memotherm.storage.rows import PRIORITIES, RETENTIONS, TIERS, changes_of
 from memotherm.storage.statements import Statements
 from memotherm.storage.transaction import indexed_words
+from memotherm.storage.values import Identity
 from memotherm.text.content import digest
 
 __all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]
@@ -74,9 +75,9 @@ def tags(statements: Statements) -> Iterator[Problem]:
             )
 
 
-def vectors(statements: Statements, made_by: dict[str, object]) -> Iterator[Problem]:
+def vectors(statements: Statements, identity: Identity | None) -> Iterator[Problem]:
     """Compare the serving embedder's vectors with the memories that they belong to."""
-    for memory_id, expected, actual in statements.rows("check_parts", **made_by):
+    for memory_id, expected, actual in statements.rows("check_parts", number=identity.number if identity else 0):
         yield Problem(code="vector_count", detail=f"{memory_id} says {expected} vectors and has {actual}")
     for (key,) in statements.rows("check_orphans"):
         yield Problem(code="vector_orphan", detail=f"vector {key} belongs to no memory")

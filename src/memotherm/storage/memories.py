@@ -231,7 +231,7 @@ class MemoryStore(StoreBase):
 
     def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder."""
-        rows = self._rows("vectors_missing", **self._made_by(number), after=after, limit=limit)
+        rows = self._rows("vectors_missing", number=number, after=after, limit=limit)
         return [(no, content) for no, content in rows]
 
     def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
@@ -246,15 +246,11 @@ class MemoryStore(StoreBase):
 
     def count_without_vectors(self, number: int) -> int:
         """Return the number of memories without vectors of an embedder."""
-        return int(self._rows("vectors_missing_count", **self._made_by(number))[0][0])
+        return int(self._rows("vectors_missing_count", number=number)[0][0])
 
     def pending(self, spaces: Sequence[int]) -> int:
         """Return the number of visible memories without vectors."""
         return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
-
-    @abstractmethod
-    def _made_by(self, number: int) -> dict[str, object]:
-        """Return the statement parameter that selects an embedder's vectors."""
 
 
 def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:

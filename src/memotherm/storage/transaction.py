@@ -408,7 +408,7 @@ class Transaction(ABC):
         record = self._record("memory_by_no", no=no)
         if record is None or record.memory.content != content or not content or not record.memory.index:
             return
-        self._drop_vectors_of(number, no)
+        self._sql.run("vectors_drop", number=number, no=no)
         self._store_vectors(number, record, vectors)
         if number == self._serving:
             self._sql.run("memory_parts", no=no, parts=len(vectors))
@@ -416,15 +416,15 @@ class Transaction(ABC):
 
     def serve(self, number: int, keep: int | None = None) -> bool:
         """Let an embedder serve searches and delete all other vectors but `keep`'s; False if some are missing."""
-        if self._sql.value("vectors_missing_count", **self._made_by(number)):
+        if self._sql.value("vectors_missing_count", number=number):
             return False
         self._sql.run("meta_set", key="embedder", value=str(number))
         if number != self._serving:
             self._serving = number
             for (other,) in self._sql.rows("embedders_all"):
                 if other not in (number, keep):
-                    self._drop_embedder(other)
-            self._sql.run("parts_recount", **self._made_by(number))
+                    self._sql.run("vectors_drop_all", number=other)
+            self._sql.run("parts_recount", number=number)
         return True
 
     # What depends on the database
@@ -446,20 +446,8 @@ class Transaction(ABC):
         """Update the indexes after a change; `words` = the indexed words have changed too."""
 
     @abstractmethod
-    def _made_by(self, number: int) -> dict[str, object]:
-        """Return the statement parameter that selects an embedder's vectors."""
-
-    @abstractmethod
     def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
         """Store the vectors of a memory."""
-
-    @abstractmethod
-    def _drop_vectors_of(self, number: int, no: int) -> None:
-        """Drop what an embedder has made of a memory."""
-
-    @abstractmethod
-    def _drop_embedder(self, number: int) -> None:
-        """Drop all vectors of an embedder."""
 
     # Helpers
 
@@ -481,7 +469,7 @@ class Transaction(ABC):
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""
         for (number,) in self._sql.rows("embedders_all"):
-            self._drop_vectors_of(number, no)
+            self._sql.run("vectors_drop", number=number, no=no)
 
     def _add_tags(self, record: Record) -> None:
         if record.memory.tags:

@@ -22,7 +22,7 @@ def check(statements: PostgresStatements, identity: Identity | None) -> list[Pro
         *checks.contents(statements),
         *checks.texts(statements, _indexed(statements)),
         *checks.tags(statements),
-        *checks.vectors(statements, {"number": identity.number if identity else 0}),
+        *checks.vectors(statements, identity),
         *_vector_tiers(statements),
         *checks.counters(statements),
         *checks.ledger(statements),

@@ -540,9 +540,6 @@ class PostgresStore(Store):
 
     # The ledger, embedders and vectors
 
-    def _made_by(self, number: int) -> dict[str, object]:
-        return {"number": number}
-
     def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
         """Return events of memories in some spaces; in ascending order, only those that none can precede any more.
 

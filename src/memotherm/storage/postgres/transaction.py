@@ -179,20 +179,11 @@ class PostgresTransaction(Transaction):
         if memory.retention is Retention.ACTIVE:
             add_text(self._sql, record.no, record.space, memory.tier.rank, memory.content, memory.tags)
 
-    def _made_by(self, number: int) -> dict[str, object]:
-        return {"number": number}
-
     def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
         row = {"number": number, "no": record.no, "space": record.space, "tier": _vector_tier(record)}
         self._sql.run_many(
             "vector_add", [{**row, "part": part, "vector": vector} for part, vector in enumerate(vectors)]
         )
-
-    def _drop_vectors_of(self, number: int, no: int) -> None:
-        self._sql.run("vectors_drop", number=number, no=no)
-
-    def _drop_embedder(self, number: int) -> None:
-        self._sql.run("vectors_drop_all", number=number)
 
 
 def _vector_tier(record: Record) -> int:

@@ -157,8 +157,11 @@ DELETE FROM text_cold
 -- vector_add: One vector.
 INSERT OR REPLACE INTO vectors (key, vector) VALUES (:key, :vector)
 
--- vectors_drop: The vectors between two keys.
-DELETE FROM vectors WHERE key BETWEEN :low AND :high
+-- vectors_drop: The vectors of a memory.
+DELETE FROM vectors WHERE key BETWEEN (:number << 56) + (:no << 20) AND (:number << 56) + (:no << 20) + 1048575
+
+-- vectors_drop_all: All vectors of an embedder.
+DELETE FROM vectors WHERE key BETWEEN :number << 56 AND (:number << 56) + 72057594037927935
 
 -- vectors_of: The vectors with these keys. A join does not sort the keys first, as IN does.
 SELECT v.key, v.vector FROM json_each(:keys) j CROSS JOIN vectors v ON v.key = j.value
@@ -174,18 +177,22 @@ WHERE m.space = :space AND m.retention = 0 AND m.tier = :tier
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
 WHERE retention < 3 AND parts >= 0 AND no > :after
-  AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
+  AND NOT EXISTS (
+    SELECT 1 FROM vectors v
+    WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
 WHERE retention < 3 AND parts >= 0
-  AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575)
+  AND NOT EXISTS (
+    SELECT 1 FROM vectors v
+    WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
 UPDATE memories SET parts = (
     SELECT count(*) FROM vectors v
-    WHERE v.key BETWEEN :base + (memories.no << 20) AND :base + (memories.no << 20) + 1048575)
+    WHERE v.key BETWEEN (:number << 56) + (memories.no << 20) AND (:number << 56) + (memories.no << 20) + 1048575)
 WHERE parts >= 0
 
 -- vectors_sample: Some vectors between two keys, spread over the store.
@@ -197,7 +204,7 @@ LIMIT :limit
 SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
         SELECT count(*) FROM vectors v
-        WHERE v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575) AS found
+        WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575) AS found
     FROM memories m)
 WHERE max(parts, 0) <> found
 

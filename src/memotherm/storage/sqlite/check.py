@@ -11,7 +11,7 @@ from memotherm.storage.checks import Indexed
 from memotherm.storage.rows import TIERS
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connections import mapped
-from memotherm.storage.sqlite.statements import MEMORY_MASK, SqliteStatements, text_band, vector_base
+from memotherm.storage.sqlite.statements import MEMORY_MASK, SqliteStatements, text_band
 from memotherm.storage.values import Identity
 
 __all__ = ["check", "check_text_structure"]
@@ -26,7 +26,7 @@ def check(statements: SqliteStatements, identity: Identity | None) -> list[Probl
         *checks.contents(statements),
         *checks.texts(statements, _indexed(statements)),
         *checks.tags(statements),
-        *checks.vectors(statements, {"base": vector_base(identity.number if identity else 0)}),
+        *checks.vectors(statements, identity),
         *checks.counters(statements),
         *_gaps(statements),
         *checks.ledger(statements),

@@ -353,9 +353,6 @@ class SqliteStore(Store):
 
     # Embedders and vectors
 
-    def _made_by(self, number: int) -> dict[str, object]:
-        return {"base": vector_base(number)}
-
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
         key: dict[str, object] = {"digest": bytes.fromhex(digest), "tenant": self.tenant}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Scope, Tier
-from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_base, vector_range
+from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_range
 from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
@@ -102,19 +102,10 @@ class SqliteTransaction(Transaction):
             table, rowid = row
             self._sql.text_changes.append((f"{table}_drop", {"rowid": rowid}))
 
-    def _made_by(self, number: int) -> dict[str, object]:
-        return {"base": vector_base(number)}
-
     def _store_vectors(self, number: int, record: Record, vectors: Vectors) -> None:
         low = vector_range(number, record.no).low
         rows = [{"key": low + part, "vector": vector.astype("<f4").tobytes()} for part, vector in enumerate(vectors)]
         self._sql.run_many("vector_add", rows)
-
-    def _drop_vectors_of(self, number: int, no: int) -> None:
-        self._sql.run("vectors_drop", **vector_range(number, no)._asdict())
-
-    def _drop_embedder(self, number: int) -> None:
-        self._sql.run("vectors_drop", low=vector_base(number), high=vector_base(number + 1) - 1)
 
 
 def _text_row(record: Record) -> tuple[str, int] | None:
