@@ -20,39 +20,13 @@ from memotherm.storage.statements import Row, Statements, load_statements, marke
 if TYPE_CHECKING:
     from memotherm.storage.postgres.search import RecallRows
 
-__all__ = ["ADDED", "SCHEMA", "Inserts", "PostgresStatements", "setting", "statement"]
+__all__ = ["ADDED", "SCHEMA", "PostgresStatements", "setting", "statement"]
 
 #: The statements whose rows wait; one that refers to another comes after it.
 ADDED = ("memory_add", "tag_add", "turn_add", "text_add", "vector_add", "event_add")
 #: How many rows of a statement wait at most.
 _MOST = 100
 _PLACED = re.compile(r"%\(([a-z_]+)\)s")
-
-
-class Inserts:
-    """Rows that wait to be inserted, by the name of their statement."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-        self._waiting: dict[str, tuple[str, list[Mapping[str, object]]]] = {}
-
-    def add(self, name: str, text: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Let rows wait; if there are many, insert all that wait."""
-        waiting = self._waiting.setdefault(name, (text, []))[1]
-        waiting += rows
-        if len(waiting) >= _MOST:
-            self.flush()
-
-    def flush(self) -> None:
-        """Insert what waits, before anything else is read or changed."""
-        waiting, self._waiting = self._waiting, {}
-        for name in ADDED:
-            if name in waiting:
-                text, rows = waiting[name]
-                statement, names = _of_rows(text, len(rows))
-                # The driver would look for its own placeholders in a long text each time.
-                with psycopg.RawCursor(self._connection) as cursor:
-                    cursor.execute(statement, [row[parameter] for row in rows for parameter in names])
 
 
 @lru_cache
@@ -172,8 +146,8 @@ class PostgresStatements(Statements):
         #: The statements that were sent before their rows are wanted.
         self._expected: dict[str, dict[object, psycopg.Cursor[Any] | list[Row]]] = {}
         self._space_tenants: dict[object, str] = {0: "", None: ""}
-        #: The rows that wait to be inserted; None if each is inserted at once.
-        self._inserts: Inserts | None = None
+        #: The rows that wait to be inserted, by the name of their statement; None if each is inserted at once.
+        self._waiting: dict[str, list[Mapping[str, object]]] | None = None
 
     def widened(self) -> psycopg.Connection[Any]:
         """Turn row-level security off for the rest of the transaction, and return its connection."""
@@ -242,8 +216,11 @@ class PostgresStatements(Statements):
         if not rows:
             return
         self._set_tenant(rows[0])
-        if self._inserts is not None and name in ADDED:
-            self._inserts.add(name, self._sql[name], rows)
+        if self._waiting is not None and name in ADDED:
+            waiting = self._waiting.setdefault(name, [])
+            waiting += rows
+            if len(waiting) >= _MOST:
+                self._ready()
             return
         if len(rows) == 1:
             self._executed(self._sql[name], rows[0])
@@ -257,10 +234,10 @@ class PostgresStatements(Statements):
     def batching(self) -> Iterator[None]:
         """Insert rows many at once."""
         if not self.distributed:  # Citus sends each row to its shard
-            self._inserts = Inserts(self.connection)
+            self._waiting = {}
         yield
         self._ready()
-        self._inserts = None
+        self._waiting = None
 
     def each_of(self, name: str, marks: Mapping[str, object], /, **values: object) -> Iterator[Row]:
         """Iterate over the rows of a statement whose text depends on names."""
@@ -292,8 +269,15 @@ class PostgresStatements(Statements):
 
     def _ready(self) -> psycopg.Connection[Any]:
         """Return the connection, after the rows that wait were inserted."""
-        if self._inserts is not None:
-            self._inserts.flush()
+        waiting = self._waiting
+        if waiting:
+            self._waiting = {}
+            for name in ADDED:
+                if name in waiting:
+                    statement, names = _of_rows(self._sql[name], len(waiting[name]))
+                    # The driver would look for its own placeholders in a long text each time.
+                    with psycopg.RawCursor(self.connection) as cursor:
+                        cursor.execute(statement, [row[parameter] for row in waiting[name] for parameter in names])
         return self.connection
 
     def _copy(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:

@@ -149,18 +149,14 @@ class PostgresStore(Store):
                     if self._source is not None:
                         statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
-                    expect(statements, search, exact=self._compares_all(search))
+                    compares_all = search.where.selective or Tier.COLD in search.tiers
+                    exact = True if compares_all else self._small.get((search.spaces, search.tiers))
+                    expect(statements, search, exact=exact)
             if self._source is None:
                 statements.unwritten = unwritten
             return statements
 
         return self._server.transaction(self.tenant, start, mode=_REPEATABLE)
-
-    def _compares_all(self, search: Search) -> bool | None:
-        """Return whether a search compares all vectors, as far as is known before it begins."""
-        if search.where.selective or Tier.COLD in search.tiers:
-            return True
-        return self._small.get((search.spaces, search.tiers))
 
     @property
     def _server(self) -> Replica | Connections:
