@@ -234,15 +234,13 @@ class MemoryStore(StoreBase):
         rows = self._rows("vectors_missing", number=number, after=after, limit=limit)
         return [(no, content) for no, content in rows]
 
-    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
-        """Return the serving embedder, and what `cached_vectors` returns for each of some digests, without None."""
-        identity = self.identity()
-        cached = {} if identity is None else {digest: self.cached_vectors(digest) for digest in digests}
-        return identity, {digest: vectors for digest, vectors in cached.items() if vectors is not None}
-
     @abstractmethod
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what it has made of the contents with some digests, if any is stored."""
+
     def cached_vectors(self, digest: str) -> Vectors | None:
         """Return the stored vectors of the same content, made by the serving embedder."""
+        return self.served_vectors([digest])[1].get(digest)
 
     def count_without_vectors(self, number: int) -> int:
         """Return the number of memories without vectors of an embedder."""

@@ -156,8 +156,8 @@ class Store(MemoryStore, StateStore):
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
 
     @abstractmethod
-    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
+    def sample_vectors(self, limit: int, by: Identity) -> Vectors | None:
+        """Return a repeatable sample of the vectors made `by` an embedder."""
 
     # Maintenance
 

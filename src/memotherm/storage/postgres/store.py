@@ -577,27 +577,19 @@ class PostgresStore(Store):
             vectors = {} if identity is None else of_memories(statements, identity, list(found))
         return identity, {found[no]: rows for no, rows in vectors.items()}
 
-    def cached_vectors(self, digest: str) -> Vectors | None:
-        """Return the stored vectors of the same content, made by the serving embedder."""
-        _, vectors = self.served_vectors([digest])
-        return vectors.get(digest)
-
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
         with self._reading() as statements:
             identity = identity_of(statements)
             return {} if identity is None else of_memories(statements, identity, nos)
 
-    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
+    def sample_vectors(self, limit: int, by: Identity) -> Vectors | None:
+        """Return a repeatable sample of the vectors made `by` an embedder."""
         with self._reading() as statements:
-            identity = by or identity_of(statements)
-            if identity is None:
-                return None
             # Of a large store, the vectors on the same few pages every time.
             total = max(1, int(statements.value("count_all")))
             percent = 100 * min(1.0, _WHOLE_SAMPLE * limit / total)
-            rows = statements.rows("vectors_sample", number=identity.number, limit=limit, percent=percent)
+            rows = statements.rows("vectors_sample", number=by.number, limit=limit, percent=percent)
         return np.stack([vector.to_numpy() for (vector,) in rows]).astype(np.float32) if rows else None
 
     # Maintenance

@@ -266,11 +266,14 @@ SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.spa
 FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
 WHERE v.key > :behind ORDER BY v.key
 
--- vectors_by_digest: Vectors already made for the same content, in any space of the tenant (NULL = of all).
-SELECT no FROM memories
-WHERE digest = :digest AND parts > 0 AND retention < 3
-  AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
-ORDER BY no LIMIT 1
+-- vectors_by_digest: The vectors that an embedder has made of a content, in any space of the tenant (NULL = of all).
+SELECT v.vector FROM (
+    SELECT no FROM memories
+    WHERE digest = :digest AND parts > 0 AND retention < 3
+      AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
+    ORDER BY no LIMIT 1) m
+CROSS JOIN vectors v ON v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575
+ORDER BY v.key
 
 -- events_changed_since: The memories touched after a sequence number. SQLite would read the index of all memories
 -- because it has them in order.

@@ -6,7 +6,7 @@ import functools
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
@@ -39,7 +39,6 @@ from memotherm.storage.sqlite.statements import (
     PART_BITS,
     SqliteStatements,
     vector_base,
-    vector_range,
 )
 from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild
@@ -353,18 +352,17 @@ class SqliteStore(Store):
 
     # Embedders and vectors
 
-    def cached_vectors(self, digest: str) -> Vectors | None:
-        """Return the vectors of the same content that the tenant can see, made by the serving embedder."""
-        key: dict[str, object] = {"digest": bytes.fromhex(digest), "tenant": self.tenant}
-        if not self._unlogged_rows("vectors_by_digest", **key):
-            return None
-        with self._reading(logged=False) as statements:
-            identity = identity_of(statements)
-            no = statements.value("vectors_by_digest", **key)
-            if identity is None or no is None:
-                return None
-            rows = statements.rows("vectors_between", **vector_range(identity.number, no)._asdict())
-        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+    def served_vectors(self, digests: Collection[str]) -> tuple[Identity | None, Mapping[str, Vectors]]:
+        """Return the serving embedder, and what it has made of contents that the tenant can see."""
+        identity = self.identity()
+        if identity is None:
+            return None, {}
+        vectors: dict[str, Vectors] = {}
+        for digest in digests:
+            key = {"digest": bytes.fromhex(digest), "tenant": self.tenant, "number": identity.number}
+            if rows := self._unlogged_rows("vectors_by_digest", **key):
+                vectors[digest] = decoded([blob for (blob,) in rows], identity.dimensions)
+        return identity, vectors
 
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
@@ -378,15 +376,11 @@ class SqliteStore(Store):
             blobs[key >> PART_BITS & MEMORY_MASK].append(blob)
         return {no: decoded(parts, identity.dimensions) for no, parts in blobs.items()}
 
-    def sample_vectors(self, limit: int, by: Identity | None = None) -> Vectors | None:
-        """Return a repeatable sample of the vectors made `by` an embedder (None = the serving one)."""
-        identity = by or self.identity()
-        if identity is None:
-            return None
-        base = vector_base(identity.number)
-        high = vector_base(identity.number + 1) - 1
+    def sample_vectors(self, limit: int, by: Identity) -> Vectors | None:
+        """Return a repeatable sample of the vectors made `by` an embedder."""
+        base, high = vector_base(by.number), vector_base(by.number + 1) - 1
         rows = self._unlogged_rows("vectors_sample", low=base, high=high, limit=limit)
-        return decoded([blob for _, blob in rows], identity.dimensions) if rows else None
+        return decoded([blob for _, blob in rows], by.dimensions) if rows else None
 
     # Maintenance
 
