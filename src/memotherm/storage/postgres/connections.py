@@ -147,11 +147,6 @@ class Lent:
         self._pipeline = None
         self._mode.close()
 
-    def commit(self) -> None:
-        """Commit, wait for all results, and leave pipeline mode."""
-        self.connection.execute("COMMIT")
-        self.finish()
-
     def roll_back(self) -> None:
         """Leave pipeline mode and roll back, whatever state the connection is in."""
         with suppress(psycopg.Error):
@@ -199,11 +194,11 @@ class Pool:
         self._connect = connect
         self._permits = threading.Semaphore(size)
         #: In the order in which they were taken back.
-        self._idle: deque[Lent] = deque()
+        self.idle: deque[Lent] = deque()
         self._closed = False
         _pools.add(self)
         # A store that nobody closes leaves no connection to the server.
-        finalize(self, _close_idle, self._idle)
+        finalize(self, _close_idle, self.idle)
 
     def lend(self, timeout: float) -> Lent:
         """Return a connection; raise `StoreBusy` if all are in use."""
@@ -215,7 +210,7 @@ class Pool:
             )
         try:
             with suppress(IndexError):
-                return self._idle.pop()
+                return self.idle.pop()
             return Lent(self._connect())
         except BaseException:
             self._permits.release()
@@ -225,21 +220,16 @@ class Pool:
         """Take back a connection whose transaction has ended, or whose commit was sent."""
         lent.idle_since = time.monotonic()
         if lent.usable:
-            self._idle.append(lent)
+            self.idle.append(lent)
         else:
             lent.close()
         self._permits.release()
-        _close_idle(self._idle, math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
+        _close_idle(self.idle, math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
 
     def close(self) -> None:
         """Close all connections; calling it twice is harmless."""
         self._closed = True
-        _close_idle(self._idle)
-
-    def abandon(self) -> None:
-        """Let nothing reach the server from a fork of the process that the connections belong to."""
-        for lent in self._idle:
-            lent.abandon()
+        _close_idle(self.idle)
 
 
 def _close_idle(idle: deque[Lent], until: float = math.inf) -> None:
@@ -254,7 +244,8 @@ _pools: WeakSet[Pool] = WeakSet()
 
 def _abandon_all() -> None:
     for pool in _pools:
-        pool.abandon()
+        for lent in pool.idle:
+            lent.abandon()
 
 
 if hasattr(os, "register_at_fork"):
@@ -382,7 +373,8 @@ class Connections:
                 if "READ ONLY" in mode and lent.settled:
                     lent.send_commit()
                 else:
-                    lent.commit()
+                    lent.connection.execute("COMMIT")
+                    lent.finish()
             except BaseException:
                 if self._process.current:
                     lent.roll_back()
