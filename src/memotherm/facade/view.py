@@ -283,7 +283,7 @@ class View:
             tier=None if tier is None else Tier.of(tier),
             priority=None if priority is None else Priority.of(priority),
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
-            kind=None if kind is None else require_text(kind, "a kind", _LONGEST_KIND),
+            kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
             **self._conditions(
                 filters.get("tags"),

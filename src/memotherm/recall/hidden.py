@@ -71,21 +71,20 @@ class WithHidden:
         question = self._question
         where = question.where
         for tier in question.tiers:
-            for kind in (None,) if where.kinds is None else where.kinds:
-                find = Find(
-                    now=where.now,
-                    tier=tier,
-                    kind=kind,
-                    retention=None if self._with_active else self._retentions[0],
-                    hidden=self._with_active,
-                    tags=where.tags,
-                    since=where.since,
-                    until=where.until,
-                    where=where.where,
-                    prefix=where.prefix,
-                    limit=_PAGE,
-                )
-                yield from _pages(self._store, question.spaces, find)
+            find = Find(
+                now=where.now,
+                tier=tier,
+                kinds=where.kinds,
+                retention=None if self._with_active else self._retentions[0],
+                hidden=self._with_active,
+                tags=where.tags,
+                since=where.since,
+                until=where.until,
+                where=where.where,
+                prefix=where.prefix,
+                limit=_PAGE,
+            )
+            yield from _pages(self._store, question.spaces, find)
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the pinned memories, oldest first."""

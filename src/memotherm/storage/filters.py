@@ -148,9 +148,7 @@ def _found(find: Find) -> Iterator[Condition]:
         # A pattern of LIKE whose escape character is `!`.
         escaped = find.contains.replace("!", "!!").replace("%", "!%").replace("_", "!_")
         yield "where_contains", {"contains": f"%{escaped}%"}
-    kinds = None if find.kind is None else (find.kind,)
-    filters = {name: getattr(find, name) for name in ("tags", "since", "until", "where", "prefix")}
-    yield from _filtered(Filter(now=find.now, kinds=kinds, **filters))
+    yield from _filtered(find)
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:

@@ -129,23 +129,15 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Find:
+class Find(Filter):
     """The filters and the page of a listing."""
 
-    now: datetime
     tier: Tier | None = None
     priority: Priority | None = None
     #: None lists active, archived and deleted memories.
     retention: Retention | None = Retention.ACTIVE
     #: Only what no search finds: archived, deleted and expired memories.
     hidden: bool = False
-    kind: str | None = None
-    tags: tuple[str, ...] | None = None
-    #: As in `Filter`.
-    since: datetime | None = None
-    until: datetime | None = None
-    where: Condition | None = None
-    prefix: str | None = None
     #: A text that the content contains.
     contains: str | None = None
     limit: int = 100
