@@ -43,23 +43,18 @@ class StateStore(StoreBase):
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later."""
-        self._log(UnwrittenEntry(entry, keep, self._log_tenant), now=bool(entry.relevance))
+        self._log(UnwrittenEntry(entry, keep, self.tenant), now=bool(entry.relevance))
 
     def log_later_use(self, later: LaterUse) -> None:
         """Record and count a use that followed a recall; never wait for other writers."""
         # Only the store knows whether the use is new.
-        self._log(UnwrittenEntry(later, keep=False, tenant=self._log_tenant), now=True)
+        self._log(UnwrittenEntry(later, keep=False, tenant=self.tenant), now=True)
 
     def _log(self, entry: UnwrittenEntry, *, now: bool) -> None:
         self._process.require()
         self._writer.add(entry)
         if now:
             self._writer.flush()
-
-    @property
-    def _log_tenant(self) -> str | None:
-        """The tenant whose log this view of the store writes, if each has its own transactions."""
-        return None
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
         """Return the durations of the last recalls in microseconds, newest first."""

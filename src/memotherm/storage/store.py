@@ -70,17 +70,19 @@ class Store(MemoryStore, StateStore):
 
     # Views
 
-    @abstractmethod
     def for_tenant(self, tenant: str | None) -> Self:
         """Return the same store restricted to one tenant ("" = memories without a tenant; None = all tenants).
 
         A database with row-level security enforces the restriction itself, in addition to the spaces.
         Closing one of them closes the store.
         """
+        view = self._view()
+        view.tenant = tenant
+        return view
 
-    @abstractmethod
-    def parts(self, scope: Scope) -> Sequence[Self]:
+    def parts(self, scope: Scope) -> Sequence[Self]:  # noqa: ARG002
         """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
+        return [self]
 
     @abstractmethod
     def claims(
@@ -100,9 +102,9 @@ class Store(MemoryStore, StateStore):
             before: The time of the last run from which on a part is skipped.
         """
 
-    @abstractmethod
     def for_recall(self) -> Self:
         """Return the store that recalls read from: this one, or a replica that may be behind."""
+        return self
 
     def recall_problems(self) -> list[str]:
         """Return a sentence about each thing that is wrong with what recalls read, or with their log."""

@@ -112,12 +112,6 @@ class PostgresStore(Store):
             self._connections.close()
             raise
 
-    def for_tenant(self, tenant: str | None) -> Self:
-        """Return the same store as one tenant uses it; None = all tenants together."""
-        view = self._view()
-        view.tenant = tenant
-        return view
-
     def for_recall(self) -> Self:
         """Return the same store as it is read from the replica, if there is one."""
         view = self.for_tenant(self.tenant)
@@ -400,10 +394,6 @@ class PostgresStore(Store):
         """Record and count a use that followed a recall; never wait for other writers of the tenant."""
         super().log_later_use(later)
         self._count_shared([self._uncounted.popleft() for _ in range(len(self._uncounted))])
-
-    @property
-    def _log_tenant(self) -> str | None:
-        return self.tenant
 
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
         if self._connections.distributed:

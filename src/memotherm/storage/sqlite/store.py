@@ -100,16 +100,6 @@ class SqliteStore(Store):
 
     # Views
 
-    def for_tenant(self, tenant: str | None) -> Self:
-        """Return the same store as one tenant uses it; a file has no row-level security."""
-        view = self._view()
-        view.tenant = tenant
-        return view
-
-    def parts(self, scope: Scope) -> list[Self]:  # noqa: ARG002
-        """Return the store itself, which holds what lies inside any scope."""
-        return [self]
-
     def claims(
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[Claim[Self], None, None]:
@@ -125,10 +115,6 @@ class SqliteStore(Store):
                 self._write(lambda statements: statements.run("meta_set", **value))
             finally:
                 self.release(name, holder)
-
-    def for_recall(self) -> Self:
-        """Return the store itself: a file has no replica."""
-        return self
 
     # Transactions
 
