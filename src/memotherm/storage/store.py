@@ -11,8 +11,8 @@ is tested by `memotherm.testing.StoreConformance`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -185,13 +185,20 @@ class Store(MemoryStore, StateStore):
         """Write a consistent copy to a new file while the store is in use, for `memotherm.restore`."""
         raise InvalidInput(f"{self.name} cannot write checkpoints: use the backup of its database")
 
-    def read_tables(self) -> AbstractContextManager[StoreTables]:
+    @contextmanager
+    def read_tables(self) -> Iterator[StoreTables]:
         """Open the tables for reading, in one snapshot."""
-        raise InvalidInput(f"{self.name} cannot be copied: its store has no read_tables()")
+        with self.for_tenant(None)._reading() as statements:
+            yield self._tables(statements)
 
-    def write_tables(self) -> AbstractContextManager[StoreTables]:
+    @contextmanager
+    def write_tables(self) -> Iterator[StoreTables]:
         """Open the tables for writing, in one transaction."""
-        raise InvalidInput(f"{self.name} cannot be filled: its store has no write_tables()")
+        with self.for_tenant(None)._exclusive() as statements:
+            yield self._tables(statements)
+
+    def _tables(self, statements: Any) -> StoreTables:  # noqa: ANN401, ARG002
+        raise InvalidInput(f"{self.name} cannot be copied: its store does not say how")
 
     def partition(self, parts: int) -> list[str]:  # noqa: ARG002
         """Partition the tables by tenant, all at once; return their names."""

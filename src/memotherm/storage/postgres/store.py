@@ -609,17 +609,8 @@ class PostgresStore(Store):
         with self.for_tenant(None)._reading() as statements:
             return check(statements, identity_of(statements))
 
-    @contextmanager
-    def read_tables(self) -> Iterator[PostgresTables]:
-        """Open the tables for reading, in one snapshot."""
-        with self.for_tenant(None)._reading() as statements:
-            yield PostgresTables(statements)
-
-    @contextmanager
-    def write_tables(self) -> Iterator[PostgresTables]:
-        """Open the tables for writing, in one transaction."""
-        with self.for_tenant(None)._writing() as statements:
-            yield PostgresTables(statements)
+    def _tables(self, statements: PostgresStatements) -> PostgresTables:
+        return PostgresTables(statements)
 
     def partition(self, parts: int) -> list[str]:
         """Cut the tables into parts by tenant, all at once; return their names."""

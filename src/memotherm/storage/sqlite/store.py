@@ -370,17 +370,8 @@ class SqliteStore(Store):
 
     # Maintenance
 
-    @contextmanager
-    def read_tables(self) -> Iterator[SqliteTables]:
-        """Open the tables for reading, in one snapshot."""
-        with self._reading() as statements:
-            yield SqliteTables(statements)
-
-    @contextmanager
-    def write_tables(self) -> Iterator[SqliteTables]:
-        """Open the tables for writing, in one transaction."""
-        with self._exclusive() as statements:
-            yield SqliteTables(statements)
+    def _tables(self, statements: SqliteStatements) -> SqliteTables:
+        return SqliteTables(statements)
 
     def size(self) -> int:
         """Return the bytes the store takes, without the log of what is not checkpointed yet."""
