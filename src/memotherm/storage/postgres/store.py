@@ -121,23 +121,13 @@ class PostgresStore(Store):
     @contextmanager
     def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
-        before = getattr(self._snapshots, "current", None)
-        with ExitStack() as stack:
-            statements = self._current or stack.enter_context(self._snapshot(search))
-            self._snapshots.current = (self.tenant, self._source, statements)
-            try:
-                yield None
-            finally:
-                self._snapshots.current = before
-
-    def _snapshot(self, search: Search | None) -> AbstractContextManager[PostgresStatements]:
-        """Begin a snapshot; what is searched for is read in the same round trip."""
 
         def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             with self._writer.snapshot() as unwritten:
                 if search is None:
                     statements = self._starting()(connection, begin)
                 else:
+                    # What is searched for is read in the same round trip.
                     begin()
                     statements = self._statements(connection)
                     if self._source is not None:
@@ -150,7 +140,16 @@ class PostgresStore(Store):
                 statements.unwritten = unwritten
             return statements
 
-        return self._server.transaction(self.tenant, start, mode=_REPEATABLE)
+        before = getattr(self._snapshots, "current", None)
+        with ExitStack() as stack:
+            statements = self._current or stack.enter_context(
+                self._server.transaction(self.tenant, start, mode=_REPEATABLE)
+            )
+            self._snapshots.current = (self.tenant, self._source, statements)
+            try:
+                yield None
+            finally:
+                self._snapshots.current = before
 
     @property
     def _server(self) -> Replica | Connections:
@@ -215,24 +214,22 @@ class PostgresStore(Store):
         with self._reading(once=True, logged=False) as statements:
             return self._converted(statements, rows)
 
-    def _writing(self, **expected: Mapping[str, object]) -> AbstractContextManager[PostgresStatements]:
-        """Begin a transaction that excludes other writers; statements whose rows are wanted first are sent with it."""
+    @contextmanager
+    def _exclusive(self) -> Iterator[PostgresStatements]:
+        """Begin a transaction that excludes other writers of the tenant."""
         self._writer.flush()
         lock: dict[str, Mapping[str, object]] = (
             {"lock_store": {"store": LOCK}}
             if self.tenant is None
             else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
         )
-        return self._connections.transaction(self.tenant, self._starting(**lock, **expected), patient=True)
+        start = self._starting(**lock, transaction_begin={})
+        with self._connections.transaction(self.tenant, start, patient=True) as statements, statements.batching():
+            yield statements
 
     def _marking(self) -> AbstractContextManager[PostgresStatements]:
         """Begin a transaction that does not exclude other writers."""
         return self._connections.transaction(self.tenant, self._starting(), patient=True, wide=True)
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[PostgresStatements]:
-        with self._writing(transaction_begin={}) as statements, statements.batching():
-            yield statements
 
     def _run(self, job: WriteJob[Result], *, exclusive: bool) -> Result:
         """Run a job in the current thread: the server lets only one writer of a tenant in."""
@@ -245,27 +242,26 @@ class PostgresStore(Store):
         for tenant in dict.fromkeys(entry.tenant for entry in entries):
             own = [entry for entry in entries if entry.tenant == tenant]
             view = self.for_tenant(tenant)
+            # A tenant's recall also counts the use of memories without a tenant.
+            transaction = self._connections.transaction(
+                tenant, view._starting(), patient=True, durable=False, wide=True
+            )
             try:
-                with ExitStack() as transaction:
-                    view._write_log(transaction.enter_context(view._logging()), own)
+                with ExitStack() as stack:
+                    statements = stack.enter_context(transaction)
+                    if not statements.value("try_lock_tenant", store=LOCK, tenant=tenant or ""):
+                        busy = StoreBusy(
+                            f"{self.name} is locked by another writer: the log of recalls is written later"
+                        )
+                        continue
+                    with statements.batching():
+                        view._write_log(statements, own)
                     with committing(own):
-                        transaction.close()
+                        stack.close()
             except StoreBusy as exc:
                 busy = exc
         if busy is not None:
             raise busy
-
-    @contextmanager
-    def _logging(self) -> Iterator[PostgresStatements]:
-        # A tenant's recall also counts the use of memories without a tenant.
-        transaction = self._connections.transaction(
-            self.tenant, self._starting(), patient=True, durable=False, wide=True
-        )
-        with transaction as statements:
-            if not statements.value("try_lock_tenant", store=LOCK, tenant=self.tenant or ""):
-                raise StoreBusy(f"{self.name} is locked by another writer: the log of recalls is written later")
-            with statements.batching():
-                yield statements
 
     def _starting(self, **expected: Mapping[str, object]) -> Start[PostgresStatements]:
         """Return what begins a transaction, sends the first statements with it, and waits for their rows."""
@@ -411,7 +407,7 @@ class PostgresStore(Store):
         shared = self._shared_among({use.no for use in later}) if self.tenant else set()
         if not shared:
             return
-        with self.for_tenant("")._writing() as statements:
+        with self.for_tenant("")._exclusive() as statements:
             for use in later:
                 if use.no in shared:
                     counted = Use(use.no, use.weight, times=0), to_micros(use.at)
@@ -614,7 +610,7 @@ class PostgresStore(Store):
 
     def partition(self, parts: int) -> list[str]:
         """Cut the tables into parts by tenant, all at once; return their names."""
-        with self.for_tenant(None)._writing() as statements:
+        with self.for_tenant(None)._exclusive() as statements:
             return partition(statements, parts)
 
     def distribute(self, shards: int) -> Distribution:
