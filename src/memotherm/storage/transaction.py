@@ -86,7 +86,7 @@ class Transaction(ABC):
     ) -> None:
         self._sql = statements
         self._scope_of = scope_of
-        purged, adopted, serving, *self._begun = self._sql.rows("transaction_begin")[0]
+        purged, adopted, serving, *begun = self._sql.rows("transaction_begin")[0]
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._accepts_vectors = bool(self._serving) and made_by in (None, self._serving)
@@ -103,6 +103,7 @@ class Transaction(ABC):
         self.purged = False
         #: The spaces whose logs were deleted.
         self.erased_spaces: set[int] = set()
+        self._begin(*begun)
 
     def finish(self) -> None:
         """Update the counters, and erase what the logs say about purged memories; the store calls it at the end."""
@@ -428,6 +429,10 @@ class Transaction(ABC):
         return True
 
     # What depends on the database
+
+    @abstractmethod
+    def _begin(self, *columns: Any) -> None:  # noqa: ANN401
+        """Prepare the transaction, with what its first statement has read for this database."""
 
     @abstractmethod
     def _next_seq(self) -> int:

@@ -7,13 +7,13 @@ memory, so that a search is restricted to its scope inside the index.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Retention, Scope
+from memotherm.model import Retention
 from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.transaction import Transaction, counter_key, indexed_words
 from memotherm.storage.values import LaterUse, Record
@@ -106,15 +106,10 @@ class _Reserve:
 class PostgresTransaction(Transaction):
     """A write transaction; numbers come from sequences."""
 
-    def __init__(
-        self,
-        statements: PostgresStatements,
-        scope_of: Callable[[int], Scope],
-        made_by: int | None = None,
-    ) -> None:
-        super().__init__(statements, scope_of, made_by)
-        self._sql: PostgresStatements = statements
-        self._numbers, self._seqs = _Reserve(statements, "memory_numbers"), _Reserve(statements, "event_numbers")
+    _sql: PostgresStatements
+
+    def _begin(self) -> None:
+        self._numbers, self._seqs = _Reserve(self._sql, "memory_numbers"), _Reserve(self._sql, "event_numbers")
         #: The uses that were recorded; the store counts those of memories without a tenant after the commit.
         self.later_uses: list[LaterUse] = []
         #: Digests of contents of which nothing is stored.

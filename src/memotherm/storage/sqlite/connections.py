@@ -69,7 +69,7 @@ def _translated(exc: BaseException, name: str) -> MemothermError:
         return StoreBusy(f"{name} is locked by another writer: try again, or raise the setting busy_timeout_ms")
     if code == sqlite3.SQLITE_FULL:
         return StoreFull(f"no space left for {name}: free some; the change was rolled back")
-    if code == sqlite3.SQLITE_NOTADB and driver.is_cipher_error(exc):
+    if code == sqlite3.SQLITE_NOTADB and not isinstance(exc, sqlite3.Error):  # it is one of SQLCipher's
         return WrongKey(
             f"the key does not open {name}: it is encrypted with another key, damaged, or not a Memotherm store; "
             "it was left as it is"

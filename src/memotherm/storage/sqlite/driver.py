@@ -25,7 +25,6 @@ __all__ = [
     "connect",
     "errors",
     "header_of",
-    "is_cipher_error",
     "is_misuse",
     "read_header",
     "register",
@@ -174,11 +173,6 @@ def errors() -> tuple[type[Exception], ...]:
     """Return the base classes of the errors of the libraries in use."""
     module = sys.modules.get(_PACKAGE)
     return (sqlite3.Error,) if module is None else (sqlite3.Error, module.Error)
-
-
-def is_cipher_error(exc: BaseException) -> bool:
-    """Return whether SQLCipher raised an error."""
-    return not isinstance(exc, sqlite3.Error)
 
 
 def is_misuse(exc: BaseException) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Retention, Scope, Tier
+from memotherm.model import Retention, Tier
 from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_range
 from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
@@ -28,17 +28,10 @@ INDEXES, LOG = "indexes", "log"
 class SqliteTransaction(Transaction):
     """A write transaction; there is only one writer, so the next numbers follow from the highest ones."""
 
-    def __init__(
-        self,
-        statements: SqliteStatements,
-        scope_of: Callable[[int], Scope],
-        made_by: int | None = None,
-    ) -> None:
-        super().__init__(statements, scope_of, made_by)
-        self._sql: SqliteStatements = statements
-        self._seq: int
-        self._last_no: int
-        self._seq, self._last_no, erasure = self._begun
+    _sql: SqliteStatements
+
+    def _begin(self, seq: int, last_no: int, erasure: str | None) -> None:
+        self._seq, self._last_no = seq, last_no
         #: Whether the log of an earlier purge is left to be truncated.
         self.log_pending = erasure is not None and erasure.startswith(LOG)
 
