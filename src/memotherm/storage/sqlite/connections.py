@@ -42,7 +42,7 @@ _LOG_BYTES = 16 << 20
 _WRITER_CACHE_KIB = 16_384
 _READER_CACHE_KIB = 4096
 #: Connections that were in use during a fork, in the child: they must be neither used nor closed there.
-_abandoned: list[sqlite3.Connection] = []
+_abandoned: list[sqlite3.Connection | None] = []
 #: The files of those connections (device and inode), which this process cannot open safely.
 _inherited: set[tuple[int, int]] = set()
 
@@ -89,6 +89,12 @@ def _translated(exc: BaseException, name: str) -> MemothermError:
     return StoreError(f"SQLite could not use {name}: {exc}")
 
 
+class _Here(threading.local):
+    """How many connections the current thread uses."""
+
+    lent = 0
+
+
 class Connections:
     """Every connection to one file. Reads never wait for the writer."""
 
@@ -108,8 +114,7 @@ class Connections:
         #: How many connections are out of the pool.
         self._lent = 0
         self._pool = threading.Lock()
-        #: How many of them the current thread uses.
-        self._here = threading.local()
+        self._here = _Here()
         #: Whether a fork has the turn of the writing connection.
         self._paused = False
         #: The device and inode of the file, once it is open, and of its log.
@@ -212,52 +217,40 @@ class Connections:
                 yield SqliteStatements(self._opened_writer())
             return
         with mapped(self.name):
-            connection = self._borrow(new=new)
+            with self._pool:
+                self._require_open()
+                self._count_lent(1)
+                connection = self._idle.pop() if self._idle and not new else None
             try:
+                if connection is None:
+                    connection = self._connect("normal")
                 if not once:
                     connection.execute("BEGIN")
                 yield SqliteStatements(connection)
             finally:
                 self._give_back(connection, keep=not new)
 
-    def _borrow(self, *, new: bool) -> sqlite3.Connection:
-        """Take a connection out of the pool, or make a new one."""
-        with self._pool:
-            self._require_open()
-            self._count_lent(1)
-            if self._idle and not new:
-                return self._idle.pop()
-        try:
-            return self._connect("normal")
-        except BaseException:
-            with self._pool:
-                self._count_lent(-1)
-            raise
-
-    def _give_back(self, connection: sqlite3.Connection, *, keep: bool) -> None:
+    def _give_back(self, connection: sqlite3.Connection | None, *, keep: bool) -> None:
         """End the read transaction of a connection and return it to the pool, or close it."""
         if not self._process.current:
             _abandoned.append(connection)
             return
         try:
-            if connection.in_transaction:
+            if connection is not None and connection.in_transaction:
                 connection.execute("COMMIT")
         except driver.errors():
             keep = False
         with self._pool:
             self._count_lent(-1)
-            if keep and not self._closed:
+            if connection is not None and keep and not self._closed:
                 self._idle.append(connection)
                 return
-        connection.close()
+        if connection is not None:
+            connection.close()
 
     def _count_lent(self, change: int) -> None:
         self._lent += change
-        self._here.lent = self._lent_here + change
-
-    @property
-    def _lent_here(self) -> int:
-        return getattr(self._here, "lent", 0)
+        self._here.lent += change
 
     @contextmanager
     def transaction(
@@ -331,7 +324,7 @@ class Connections:
         self._turn.stop()
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         # What this thread uses itself will not be returned meanwhile.
-        in_use = self._turn.is_held or self._lent_here
+        in_use = self._turn.is_held or self._here.lent
         self._paused = self._turn.pause(self._settings.busy_timeout_ms / 1000)
         self._pool.acquire()
         while self._lent and time.monotonic() < deadline and not in_use:
