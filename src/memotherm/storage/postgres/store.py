@@ -336,39 +336,36 @@ class PostgresStore(Store):
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
     ) -> Generator[Claim[Self], None, None]:
         """Claim the tenants one by one, the one whose job was done the longest time ago first."""
-        with self.for_tenant(None)._marking() as statements:
+        everyone = self.for_tenant(None)
+        with everyone._marking() as statements:
             registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
             new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
             statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
         seen: list[str] = []
-        while (tenant := self._claimed(name, holder, now(), term, before, seen)) is not None:
+        while True:
+            moment = now()
+            due = {
+                "name": name,
+                "now": to_micros(moment),
+                "late": to_micros(moment + 2 * term),
+                "before": to_micros(before),
+            }
+            claim = {**due, "holder": holder, "until": to_micros(moment + term)}
+            with everyone._marking() as statements:
+                found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
+                # Those that another process has claimed are skipped.
+                claimed = (tenant for (tenant,) in found if statements.row("job_claim", **claim, tenant=tenant))
+                tenant = next(claimed, None)
+            if tenant is None:
+                return
             seen.append(tenant)
-            outcome = "job_release"
+            row, outcome = {"name": name, "holder": holder, "tenant": tenant}, "job_release"
             try:
-                row = {"name": name, "holder": holder, "tenant": tenant}
                 yield Claim(self.for_tenant(tenant), "job_renew", row, now, term)
                 outcome = "job_done"
             finally:
-                with self.for_tenant(None)._marking() as statements:
-                    statements.run(outcome, name=name, holder=holder, tenant=tenant, now=to_micros(now()))
-
-    def _claimed(
-        self, name: str, holder: str, now: datetime, term: timedelta, before: datetime, seen: list[str]
-    ) -> str | None:
-        """Claim the tenant whose job was done the longest time ago; skip those that another process has claimed."""
-        due = {
-            "name": name,
-            "now": to_micros(now),
-            "late": to_micros(now + 2 * term),
-            "before": to_micros(before),
-        }
-        with self.for_tenant(None)._marking() as statements:
-            found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
-            for (tenant,) in found:
-                row = {**due, "tenant": tenant, "holder": holder, "until": to_micros(now + term)}
-                if statements.row("job_claim", **row) is not None:
-                    return str(tenant)
-        return None
+                with everyone._marking() as statements:
+                    statements.run(outcome, **row, now=to_micros(now()))
 
     # Uses
 
