@@ -45,13 +45,7 @@ _READERS: dict[str, Callable[[Path, Import], None]] = {
     "openclaw": markdown.read_openclaw,
     "claude-code": markdown.read_claude_code,
     "codex": markdown.read_codex,
-    "mcp-memory": formats.read_mcp_memory,
-    "mem0": formats.read_mem0,
-    "letta": formats.read_letta,
-    "claude-mem": formats.read_claude_mem,
-    "mempalace": formats.read_mempalace,
-    "hindsight": formats.read_hindsight,
-    "jsonl": formats.read_exported,
+    **formats.READERS,
 }
 #: What can be imported.
 KINDS = tuple(_READERS)

@@ -19,8 +19,8 @@ from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 
 __all__ = [
-    "BAD_ENTRY",
     "Draft",
+    "DraftsOf",
     "Import",
     "json_lines",
     "json_value",
@@ -33,8 +33,10 @@ __all__ = [
 
 #: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
 Draft = dict[str, Any]
+#: Returns the drafts of an entry, given the time of the import.
+DraftsOf = Callable[[Any, datetime], Iterable[Draft]]
 #: The exceptions of a reader for an invalid entry.
-BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+_BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 _MAX_CHARS = 4000
 _MILLISECONDS_FROM = 10**11
@@ -65,6 +67,16 @@ class Import:
             self.skip(where, "too short to mean something")
             return
         self.drafts.append(({"source": self.source, **draft}, where))
+
+    def read(self, entry: Any, drafts_of: DraftsOf, where: str, problem: str) -> None:  # noqa: ANN401
+        """Add the drafts of an entry; skip it if it is invalid."""
+        try:
+            drafts = list(drafts_of(entry, self.now))
+        except _BAD_ENTRY as exc:
+            self.skip(where, f"{problem}: {exc}")
+            return
+        for draft in drafts:
+            self.add(draft, where)
 
     def _redacted(self, draft: Draft) -> Draft:
         values = {name: draft[name] for name in ("content", "metadata") if name in draft}
@@ -106,34 +118,21 @@ def json_value(file: Path, reading: Import) -> Any:  # noqa: ANN401 - any JSON v
     return values
 
 
-def json_lines(
-    file: Path, reading: Import, drafts_of: Callable[[Mapping[str, Any], datetime], Iterable[Draft]], otherwise: str
-) -> None:
+def json_lines(file: Path, reading: Import, drafts_of: DraftsOf, problem: str) -> None:
     """Read a file with one JSON object per line; any other line is added to `skipped`."""
+
+    def drafts_of_line(line: str, now: datetime) -> Iterable[Draft]:
+        return drafts_of(json.loads(line), now)
+
     for number, line in enumerate(reading.text(file).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            drafts = list(drafts_of(json.loads(line), reading.now))
-        except BAD_ENTRY as exc:
-            reading.skip(f"{file.name}#L{number}", f"{otherwise}: {exc}")
-            continue
-        for draft in drafts:
-            reading.add(draft, f"{file.name}#L{number}")
+        if line.strip():
+            reading.read(line, drafts_of_line, f"{file.name}#L{number}", problem)
 
 
-def read_entries(
-    entries: Iterable[Any], reading: Import, drafts_of: Callable[[Any, datetime], Iterable[Draft]], where: str
-) -> None:
+def read_entries(entries: Iterable[Any], reading: Import, drafts_of: DraftsOf, where: str) -> None:
     """Read the entries of a list; invalid ones are added to `skipped` with their number."""
     for number, entry in enumerate(entries, 1):
-        try:
-            drafts = list(drafts_of(entry, reading.now))
-        except BAD_ENTRY as exc:
-            reading.skip(f"{where}[{number}]", f"cannot be read: {exc or type(exc).__name__}")
-            continue
-        for draft in drafts:
-            reading.add(draft, f"{where}[{number}]")
+        reading.read(entry, drafts_of, f"{where}[{number}]", "cannot be read")
 
 
 def moment(value: object, now: datetime) -> dict[str, datetime]:
@@ -167,12 +166,11 @@ def tags_of(value: object) -> list[str]:
     return [str(tag) for tag in value] if isinstance(value, list) else []
 
 
-def pieces(text: str) -> Iterator[str]:
-    """Yield a text without recalled blocks, split where it is too long for one memory."""
+def pieces(text: str, **fields: Any) -> Iterator[Draft]:  # noqa: ANN401 - the fields of a draft
+    """Yield drafts of a text without recalled blocks, split where it is too long for one memory."""
     clean = without_blocks(text).strip()
-    if not clean:
-        return
-    if len(clean) <= _MAX_CHARS:
-        yield clean
-        return
-    yield from (chunk.text for chunk in chunks(clean, count_tokens, ChunkSize(size=800, overlap=0)))
+    contents = [clean] if clean else []
+    if len(clean) > _MAX_CHARS:
+        contents = [chunk.text for chunk in chunks(clean, count_tokens, ChunkSize(size=800, overlap=0))]
+    for content in contents:
+        yield {"content": content, **fields}

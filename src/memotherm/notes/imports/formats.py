@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.names import field_of
 from memotherm.notes.imports.entries import (
     Draft,
+    DraftsOf,
     Import,
     json_lines,
     json_value,
@@ -27,22 +28,14 @@ from memotherm.notes.imports.entries import (
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
-__all__ = [
-    "read_claude_mem",
-    "read_exported",
-    "read_hindsight",
-    "read_letta",
-    "read_mcp_memory",
-    "read_mem0",
-    "read_mempalace",
-]
+__all__ = ["READERS"]
 
 #: Tables of the database, and the lists of the export with the same rows.
 _TABLES = {"observations": "observations", "summaries": "session_summaries"}
 _SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
-def read_claude_mem(source: Path, reading: Import) -> None:
+def _read_claude_mem(source: Path, reading: Import) -> None:
     """Read the observations and the summaries of sessions."""
     file = source / "claude-mem.db" if source.is_dir() else source
     data = _database(file, reading) if is_sqlite(file) else json_value(file, reading)
@@ -70,19 +63,17 @@ def _observation(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     facts = [str(fact) for fact in _listed(entry.get("facts"))]
     parts = [title, text or "\n".join(f"- {fact}" for fact in facts)]
     sort = str(entry.get("type") or "")
-    for piece in pieces("\n\n".join(part for part in parts if part)):
-        yield {
-            "content": piece,
-            "kind": "decision" if sort == "decision" else "fact",
-            "tags": list(dict.fromkeys([*([sort] if sort else []), *map(str, _listed(entry.get("concepts")))])),
-            **_common(entry, now),
-        }
+    yield from pieces(
+        "\n\n".join(part for part in parts if part),
+        kind="decision" if sort == "decision" else "fact",
+        tags=list(dict.fromkeys([*([sort] if sort else []), *map(str, _listed(entry.get("concepts")))])),
+        **_common(entry, now),
+    )
 
 
 def _summary(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     parts = [f"{name.replace('_', ' ').capitalize()}: {entry[name]}" for name in _SUMMARY if entry.get(name)]
-    for piece in pieces("\n".join(parts)):
-        yield {"content": piece, "kind": "context", "tags": ["summary"], **_common(entry, now)}
+    yield from pieces("\n".join(parts), kind="context", tags=["summary"], **_common(entry, now))
 
 
 def _common(entry: Mapping[str, Any], now: datetime) -> Draft:
@@ -104,11 +95,6 @@ def _listed(value: object) -> list[Any]:
 
 #: The fields of an exported memory that are imported.
 _EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
-
-
-def read_exported(source: Path, reading: Import) -> None:
-    """Read one memory per line."""
-    json_lines(source, reading, _exported_drafts, "not an exported memory")
 
 
 def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
@@ -146,11 +132,6 @@ def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]
 _HINDSIGHT_KEPT = ("context", "occurred_start", "occurred_end", "document_id")
 
 
-def read_hindsight(source: Path, reading: Import) -> None:
-    """Read a list of facts, or an object that has it as `items` or `results`."""
-    read_entries(_json_list(source, reading, "items", "results"), reading, _hindsight_drafts, source.name)
-
-
 def _hindsight_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     sort = str(entry.get("fact_type") or entry.get("type") or "")
     created = (moment(entry.get(name), now) for name in ("mentioned_at", "date", "created_at"))
@@ -162,7 +143,7 @@ def _hindsight_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft
     }
 
 
-def read_letta(source: Path, reading: Import) -> None:
+def _read_letta(source: Path, reading: Import) -> None:
     """Read the blocks, the messages and the passages of agents."""
     data = json_value(source, reading)
     if isinstance(data, list):
@@ -187,25 +168,13 @@ def _list(data: Mapping[str, Any], name: str) -> list[Any]:
 def _block(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     """Yield a block of core memory; that of the user is about the person."""
     label = str(entry.get("label") or "block")
-    for piece in pieces(text_of(entry, "value")):
-        yield {
-            "content": piece,
-            "kind": "fact" if label == "human" else "context",
-            "tags": [label],
-            "metadata": _identity(entry),
-            **moment(entry.get("created_at"), now),
-        }
+    kind, created = "fact" if label == "human" else "context", moment(entry.get("created_at"), now)
+    yield from pieces(text_of(entry, "value"), kind=kind, tags=[label], metadata=_identity(entry), **created)
 
 
 def _passage(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    """Yield a passage of archival memory."""
-    for piece in pieces(text_of(entry, "text")):
-        yield {
-            "content": piece,
-            "tags": tags_of(entry.get("tags")),
-            "metadata": {**(entry.get("metadata") or {}), **_identity(entry)},
-            **moment(entry.get("created_at"), now),
-        }
+    tags, metadata = tags_of(entry.get("tags")), {**(entry.get("metadata") or {}), **_identity(entry)}
+    yield from pieces(text_of(entry, "text"), tags=tags, metadata=metadata, **moment(entry.get("created_at"), now))
 
 
 def _message(agent: str, entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
@@ -215,13 +184,8 @@ def _message(agent: str, entry: Mapping[str, Any], now: datetime) -> Iterator[Dr
     content = entry.get("content", entry.get("text"))
     parts = content if isinstance(content, list) else [{"text": content}]
     text = "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))
-    for piece in pieces(text):
-        yield {
-            "content": piece,
-            "kind": "message",
-            "metadata": {"role": entry["role"], **({"agent": agent} if agent else {}), **_identity(entry)},
-            **moment(entry.get("created_at"), now),
-        }
+    metadata = {"role": entry["role"], **({"agent": agent} if agent else {}), **_identity(entry)}
+    yield from pieces(text, kind="message", metadata=metadata, **moment(entry.get("created_at"), now))
 
 
 def _identity(entry: Mapping[str, Any]) -> Draft:
@@ -235,15 +199,15 @@ def _metadata(entry: Mapping[str, Any], kept: Sequence[str] = ()) -> Draft:
     return {**(own if isinstance(own, Mapping) else {}), **fields, **_identity(entry)}
 
 
-def _json_list(source: Path, reading: Import, *names: str) -> list[Any]:
-    """Return the list in a JSON file, or in the first of the named fields; any other value is one entry."""
+def _read_list(source: Path, reading: Import, drafts_of: DraftsOf, *names: str) -> None:
+    """Read the list in a JSON file, or in the first of the named fields; any other value is one entry."""
     data = json_value(source, reading)
     if isinstance(data, dict):
         data = next((data[name] for name in names if name in data), data)
-    return data if isinstance(data, list) else [data]
+    read_entries(data if isinstance(data, list) else [data], reading, drafts_of, source.name)
 
 
-def read_mcp_memory(source: Path, reading: Import) -> None:
+def _read_mcp_memory(source: Path, reading: Import) -> None:
     """Read `memory.jsonl`, or `memory.json` of older versions."""
     names = ("memory.jsonl", "memory.json")
     file = next((source / name for name in names if (source / name).is_file()), source)
@@ -274,11 +238,6 @@ _SCOPE = {"user_id": "user", "agent_id": "agent", "app_id": "project"}
 _MEM0_KEPT = ("run_id", "actor_id", "role")
 
 
-def read_mem0(source: Path, reading: Import) -> None:
-    """Read a list of entries, or an object that has it as `results` or `memories`."""
-    read_entries(_json_list(source, reading, "results", "memories"), reading, _mem0_drafts, source.name)
-
-
 def _mem0_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     content = entry.get("memory", entry.get("text"))
     if not isinstance(content, str):
@@ -305,7 +264,7 @@ _FIELD = re.compile(r"^\| (.+?) \| (.*) \|$", re.MULTILINE)
 _NAMES = {"Source": "source_file", "Filed": "filed_at", "Added by": "added_by"}
 
 
-def read_mempalace(source: Path, reading: Import) -> None:
+def _read_mempalace(source: Path, reading: Import) -> None:
     """Read the drawers of all wings and rooms."""
     lines = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source] * (source.suffix == ".jsonl")
     for file in lines:
@@ -340,11 +299,21 @@ def _room(file: Path, reading: Import) -> None:
 def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     metadata = _metadata(entry)
     filed, wing = metadata.pop("filed_at", None), metadata.get("wing")
-    for piece in pieces(text_of(entry, "document")):
-        yield {
-            "content": piece,
-            "tags": [str(metadata[name]) for name in ("wing", "room") if metadata.get(name)],
-            "metadata": {**metadata, "original_id": str(entry["id"])},
-            "scope": {"project": str(wing)} if wing and str(wing) != "unknown" else {},
-            **moment(filed, now),
-        }
+    yield from pieces(
+        text_of(entry, "document"),
+        tags=[str(metadata[name]) for name in ("wing", "room") if metadata.get(name)],
+        metadata={**metadata, "original_id": str(entry["id"])},
+        scope={"project": str(wing)} if wing and str(wing) != "unknown" else {},
+        **moment(filed, now),
+    )
+
+
+READERS: dict[str, Callable[[Path, Import], None]] = {
+    "mcp-memory": _read_mcp_memory,
+    "mem0": lambda source, reading: _read_list(source, reading, _mem0_drafts, "results", "memories"),
+    "letta": _read_letta,
+    "claude-mem": _read_claude_mem,
+    "mempalace": _read_mempalace,
+    "hindsight": lambda source, reading: _read_list(source, reading, _hindsight_drafts, "items", "results"),
+    "jsonl": lambda source, reading: json_lines(source, reading, _exported_drafts, "not an exported memory"),
+}

@@ -39,7 +39,7 @@ def read_claude_code(source: Path, reading: Import) -> None:
         scope = {"project": name} if name else {}
         for file in _markdown(folder):
             if is_curated(file.name):
-                _index(file, folder, source, reading, {"scope": scope})
+                _entries(file, source, reading, {"scope": scope}, index_of=folder)
             else:
                 _whole(file, source, reading, scope)
 
@@ -108,9 +108,8 @@ def _whole(file: Path, root: Path, reading: Import, scope: dict[str, str]) -> No
     metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name", file.stem)}
     content = f"{description}\n\n{body.strip()}" if description and description not in body else body.strip()
     written = moment(file.stat().st_mtime, reading.now) if text else {}
-    for piece in pieces(content):
-        draft = {"content": piece, "kind": kind, "metadata": metadata, **written}
-        reading.add({**draft, "scope": {} if kind == "preference" else scope}, metadata["path"])
+    for draft in pieces(content, kind=kind, metadata=metadata, scope={} if kind == "preference" else scope, **written):
+        reading.add(draft, metadata["path"])
 
 
 def _fields(front_matter: str) -> Iterator[tuple[str, str]]:
@@ -122,29 +121,16 @@ def _fields(front_matter: str) -> Iterator[tuple[str, str]]:
             yield name, value.strip().strip("\"'")
 
 
-def _index(file: Path, folder: Path, root: Path, reading: Import, extra: Draft) -> None:
-    """Read an index file, without front matter and lines that link to files which are read anyway."""
-    text = _without_front_matter(reading.text(file))
-    own = [
-        "" if any((folder / name).is_file() for name in _INDEX_LINE.findall(line)) else line
-        for line in split_lines(text)
-    ]
-    _entries_of("\n".join(own), file.relative_to(root).as_posix(), reading, extra)
-
-
-def _without_front_matter(text: str) -> str:
-    """Return a text with empty lines in place of its front matter, so that line numbers stay."""
-    front = _FRONT.match(text)
-    return text if front is None else "\n" * front[0].count("\n") + text[front.end() :]
-
-
-def _entries(file: Path, root: Path, reading: Import, extra: Draft) -> None:
-    _entries_of(_without_front_matter(reading.text(file)), file.relative_to(root).as_posix(), reading, extra)
-
-
-def _entries_of(text: str, path: str, reading: Import, extra: Draft) -> None:
-    """Read each list item and each other block as a memory."""
+def _entries(file: Path, root: Path, reading: Import, extra: Draft, index_of: Path | None = None) -> None:
+    """Read each list item and each other block as a memory, except lines of an index that link to a file in it."""
+    text, path = reading.text(file), file.relative_to(root).as_posix()
+    if front := _FRONT.match(text):
+        # Empty lines in place of the front matter keep the line numbers.
+        text = "\n" * front[0].count("\n") + text[front.end() :]
     lines = split_lines(text)
+    if index_of is not None:
+        linked = [any((index_of / name).is_file() for name in _INDEX_LINE.findall(line)) for line in lines]
+        lines = ["" if link else line for line, link in zip(lines, linked, strict=True)]
     headings_above = outline(lines).headings_above
     start = 0
     spans: list[tuple[int, int, str]] = []
@@ -161,8 +147,7 @@ def _entries_of(text: str, path: str, reading: Import, extra: Draft) -> None:
         metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
         if day is not None:
             metadata["date"] = day.isoformat()
-        for piece in pieces(span_text):
-            draft = {"content": piece, "metadata": metadata, **({"tier": "cold"} if old else {}), **written, **extra}
+        for draft in pieces(span_text, metadata=metadata, **({"tier": "cold"} if old else {}), **written, **extra):
             reading.add(draft, f"{path}#L{first + 1}")
 
 
