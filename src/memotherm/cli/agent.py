@@ -243,7 +243,6 @@ def run() -> None:
 
 
 def _run(arguments: list[str], started: float) -> int:
-    """Run the command of a client."""
     if arguments[:1] == ["hook"]:
         from memotherm.hooks.entry import answer_event
 

@@ -260,7 +260,6 @@ for name, command in {
 
 
 def _finding_lines(name: str, found: Sequence[Finding]) -> list[str]:
-    """Return what lint found, a line each."""
     return [
         f"{name}{'' if each.line is None else f':{each.line}'}: {'warning' if each.warning else 'error'} "
         f"{each.code} {each.message}"

@@ -157,7 +157,6 @@ def plain(
 
 
 def _click(parameter: Parameter, default: Any, *, argument: bool) -> Callable[[Command], Command]:  # noqa: ANN401
-    """Return the argument or option of a parameter."""
     kind = _type(parameter)
     metavar = _METAVARS.get(parameter.name)
     if parameter.required or argument:

@@ -188,7 +188,6 @@ def _placed(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
-    """Open the memory of a job."""
     key = json.dumps([job["store"], job["scope"], job["settings"]], sort_keys=True)
     if key not in opened:
         mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
@@ -250,7 +249,6 @@ def _worth_storing(content: str, role: str) -> bool:
 
 
 def _last_reply(path: Path) -> str:
-    """Return the agent's last reply from the end of a transcript."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TRANSCRIPT_TAIL_BYTES))

@@ -176,7 +176,6 @@ class NoteWriter:
             self.transaction.discard(record, replace(self.cause, action="purge", rule=DISCARDED, why=why))
 
     def _positioned(self, path: str, row: ChunkRow, why: str) -> Record:
-        """Update the position of a memory in its file."""
         memory = row.record.memory
         if memory.retention is Retention.PURGED:
             return row.record

@@ -315,7 +315,6 @@ class Notes:
         return bool(unread or waiting), (*result.degraded, *map(str, unread), *waiting)
 
     def _watched_folders(self) -> list[Path]:
-        """Return the folders of notes and transcripts that exist."""
         folders = [self.root if path == "." else self.root / path for path in self._layout.folders]
         parents = [parent for path in self._layout.files if (parent := (self.root / path).parent) != self.root]
         transcripts = [path if path.is_dir() else path.parent for path in self._transcripts]

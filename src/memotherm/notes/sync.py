@@ -53,8 +53,6 @@ class _ChunkedFile(NamedTuple):
 
 @dataclass(slots=True)
 class _SyncRun:
-    """The state of one run."""
-
     space: int
     cause: Cause
     today: date

@@ -156,7 +156,6 @@ class _Splitter:
         return full if best is None else best[1]
 
     def _block_cost(self, number: int) -> int:
-        """Return the tokens of the block that starts at a line."""
         end = min(self._outline.block_ends.get(number, number + 1), self._stop)
         return sum(self._costs[line] for line in range(number, end))
 

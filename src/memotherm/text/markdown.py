@@ -153,13 +153,11 @@ def _front_matter_end(lines: Sequence[str]) -> int:
 
 
 def _closes(line: str, fence: str) -> bool:
-    """Return whether a line closes a fence."""
     closing = line.strip()
     return closing.startswith(fence) and not closing.strip(fence[0])
 
 
 def _heading(lines: Sequence[str], number: int, line: str, previous: str) -> tuple[int, str] | None:
-    """Return the level and the title of a heading."""
     match = _HEADING.match(line)
     if match is not None:
         return len(match[1]), (match[2] or "").strip()

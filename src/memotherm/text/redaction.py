@@ -159,7 +159,6 @@ def _private_keys(text: str) -> Iterator[Found]:
 
 
 def _cut_key(text: str, start: int) -> Found:
-    """Return a private key without its end."""
     head = _PEM.match(text, start)
     lines = _PEM_LINES.match(text, head.end() if head else start)
     return Found(start, lines.end() if lines else start, "a private key")
@@ -231,7 +230,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _bounds(element: re.Match[str]) -> tuple[int, int]:
-    """Return the minimum and maximum repeats of an element."""
     if element["repeat"] is None:
         return 1, 1
     if element["low"] is None:
@@ -322,7 +320,6 @@ def redactor(settings: Settings) -> Redactor:
 
 
 def _between_marks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text between marks."""
     start = 0
     for piece in text.split(MARK):
         yield start, start + len(piece)

@@ -77,5 +77,4 @@ class WordIds:
 
 
 def _fragments(text: str) -> list[str]:
-    """Return the distinct first characters of unspaced words."""
     return list(filter(is_fragment, dict.fromkeys([word[0] for word in text.split()])))

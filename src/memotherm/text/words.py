@@ -181,7 +181,6 @@ def _stemmed(word: str, language: str) -> str:
 
 
 def _plain(word: str) -> str:
-    """Return a word without accents."""
     return (
         word if word.isascii() else unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
     )

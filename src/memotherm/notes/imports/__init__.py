@@ -117,8 +117,6 @@ def import_memories(
 
 
 def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[Scope, Sequence[tuple[Draft, str]]]]:
-    """Yield batches of drafts, scope by scope."""
-
     def scope_of(draft: tuple[Draft, str]) -> list[tuple[str, str]]:
         return sorted(draft[0].get("scope", {}).items())
 

@@ -87,7 +87,6 @@ def _common(entry: Mapping[str, Any], now: datetime) -> Draft:
 
 
 def _listed(value: object) -> list[Any]:
-    """Return a list stored as JSON text."""
     if isinstance(value, str) and value.startswith("["):
         value = json.loads(value)
     return value if isinstance(value, list) else []
