@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,9 +94,13 @@ def count_tokens(text: str, tokenizer: str = DEFAULT) -> int:
 def counter(tokenizer: str = DEFAULT) -> Counter:
     """Return the counter for a vocabulary, a model, or a `tokenizer.json`."""
     if tokenizer.endswith(".json"):
-        return _from_file(tokenizer)
+        if not Path(tokenizer).is_file():
+            raise SettingsError(
+                f"the tokenizer {tokenizer} does not exist: give a model's tokenizer.json, or a model's name"
+            )
+        return _loaded(Path(tokenizer).name, tokenizer)
     name = _vocabulary(tokenizer)
-    return _bundled(name) if name else _BOUND
+    return _loaded(name) if name else _BOUND
 
 
 def _vocabulary(tokenizer: str) -> str | None:
@@ -108,55 +112,37 @@ def _vocabulary(tokenizer: str) -> str | None:
 
 
 @functools.cache
-def _bundled(name: str) -> Counter:
+def _loaded(name: str, path: str = "") -> Counter:
+    """Return the counter of a vocabulary in the wheel, or in a file; the upper bound if there is none."""
     # Cached here as well: many names lead to one vocabulary, which takes 0.1 s to load.
     try:
         import splintr
     except ImportError:
         return _BOUND
     try:
-        tokenizer = splintr.Tokenizer.from_pretrained(name)
-    except ValueError:
-        return _BOUND
-    by_line = name in _BREAK_AT_LINES
-    count = _counting(tokenizer.encode_ordinary, tokenizer.encode_flat, tokenizer.special_tokens())
-    return Counter(name, True, count, tokenizer.encode_batch_flat, by_line)
-
-
-def _from_file(path: str) -> Counter:
-    if not Path(path).is_file():
-        raise SettingsError(f"the tokenizer {path} does not exist: give a model's tokenizer.json, or a model's name")
-    try:
-        import splintr
-    except ImportError:
-        return _BOUND
-    try:
-        tokenizer = splintr.from_json(path)
+        tokenizer = splintr.from_json(path) if path else splintr.Tokenizer.from_pretrained(name)
     except (OSError, ValueError) as exc:
-        raise SettingsError(f"the tokenizer {path} cannot be read: {exc}") from exc
-    count = _counting(tokenizer.encode_ordinary, tokenizer.encode_flat, tokenizer.special_tokens())
-    return Counter(Path(path).name, True, count, tokenizer.encode_batch_flat)
-
-
-def _counting(
-    encode_ordinary: Callable[[str], Sequence[int]], encode_flat: Callable[[str], bytes], controls: Iterable[str]
-) -> Callable[[str], int]:
-    """Return a function that counts tokens, with a cache: contexts repeat the same memories.
-
-    Args:
-        encode_ordinary: Returns the tokens of a text; control tokens are encoded as their characters.
-        encode_flat: Returns four bytes for each token, in two thirds of the time, with control tokens.
-        controls: The control tokens.
-    """
-    have_prefix = all(name.startswith(_CONTROL) for name in controls)
+        if path:
+            raise SettingsError(f"the tokenizer {path} cannot be read: {exc}") from exc
+        return _BOUND
+    # Encodes control tokens as their characters.
+    encode: Callable[[str], Sequence[int]] = tokenizer.encode_ordinary
+    # Four bytes for each token, in two thirds of the time, but control tokens are encoded as such.
+    encode_flat: Callable[[str], bytes] = tokenizer.encode_flat
+    have_prefix = all(control.startswith(_CONTROL) for control in tokenizer.special_tokens())
 
     def count(text: str) -> int:
         if have_prefix and _CONTROL not in text:
             return len(encode_flat(text)) // 4
-        return len(encode_ordinary(text))
+        return len(encode(text))
 
+    # Contexts repeat the same memories.
     cached = functools.lru_cache(maxsize=_CACHE_SIZE)(count)
-    return lambda text: cached(text) if len(text) <= _LONGEST_CACHED else count(text)
+
+    def count_cached(text: str) -> int:
+        return cached(text) if len(text) <= _LONGEST_CACHED else count(text)
+
+    return Counter(name, True, count_cached, tokenizer.encode_batch_flat, name in _BREAK_AT_LINES)
 
 
 def _upper_bound(text: str) -> int:
