@@ -66,7 +66,7 @@ class _SyncRun:
     removed: list[str] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
     #: Rows of files with a new time stamp but the same bytes.
-    restamped: list[NoteRow] = field(default_factory=list)
+    restamped: dict[str, NoteRow] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
@@ -113,8 +113,7 @@ class Syncer:
         self._follow_renames(run)
         self._index(run, [file for file in listing.files.values() if self._needs_reading(run, file)], progress)
         self._remove(run, [row for path, row in run.indexed.items() if self._is_removed(path, listing)])
-        self._update_stamps(run)
-        self._update_tiers(run)
+        self._refresh(run)
         if run.degraded:
             try:
                 self.vectorizer.fill_fallback(now)
@@ -231,7 +230,7 @@ class Syncer:
             tier=note_placement(file.path, run.today).tier,
         )
         if indexed is not None and (indexed.hash, indexed.cut) == (row.hash, row.cut):
-            run.restamped.append(indexed._replace(stamp=row.stamp, settled=row.settled))
+            run.restamped[file.path] = indexed._replace(stamp=row.stamp, settled=row.settled)
             return None
         if is_transcript(file.path):
             lines = transcript(content.data, redactor(self.settings).text)
@@ -299,26 +298,24 @@ class Syncer:
 
         run.removed += self._update(run, rows, drop)
 
-    def _update_stamps(self, run: _SyncRun) -> None:
-        """Store the new time stamps of files whose bytes are unchanged."""
+    def _refresh(self, run: _SyncRun) -> None:
+        """Store new time stamps of files with the same bytes, and new tiers by the date."""
 
-        def restamp(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
+        def refresh(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
             if (current.hash, current.cut) == (row.hash, row.cut):
-                writer.transaction.put_note(current._replace(stamp=row.stamp, settled=row.settled))
+                current = current._replace(stamp=row.stamp, settled=row.settled)
+            if current.tier is row.tier:
+                writer.transaction.put_note(current)
+            else:
+                writer.place(current._replace(tier=row.tier))
 
-        self._update(run, [row for row in run.restamped if run.indexed.get(row.path) != row], restamp)
-
-    def _update_tiers(self, run: _SyncRun) -> None:
-        """Move the chunks of files whose tier has changed with the date or the settings."""
-
-        def place(writer: NoteWriter, row: NoteRow, current: NoteRow) -> None:
-            tier = note_placement(row.path, run.today).tier
-            if current.tier is not tier:
-                writer.place(current._replace(tier=tier))
-
-        known = [row for path, row in run.indexed.items() if path in run.listing.files]
-        due = [row for row in known if note_placement(row.path, run.today).tier is not row.tier]
-        self._update(run, due, place)
+        due = []
+        for path, row in run.indexed.items():
+            after = run.restamped.get(path, row)
+            tier = note_placement(path, run.today).tier
+            if path in run.listing.files and (after != row or tier is not row.tier):
+                due.append(after._replace(tier=tier))
+        self._update(run, due, refresh)
 
     def _update(
         self, run: _SyncRun, rows: Sequence[NoteRow], change: Callable[[NoteWriter, NoteRow, NoteRow], bool | None]
