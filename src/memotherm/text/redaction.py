@@ -11,7 +11,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -199,7 +199,7 @@ _ELEMENT = re.compile(
         (?P<repeat>\{(?P<low>\d{1,4})(?:,(?P<high>\d{1,4}))?\} | [*+?])?""",
     re.VERBOSE | re.DOTALL,
 )
-_REPEATS = {"*": (0, _UNBOUNDED), "+": (1, _UNBOUNDED), "?": (0, 1)}
+_REPEATS = {None: (1, 1), "*": (0, _UNBOUNDED), "+": (1, _UNBOUNDED), "?": (0, 1)}
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -213,7 +213,8 @@ def compiled(pattern: str) -> re.Pattern[str]:
                 "characters, classes such as [A-Z0-9], \\d, \\w, \\s and ., and repeats such as {8,40}, without groups "
                 "or alternatives (in the environment a comma separates two patterns: use a settings file)"
             )
-        low, high = _bounds(element)
+        repeats = int(element["low"] or 0), int(element["high"] or element["low"] or 0)
+        low, high = _REPEATS.get(element["repeat"], repeats)
         span, least, position = span + high, least + low, element.end()
         parts.append(f"{element['atom']}{{{low},{high}}}+")
     if not 0 < span <= _LARGEST_SPAN or not least or len(pattern) > _LONGEST_PATTERN:
@@ -227,14 +228,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
             return re.compile("".join(parts))
     except re.error as exc:
         raise SettingsError(f"redact_patterns: {pattern!r} is not a pattern: {exc}") from exc
-
-
-def _bounds(element: re.Match[str]) -> tuple[int, int]:
-    if element["repeat"] is None:
-        return 1, 1
-    if element["low"] is None:
-        return _REPEATS[element["repeat"]]
-    return int(element["low"]), int(element["high"] or element["low"])
 
 
 #: Replaces a redacted part of a text.
@@ -269,10 +262,10 @@ class Redactor:
             return Redacted(text)
         total = 0
         for _ in range(_MAX_ROUNDS):
-            parts = _merged(sorted(self._found(text)))
-            if not parts:
+            text, count = _replaced(text, self._found(text))
+            if not count:
                 break
-            text, total = _replaced(text, parts), total + len(parts)
+            total += count
         return Redacted(text, total)
 
     def text(self, text: str) -> str:
@@ -326,20 +319,12 @@ def _between_marks(text: str) -> Iterator[tuple[int, int]]:
         start += len(piece) + len(MARK)
 
 
-def _merged(found: Sequence[Found]) -> list[tuple[int, int]]:
-    """Return the ranges to replace, in order; overlapping and adjacent ones are merged."""
-    parts: list[tuple[int, int]] = []
-    for start, end, _ in found:
-        if parts and start <= parts[-1][1]:
-            parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
-        else:
-            parts.append((start, end))
-    return parts
-
-
-def _replaced(text: str, parts: Sequence[tuple[int, int]]) -> str:
-    pieces, last = [], 0
-    for start, end in parts:
-        pieces += [text[last:start], MARK]
-        last = end
-    return "".join([*pieces, text[last:]])
+def _replaced(text: str, found: Iterable[Found]) -> Redacted:
+    """Replace parts of a text; overlapping and adjacent ones are one."""
+    pieces: list[str] = []
+    last = 0
+    for start, end, _ in sorted(found):
+        if not pieces or start > last:
+            pieces += [text[last:start], MARK]
+        last = max(last, end)
+    return Redacted("".join([*pieces, text[last:]]), len(pieces) // 2)
