@@ -210,8 +210,7 @@ def export(file: Path, path: str, memory: Memory) -> Appended:
 
 def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -> str:
     """Store the list item at a line as a memory, unless it is linked to one; return the memory's id."""
-    data = _existing_data(file)
-    lines = split_lines(decode(data))
+    data, lines = _existing(file)
     item = item_at(lines, line)
     if item is None or not item.text:
         raise NotFound(f"there is no list item at {path}#L{line}")
@@ -227,8 +226,7 @@ def adopt(file: Path, path: str, line: int, remember: Callable[[str], Memory]) -
 
 def write_item(file: Path, memory: Memory) -> None:
     """Write the content of a memory to its list item; delete the item of a memory that is not active."""
-    data = _existing_data(file)
-    lines = split_lines(decode(data))
+    data, lines = _existing(file)
     item = next((item for item in linked_items(lines) if item.memory_id == memory.id), None)
     if item is None:
         raise NotFound(f"{file.name} has no list item of {memory.id}")
@@ -276,8 +274,8 @@ def _linked_items(file: Path) -> dict[str, ListItem]:
     return {item.memory_id: item for item in linked_items(lines)}
 
 
-def _existing_data(file: Path) -> bytes:
+def _existing(file: Path) -> tuple[bytes, list[str]]:
     content = read_file(file)
     if content is None:
         raise NotFound(f"there is no note {file.name}")
-    return content.data
+    return content.data, split_lines(decode(content.data))

@@ -49,18 +49,12 @@ class Layout:
         self.prefix = os.path.join(self.root, "")  # noqa: PTH118 - the root with a final separator
         self.whole = self.root.name.casefold() in _FOLDERS
         self.extra = tuple(dict.fromkeys(self._extra(path) for path in extra))
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders, relative to the root, in which every Markdown file is a note."""
+        files = [path for path in self.extra if path.casefold().endswith(_SUFFIX)]
+        #: The single files that are notes, and the folders in which every Markdown file is one; relative to the root.
+        self.files = tuple(dict.fromkeys((CURATED, *files)))
+        self.folders = tuple(dict.fromkeys((_FOLDER, *(path for path in self.extra if path not in files))))
         if self.whole or "." in self.extra:
-            return (".",)
-        return tuple(dict.fromkeys((_FOLDER, *(path for path in self.extra if not path.casefold().endswith(_SUFFIX)))))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The single files that are notes."""
-        return tuple(dict.fromkeys((CURATED, *(path for path in self.extra if path.casefold().endswith(_SUFFIX)))))
+            self.folders = (".",)
 
     def accepts(self, path: str) -> bool:
         """Return whether a path, relative to the root, can be a note."""
