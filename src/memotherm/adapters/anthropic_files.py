@@ -90,12 +90,7 @@ def file_view(path: str, text: str, view_range: Sequence[int] | None) -> str:
 
 
 def directory_view(path: str, sizes: Mapping[str, int]) -> str:
-    """Return the files and directories of two levels; the size of a directory is that of its files.
-
-    Args:
-        path: The directory, as the command names it.
-        sizes: The bytes of each file in it, by the path relative to it.
-    """
+    """Return the files and directories of two levels; `sizes` are the bytes of files by their relative paths."""
     entries: dict[tuple[str, ...], int] = {}
     directories: set[tuple[str, ...]] = set()
     for name, size in sizes.items():

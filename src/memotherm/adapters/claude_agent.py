@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 try:
@@ -27,62 +28,32 @@ def hooks(memory: Memotherm, *, budget: int = BUDGET, capture: bool = True) -> d
         budget: The most tokens of the context of a prompt.
         capture: Whether to store prompts and replies.
     """
-    memory_hooks = _Hooks(memory, budget, capture)
-    return {
-        "UserPromptSubmit": [HookMatcher(hooks=[memory_hooks.prompt_submitted])],
-        "Stop": [HookMatcher(hooks=[memory_hooks.stopped])],
-        "PreCompact": [HookMatcher(hooks=[memory_hooks.compacting])],
-    }
 
-
-class _Hooks:
-    """The hooks of one memory; each event works on another thread."""
-
-    def __init__(self, memory: Memotherm, budget: int, capture: bool) -> None:
-        self._memory = memory
-        self._budget = budget
-        self._capture = capture
-
-    async def prompt_submitted(
-        self,
-        given: HookInput,
-        tool_use_id: str | None,  # noqa: ARG002 - the names are the SDK's
-        context: HookContext,  # noqa: ARG002
-    ) -> HookJSONOutput:
-        """Return the context of a prompt, and capture the prompt."""
-        text = await asyncio.to_thread(self._begin_turn, given)
+    def begin_turn(conversation: Conversation, given: dict[str, Any]) -> HookJSONOutput:
+        prompt = str(given.get("prompt") or "")
+        text = conversation.context(prompt, budget).text
+        if capture:
+            conversation.capture("user", prompt)
         if not text:
             return {}
         return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
-    async def stopped(self, given: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:  # noqa: ARG002
-        """Capture the reply."""
-        await asyncio.to_thread(self._end_turn, given)
+    def end_turn(conversation: Conversation, given: dict[str, Any]) -> HookJSONOutput:
+        if capture:
+            conversation.capture("assistant", str(given.get("last_assistant_message") or ""))
+        conversation.session.run_ended()
         return {}
 
-    async def compacting(self, given: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:  # noqa: ARG002
-        """Record that the contexts of earlier turns are about to be summarised."""
-        await asyncio.to_thread(self._forget_contexts, given)
+    def compact(conversation: Conversation, given: dict[str, Any]) -> HookJSONOutput:  # noqa: ARG001
+        # The contexts of earlier turns are about to be summarised.
+        conversation.session.context_compacted()
         return {}
 
-    def _begin_turn(self, given: HookInput) -> str:
-        prompt = _text_in(given, "prompt")
-        text = self._conversation(given).context(prompt, self._budget).text
-        if self._capture:
-            self._conversation(given).capture("user", prompt)
-        return text
+    def hook(act: Callable[[Conversation, dict[str, Any]], HookJSONOutput]) -> list[HookMatcher]:
+        async def call(given: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:  # noqa: ARG001
+            conversation = Conversation(memory, given["session_id"], _SOURCE)
+            return await asyncio.to_thread(act, conversation, cast("dict[str, Any]", given))
 
-    def _end_turn(self, given: HookInput) -> None:
-        if self._capture:
-            self._conversation(given).capture("assistant", _text_in(given, "last_assistant_message"))
-        self._conversation(given).session.run_ended()
+        return [HookMatcher(hooks=[call])]
 
-    def _forget_contexts(self, given: HookInput) -> None:
-        self._conversation(given).session.context_compacted()
-
-    def _conversation(self, given: HookInput) -> Conversation:
-        return Conversation(self._memory, given["session_id"], _SOURCE)
-
-
-def _text_in(given: HookInput, name: str) -> str:
-    return str(cast("dict[str, Any]", given).get(name) or "")
+    return {"UserPromptSubmit": hook(begin_turn), "Stop": hook(end_turn), "PreCompact": hook(compact)}

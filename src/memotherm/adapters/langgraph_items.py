@@ -144,13 +144,7 @@ _BITS = 64
 
 
 def arguments_of(op: PutOp, fields: Sequence[str], most_chars: int) -> dict[str, Any]:
-    """Return the arguments of `remember` that store an item.
-
-    Args:
-        op: The operation, with a value.
-        fields: The paths of the texts to index, unless the operation names others.
-        most_chars: How much of the texts is indexed.
-    """
+    """Return the arguments of `remember` that store an item; `fields` are the paths to index unless it names some."""
     value = dict(op.value or {})
     texts = _texts(value, fields if op.index is None else op.index or ())
     metadata: dict[str, Any] = {"value": value}
