@@ -64,15 +64,7 @@ class Calibration:
         import numpy as np
 
         # `fmax` maps NaN to 0.
-        return np.asarray(np.fmax(np.interp(cosines, *self._columns), 0.0))
-
-    @property
-    def _columns(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The cosines and the relevances of the points."""
-        import numpy as np
-
-        cosines, relevances = np.array(self.points, np.float64).T
-        return cosines, relevances
+        return np.asarray(np.fmax(np.interp(cosines, *np.array(self.points, np.float64).T), 0.0))
 
 
 #: The bundled model, query to text: unrelated texts have cosines around .58, one in a hundred above .69.

@@ -169,7 +169,7 @@ class WordTable:
         import numpy as np
 
         if len(self._rows) > _MAX_WORDS or len(self._texts) > _MAX_TEXTS:
-            self._clear()
+            self._rows, self._texts, self._vectors = {}, {}, None
         new = {text: _words(text) for text in texts if text not in self._texts}
         missing = list(dict.fromkeys(word for word in chain(words, *new.values()) if word not in self._rows))
         if missing:
@@ -183,9 +183,6 @@ class WordTable:
             self._vectors[count:total] = made
             self._rows.update(zip(missing, range(count, total), strict=True))
         self._texts |= {text: np.array([self._rows[word] for word in listed]) for text, listed in new.items()}
-
-    def _clear(self) -> None:
-        self._rows, self._texts, self._vectors = {}, {}, None
 
 
 def _words(text: str) -> list[str]:
@@ -243,7 +240,10 @@ class LanguageMixer:
         static = self._static.embed(text) if known < 1 else None
         if static is None:
             return own
-        mean, across, rests = self._dimensions()
+        if self._basis is None:
+            self._basis = np.load(self._folder / "basis.npy").astype(np.float32)
+        # The mean of the model's vectors, the basis of static vectors, and the two dimensions of the rest.
+        mean, across, rests = self._basis[:, 0], self._basis[:, 1:-2], self._basis[:, -2:]
         along, length = _ALONG[query], _ACROSS[query]
         rest = math.sqrt(1 - along**2 - length**2)
         foreign = length * (across @ static) + rest * rests[:, int(query)]
@@ -261,14 +261,6 @@ class LanguageMixer:
 
         cosines = self._words.cosines(words, texts)
         return np.asarray(np.clip((cosines - _UNRELATED_WORDS) / (1 - _UNRELATED_WORDS), 0, 1), np.float32)
-
-    def _dimensions(self) -> tuple[Vector, NDArray[np.float32], NDArray[np.float32]]:
-        """Return the mean of the model's vectors, the basis of static vectors, and the two dimensions of the rest."""
-        import numpy as np
-
-        if self._basis is None:
-            self._basis = np.load(self._folder / "basis.npy").astype(np.float32)
-        return self._basis[:, 0], self._basis[:, 1:-2], self._basis[:, -2:]
 
 
 def _is_foreign(text: str) -> bool:

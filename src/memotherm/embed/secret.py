@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from memotherm.errors import InvalidInput
 
@@ -36,7 +36,11 @@ def checked_url(url: str) -> tuple[str, dict[str, str]]:
         raise InvalidInput(f"{redact_url(url)}: a base URL has no query; pass a key as api_key.")
     netloc = f"[{host}]" if ":" in host else host
     netloc += f":{port}" if port else ""
-    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}", _basic(parts)
+    headers = {}
+    if parts.username or parts.password:
+        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}", headers
 
 
 def host_of(url: str) -> str:
@@ -61,10 +65,3 @@ def redact(text: str, secrets: Sequence[str] = ()) -> str:
 def secrets_of(headers: Mapping[str, str]) -> list[str]:
     """Return every header value and, of `Bearer KEY`, the key alone."""
     return [part for value in headers.values() for part in {value, value.rpartition(" ")[2]} if part]
-
-
-def _basic(parts: SplitResult) -> dict[str, str]:
-    if not parts.username and not parts.password:
-        return {}
-    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}

@@ -112,10 +112,7 @@ def _with_first_items(result: Json, name: str, number: int) -> Json:
     items = result[name]
     if number == len(items):
         return result
-    ids = {item["id"] for item in items[:number] if isinstance(item, dict) and "id" in item}
-    scores = {key: value for key, value in result.get("relevanceScores", {}).items() if key in ids}
-    remaining_scores = {"relevanceScores": scores} if "relevanceScores" in result else {}
-    return {**result, **remaining_scores, name: items[:number], "leftOut": len(items) - number}
+    return {**result, name: items[:number], "leftOut": len(items) - number}
 
 
 def _with_short_texts(result: Json, max_chars: int) -> Json:

@@ -150,13 +150,7 @@ class Operation:
         return self.hints["return"]
 
     def perform(self, memory: Memotherm, arguments: Mapping[str, Any], session_id: str | None = None) -> Any:  # noqa: ANN401
-        """Call the method for a caller outside of Python.
-
-        Args:
-            memory: The memory in the scope of the caller.
-            arguments: The arguments of the method.
-            session_id: The session of an operation of a session.
-        """
+        """Call the method for a caller outside of Python, in the scope of the memory."""
         target: Any = memory
         if self.owner == "session":
             if self.begun:

@@ -207,15 +207,7 @@ def parameters_of(
     more: tuple[str, ...] = (),
     limits: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a method of the facade, as far as callers outside of Python give them.
-
-    Args:
-        function: The method.
-        hints: The types of its parameters.
-        left_out: Parameters that only Python has.
-        more: Parameters that Python does not have.
-        limits: Limits that differ from those of other parameters with the same name.
-    """
+    """Return the parameters of a method of the facade, as far as callers outside of Python give them."""
     _, *declared = inspect.signature(function).parameters.values()
     help_of = documented(function)[1]
     found = []

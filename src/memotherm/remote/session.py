@@ -44,10 +44,7 @@ class RemoteSession(Session["RemoteMemotherm"]):
 
     def end(self, summary: str | None = None) -> Compaction | None:
         """End the session, forget what was injected, and run compaction if the server's settings say so."""
-        operation = OPERATIONS["session_end"]
-        arguments = {} if summary is None else {"summary": summary}
-        ended: Compaction | None = result_of(operation, self._call(operation, arguments))
-        return ended
+        return self.session_end(summary)
 
     def flush_due(
         self,

@@ -162,7 +162,9 @@ class Jobs:
         job = Job(new_id("job", system_clock()), kind, scope, system_clock(), board=self._board)
         thread = threading.Thread(target=job.run, args=(work,), name=job.id, daemon=True)
         with self._lock:
-            if self._running() >= _MOST_RUNNING:
+            shared = None if self._board is None else self._board.running()
+            running = sum(each.state == _RUNNING for each in self._jobs.values()) if shared is None else shared
+            if running >= _MOST_RUNNING:
                 raise LimitReached(f"{_MOST_RUNNING} jobs are running: wait for one, or cancel it")
             ended = [each.id for each in self._jobs.values() if each.state != _RUNNING]
             for job_id in ended[: max(0, len(self._jobs) + 1 - _MOST_KEPT)]:
@@ -184,11 +186,6 @@ class Jobs:
                 f"this scope has no job {job_id}: a job is seen in the scope that started it, until the server stops"
             )
         return job
-
-    def _running(self) -> int:
-        if self._board is not None:
-            return self._board.running()
-        return sum(each.state == _RUNNING for each in self._jobs.values())
 
     def close(self) -> None:
         """Cancel all jobs, and wait until they have ended."""

@@ -35,7 +35,8 @@ def page(document: Json) -> str:
             operations.setdefault(operation["tags"][0], []).append(_operation(method, path, operation))
     sections = "".join(f"<h2>{escape(tag)}</h2>{''.join(entries)}" for tag, entries in operations.items())
     schemas = "".join(
-        f'<details id="{escape(name)}"><summary><code>{escape(name)}</code></summary>{_json(schema)}</details>'
+        f'<details id="{escape(name)}"><summary><code>{escape(name)}</code></summary>'
+        f"<pre>{escape(json.dumps(schema, indent=2, ensure_ascii=False))}</pre></details>"
         for name, schema in sorted(document["components"]["schemas"].items())
     )
     title = escape(f"{info['title']} {info['version']}")
@@ -69,7 +70,3 @@ def _schema_names(part: Json) -> list[str]:
     schemas = [content.get("schema", {}) for content in part.get("content", {}).values()]
     found = [each for schema in schemas for each in (schema, *schema.get("anyOf", ()))]
     return [each["$ref"].rpartition("/")[2] for each in found if "$ref" in each]
-
-
-def _json(value: Json) -> str:
-    return f"<pre>{escape(json.dumps(value, indent=2, ensure_ascii=False))}</pre>"

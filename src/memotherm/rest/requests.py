@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Self, Union, get_args
 
 from fastapi import Path
@@ -206,16 +207,11 @@ def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
     return Annotated[parameter.type, Field(**limits)] if limits else parameter.type
 
 
-_drafts: list[type[BaseModel]] = []
-
-
+@cache
 def _draft_model() -> type[BaseModel]:
-    """Return the model of a memory to store, one of several."""
-    if not _drafts:
-        remember = OPERATIONS["remember"]
-        fields: Any = {each.wire: _field(each) for each in remember.parameters if each.name not in remember.more}
-        _drafts.append(create_model("MemoryRequest", __base__=RequestBody, __doc__="A memory to store.", **fields))
-    return _drafts[0]
+    remember = OPERATIONS["remember"]
+    fields: Any = {each.wire: _field(each) for each in remember.parameters if each.name not in remember.more}
+    return create_model("MemoryRequest", __base__=RequestBody, __doc__="A memory to store.", **fields)
 
 
 def _integer(value: object) -> object:

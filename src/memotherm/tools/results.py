@@ -68,13 +68,10 @@ def _rules_json(policy: Policy) -> Iterator[Json]:
     tables = {table["id"]: table for table in tomllib.loads(policy.text).get("rule", ())}
     for rule in policy.own_rules:
         targets = [str(tier) for tier, _ in rule.targets] or ["stay"]
-        conditions = {name: _alternatives(tables[rule.id].get(name, [])) for name in ("when", "unless")}
+        conditions = {name: tables[rule.id].get(name, []) for name in ("when", "unless")}
+        # A condition is a table, or a list of tables of which one must hold.
+        listed = {name: each if isinstance(each, list) else [each] for name, each in conditions.items()}
         to = " or ".join(targets)
-        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name, **conditions}
+        yield {"id": rule.id, "run": rule.run, "to": to, "why": rule.why, "origin": policy.name, **listed}
     if policy.base is not None:
         yield from _rules_json(policy.base)
-
-
-def _alternatives(condition: Json | list[Json]) -> list[Json]:
-    """Return the tables of a condition, of which one must hold."""
-    return condition if isinstance(condition, list) else [condition]

@@ -104,12 +104,8 @@ def from_operation(operation: Operation) -> Tool:
         reads_only=not operation.writes,
         hides=declared.hides,
         repeatable=declared.repeatable,
-        result=() if operation.result_type is Memory else _first_member(operation),
+        result=() if operation.result_type is Memory else (operation.result or fields_of(operation.result_type)[0][1],),
     )
-
-
-def _first_member(operation: Operation) -> tuple[str, ...]:
-    return (operation.result or fields_of(operation.result_type)[0][1],)
 
 
 def from_function(function: Callable[..., Json], title: str, **more: Any) -> Tool:  # noqa: ANN401

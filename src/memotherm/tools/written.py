@@ -70,7 +70,10 @@ def memory_recall(
             raise InvalidInput(
                 "tags, minScore and includeNarrower are for a recall without a sessionId: leave one of them out"
             )
-        return _session_recall(mem, sessionId, query, 3 if limit is None else limit, autoPromote, types)
+        max_hits = 3 if limit is None else limit
+        recall = mem.session(sessionId).recall(query, max_hits, autoPromote, types)
+        promote = mem.settings.auto_promote if autoPromote is None else autoPromote
+        return {**to_json(recall), "sessionId": sessionId, "limit": max_hits, "autoPromote": promote}
     max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
@@ -112,9 +115,8 @@ def store_memory(
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    skipped = _filler_json(content)
-    if skipped is not None:
-        return skipped
+    if isinstance(content, str) and content.strip() and is_filler(content):
+        return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     memory = view.remember(
@@ -277,13 +279,6 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
     return {"results": results, "citations": False, "stale": False, "degraded": list(recall.degraded), **hint}
 
 
-def _filler_json(content: str) -> Json | None:
-    """Return that a content is skipped because it is filler; None if it is to be stored."""
-    if not isinstance(content, str) or not content.strip() or not is_filler(content):
-        return None
-    return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
-
-
 def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
     """Return a range of the lines of a memory as its content; `hint` says what is missing."""
     if first < 1 or (count is not None and count < 1):
@@ -293,11 +288,3 @@ def _memory_lines(memory: Memory, first: int, count: int | None) -> Json:
     content = first_characters(text, _GET_CHARS)
     hint = "" if content == text else f"{len(text) - len(content)} more characters: use from and lines"
     return {"content": content, "totalLines": len(all_lines), "hint": hint}
-
-
-def _session_recall(
-    mem: Memotherm, session: str, query: str, limit: int, promote: bool | None, types: Sequence[str] | None
-) -> Json:
-    recall = mem.session(session).recall(query, limit, promote, types)
-    promoting = mem.settings.auto_promote if promote is None else promote
-    return {**to_json(recall), "sessionId": session, "limit": limit, "autoPromote": promoting}

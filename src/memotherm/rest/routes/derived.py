@@ -76,16 +76,9 @@ def add_route(
     id: str = "",  # noqa: A002 - what the document calls it
     without: Collection[str] = (),
 ) -> None:
-    """Add the route of an operation.
+    """Add the route of an operation; `members` are the types of what `act` adds to the response.
 
-    Args:
-        router: Where to add it.
-        operation: The operation.
-        act: What carries it out, if it is more than the call of the facade.
-        members: The types of the members that this adds to the response.
-        route: Another method and path, with an id of its own.
-        id: That id.
-        without: Parameters that this other route does not have.
+    `route` is another method and path, with an `id` of its own and `without` some parameters.
     """
     chosen = route or operation.route
     method, _, path = chosen.partition(" ")
@@ -162,7 +155,9 @@ def _endpoint(
 
     signature = [
         _keyword("request", Request),
-        _keyword("view", _dependency(operation)),
+        _keyword(
+            "view", WholeStore if operation.whole_store else OuterMemory if "session_id" in operation.by_wire else View
+        ),
         *(_keyword(name, path_parameter(each)) for name, each in in_path.items()),
         *([] if model is None else [_keyword("fields", *_fields(model, method))]),
         *(
@@ -184,12 +179,6 @@ def _fields(model: type[BaseModel], method: str) -> tuple[Any, ...]:
         return (Annotated[model, Query()],)
     required = any(field.is_required() for field in model.model_fields.values()) or model is PolicyRequest
     return (model,) if required else (model | None, None)
-
-
-def _dependency(operation: Operation) -> Any:  # noqa: ANN401 - a type hint
-    if operation.whole_store:
-        return WholeStore
-    return OuterMemory if "session_id" in operation.by_wire else View
 
 
 def _dumped(value: Any) -> Any:  # noqa: ANN401 - any JSON
