@@ -83,10 +83,17 @@ class Contract:
         """Let the embedder serve, and return its number."""
         return self.store.register_embedder(self.embedder.name, self.embedder.dimensions).number
 
-    def stored(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
-        """Store a memory with its vector, if an embedder serves."""
-        serves = self.store.identity() is not None
-        vectors = self.embedder.embed([content]) if serves else None
+    def stored(
+        self,
+        content: str,
+        scope: Scope = EVERYONE,
+        *,
+        parts: Sequence[str] | None = None,
+        **fields: Any,  # noqa: ANN401
+    ) -> Record:
+        """Store a memory with the vectors of its parts, or one of the whole, if an embedder serves."""
+        texts = [content] if parts is None else parts
+        vectors = self.embedder.embed(texts) if texts and self.store.identity() is not None else None
         memory = self.memory(content, scope, **fields)
         return self.store.transact(
             lambda transaction: transaction.insert(transaction.space(scope), memory, vectors, self.cause("remember"))

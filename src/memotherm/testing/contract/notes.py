@@ -21,25 +21,21 @@ class NotesContract(Contract):
 
     def collection(self, scope: Scope = EVERYONE) -> int:
         """Make a collection with a folder on it."""
-
-        def change(transaction: Transaction) -> int:
-            space = transaction.space(scope, _COLLECTION)
-            transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _COLLECTION))
-            return space
-
-        return self.store.transact(change)
+        space = self.transaction.space(scope, _COLLECTION)
+        self.transaction.put_root(RootRow(space, "/home/ada", ("docs",), scope, _COLLECTION))
+        return space
 
     def note(self, space: int, path: str = "MEMORY.md") -> NoteRow:
         """Return a file that is not stored yet."""
         return NoteRow(0, space, path, "hash", "stamp", 12, 0, True, "400/80/1", Tier.WARM)
 
-    def filed(self, space: int, content: str, path: str = "MEMORY.md") -> tuple[int, Record]:
+    def filed(self, space: int, content: str, scope: Scope = EVERYONE) -> tuple[int, Record]:
         """Store a file of one chunk."""
+        memory = self.memory(content, scope, kind="note", source="file:MEMORY.md")
 
         def change(transaction: Transaction) -> tuple[int, Record]:
-            memory = self.memory(content, kind="note", source=f"file:{path}")
             record = transaction.insert(space, memory, None, self.cause("sync"))
-            number = transaction.put_note(self.note(space, path))
+            number = transaction.put_note(self.note(space))
             transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
             return number, record
 
@@ -74,14 +70,10 @@ class NotesContract(Contract):
         home = self.transaction.space(EVERYONE)
         assert self.transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
-
-        def change(transaction: Transaction) -> None:
-            moved = transaction.move_to_collection(own, space, self.cause("link"))
-            duplicate = transaction.duplicate(transaction.space(EVERYONE), own.memory.digest, "note", self.clock())
-            assert duplicate is not None
-            assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
-
-        self.store.transact(change)
+        moved = self.transaction.move_to_collection(own, space, self.cause("link"))
+        duplicate = self.transaction.duplicate(home, own.memory.digest, "note", self.clock())
+        assert duplicate is not None
+        assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
 
     def test_shelving_moves_a_memory_in_both_searches(self) -> None:
         """With an event; its id stays."""
@@ -107,13 +99,9 @@ class NotesContract(Contract):
         assert self.store.roots(()) == []
         self.transaction.drop_root(space)
         assert self.store.roots(self.seen()) == [root]
-
-        def change(transaction: Transaction) -> None:
-            transaction.drop_note(number)
-            transaction.discard(record, self.cause("purge"))
-            transaction.drop_root(space)
-
-        self.store.transact(change)
+        self.transaction.drop_note(number)
+        self.transaction.discard(record, self.cause("purge"))
+        self.transaction.drop_root(space)
         assert self.store.roots(self.seen()) == []
 
     def test_files_and_their_chunks_are_listed(self) -> None:
@@ -124,14 +112,10 @@ class NotesContract(Contract):
 
         assert self.store.notes(space) == [wanted]
         assert self.store.chunk_locations([record.no]) == {record.no: ChunkLocation("MEMORY.md", 1, 3, "Head", False)}
-
-        def change(transaction: Transaction) -> None:
-            assert transaction.note(space, "MEMORY.md") == wanted
-            assert [row.record.no for row in transaction.chunks(number)] == [record.no]
-            assert transaction.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
-            assert transaction.note(space, "MEMORY.md") is None
-
-        self.store.transact(change)
+        assert self.transaction.note(space, "MEMORY.md") == wanted
+        assert [row.record.no for row in self.transaction.chunks(number)] == [record.no]
+        assert self.transaction.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
+        assert self.transaction.note(space, "MEMORY.md") is None
         assert [row.path for row in self.store.notes(space)] == ["memory/x.md"]
 
     def test_links_are_listed_with_their_files(self) -> None:
@@ -139,15 +123,11 @@ class NotesContract(Contract):
         space = self.collection()
         number, _ = self.filed(space, "plain")
         own = self.stored("linked")
-
-        def change(transaction: Transaction) -> None:
-            shelved = transaction.move_to_collection(own, space, self.cause("link"))
-            other = transaction.put_note(self.note(space, "memory/a.md"))
-            transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
-            assert transaction.is_linked_elsewhere(own.no, number)
-            assert not transaction.is_linked_elsewhere(own.no, other)
-
-        self.store.transact(change)
+        shelved = self.transaction.move_to_collection(own, space, self.cause("link"))
+        other = self.transaction.put_note(self.note(space, "memory/a.md"))
+        self.transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
+        assert self.transaction.is_linked_elsewhere(own.no, number)
+        assert not self.transaction.is_linked_elsewhere(own.no, other)
         ((path, row),) = self.store.links(space)
 
         assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
@@ -155,15 +135,7 @@ class NotesContract(Contract):
     def test_a_file_with_a_chunk_in_another_space_is_misplaced(self) -> None:
         """It is listed until the memory is in the space of its file again."""
         space = self.collection(Scope(session="s1"))
-
-        def change(transaction: Transaction) -> Record:
-            memory = self.memory("an otter", kind="note", source="file:MEMORY.md", scope=Scope(session="s1"))
-            record = transaction.insert(space, memory, None, self.cause("sync"))
-            number = transaction.put_note(self.note(space))
-            transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
-            return record
-
-        record = self.store.transact(change)
+        _, record = self.filed(space, "an otter", Scope(session="s1"))
         assert self.store.misplaced_notes(space) == []
 
         widened = self.changed(record, scope=Scope())

@@ -12,7 +12,6 @@ from typing import Any
 
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.results import TierCount
-from memotherm.storage.store import Transaction
 from memotherm.storage.values import Find, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 
@@ -36,14 +35,8 @@ class ReadingContract(Contract):
 
     def test_a_scope_keeps_its_number(self) -> None:
         """The same scope is always the same space, and another scope another one."""
-
-        def change(transaction: Transaction) -> tuple[int, int, int]:
-            first = transaction.space(_PROJECT)
-            again = transaction.space(_PROJECT)
-            other = transaction.space(_SESSION)
-            return first, again, other
-
-        first, again, other = self.store.transact(change)
+        scopes = (_PROJECT, _PROJECT, _SESSION)
+        first, again, other = self.store.transact(lambda transaction: [transaction.space(each) for each in scopes])
         later = self.transaction.space(_PROJECT)
 
         assert first == again == later != other

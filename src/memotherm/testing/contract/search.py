@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.store import Transaction
-from memotherm.storage.values import Identity, Record
+from memotherm.storage.values import Filter, Identity, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 from memotherm.testing.fakes import HashEmbedder
 from memotherm.text.word_ids import word_id
@@ -64,29 +62,16 @@ class SearchContract(Contract):
             assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
             assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words.ids.any()
 
-    def test_expired_memories_do_not_take_the_places_of_others(self) -> None:
-        """The limit counts visible memories only."""
-        lasting = self.otter(0)
-        for number in range(1, 20):
-            self.otter(number, expires_at=self.clock() + timedelta(hours=1))
-        self.clock.advance(hours=1)
-
-        assert self.by_words("otter", limit=1) == [lasting.no]
-        assert self.by_vector("otter", limit=1) == [lasting.no]
-
-    def test_filtered_memories_do_not_take_the_places_of_others(self) -> None:
-        """However many others match better, the ones that pass the filter are found."""
-        rare = self.stored_rare()
-
-        assert self.by_words("otter", limit=1, where=self.where(kinds=("task",))) == [rare.no]
-        assert self.by_vector("otter", limit=1, where=self.where(kinds=("task",))) == [rare.no]
-
-    def stored_rare(self) -> Record:
-        """Store many near matches and a far one of another kind."""
+    def test_filtered_and_expired_memories_do_not_take_the_places_of_others(self) -> None:
+        """However many others match better, the ones that pass the filter and last are found."""
         self.serving()
         for _ in range(30):
-            self.stored("otter otter")
-        return self.stored("an otter among very many other words that weaken the match", kind="task")
+            self.stored("otter otter", expires_at=self.clock() + timedelta(hours=1))
+        rare = self.stored("an otter among very many other words that weaken the match", kind="task")
+
+        for where in (self.where(kinds=("task",)), Filter(now=self.clock() + timedelta(hours=1))):
+            for search in (self.by_words, self.by_vector):
+                assert search("otter", limit=1, where=where) == [rare.no]
 
     def test_the_nearest_come_first(self) -> None:
         """Scores decrease, and the memory with the words of the query comes first."""
@@ -119,14 +104,7 @@ class SearchContract(Contract):
     def test_a_long_memory_counts_with_its_nearest_part(self) -> None:
         """Several vectors of one memory are one hit."""
         self.serving()
-
-        def change(transaction: Transaction) -> Record:
-            space = transaction.space(EVERYONE)
-            vectors = self.embedder.embed(["rivers", "otters", "valleys"])
-            memory = self.memory("rivers, otters and valleys")
-            return transaction.insert(space, memory, vectors, self.cause())
-
-        long = self.store.transact(change)
+        long = self.stored("rivers, otters and valleys", parts=("rivers", "otters", "valleys"))
         other = self.stored("mountains")
         scores = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
 
@@ -254,12 +232,7 @@ class VectorsContract(Contract):
         """They are counted, listed in order, and done once their vectors are there."""
         number = self.serving()
         done = self.stored("has its vector")
-
-        def change(transaction: Transaction) -> list[Record]:
-            space = transaction.space(Scope())
-            return [transaction.insert(space, self.memory(text), None, self.cause()) for text in ("one", "two")]
-
-        waiting = self.store.transact(change)
+        waiting = [self.stored(text, parts=()) for text in ("one", "two")]
 
         assert (done.parts, waiting[0].parts) == (1, 0)
         assert self.store.pending(self.seen()) == self.store.count_without_vectors(number) == 2
@@ -270,12 +243,9 @@ class VectorsContract(Contract):
         assert [no for no, _ in self.store.without_vectors(number, 0, 1)] == [waiting[0].no]
         assert [no for no, _ in self.store.without_vectors(number, waiting[0].no, 10)] == [waiting[1].no]
 
-        def add(transaction: Transaction) -> None:
-            for record in waiting:
-                vectors = self.embedder.embed([record.memory.content])
-                transaction.add_vectors(number, record.no, record.memory.content, vectors, self.cause("embed"))
-
-        self.store.transact(add)
+        for record in waiting:
+            vectors = self.embedder.embed([record.memory.content])
+            self.transaction.add_vectors(number, record.no, record.memory.content, vectors, self.cause("embed"))
 
         assert self.store.count_without_vectors(number) == 0
         assert self.by_vector("two", limit=1) == [waiting[1].no]
@@ -285,14 +255,8 @@ class VectorsContract(Contract):
         """A content that changed while its vectors were made waits for new ones."""
         number = self.serving()
         record = self.stored("before")
-
-        def change(transaction: Transaction) -> Record:
-            after = replace(self.memory("after"), id=record.memory.id)
-            changed = transaction.change(record, after, self.cause())
-            transaction.add_vectors(number, record.no, "before", self.embedder.embed(["before"]), self.cause())
-            return changed
-
-        changed = self.store.transact(change)
+        changed = self.transaction.change(record, self.memory("after", id=record.memory.id), self.cause())
+        self.transaction.add_vectors(number, record.no, "before", self.embedder.embed(["before"]), self.cause())
 
         assert changed.parts == 0
         assert self.store.count_without_vectors(number) == 1
@@ -382,7 +346,7 @@ class VectorsContract(Contract):
         """Each memory has its own vectors in their order, and one without vectors is left out."""
         assert self.store.vectors_of([1]) == {}
         self.serving()
-        pending = self.transaction.insert(self.transaction.space(EVERYONE), self.memory("not yet"), None, self.cause())
+        pending = self.stored("not yet", parts=())
         records = [self.stored(content) for content in ("an otter", "a heron")]
         vectors = self.store.vectors_of([records[1].no, pending.no, records[0].no])
 

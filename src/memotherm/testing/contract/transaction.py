@@ -10,7 +10,7 @@ from datetime import timedelta
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record, Use
-from memotherm.testing.contract.base import LIVE, Contract
+from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
 from memotherm.text.content import digest
 
 __all__ = ["TransactionContract"]
@@ -173,19 +173,11 @@ class TransactionContract(Contract):
         self.changed(record, content="another secret", digest=digests[1])
         copy = self.stored("the heron", ann)
         self.purged(record)
-
-        def change(transaction: Transaction) -> None:
-            transaction.discard(copy, self.cause("purge"))
-
-            assert transaction.purged_digests(ann, digests) == set(digests[:2])
-            assert transaction.purged_digests(Scope(user="ann", session="s"), digests) == set(digests[:2])
-            assert (
-                transaction.purged_digests(Scope(user="bob"), digests)
-                == transaction.purged_digests(Scope(), digests)
-                == set()
-            )
-
-        self.store.transact(change)
+        self.transaction.discard(copy, self.cause("purge"))
+        for scope in (ann, Scope(user="ann", session="s")):
+            assert self.transaction.purged_digests(scope, digests) == set(digests[:2])
+        for scope in (Scope(user="bob"), EVERYONE):
+            assert self.transaction.purged_digests(scope, digests) == set()
         self.stored("the secret")
         assert self.transaction.purged_digests(ann, digests) == set(digests[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
@@ -223,8 +215,8 @@ class TransactionContract(Contract):
         assert self.transaction.count_priority(first.space, Priority.PINNED, self.clock()) == 0
         assert self.transaction.oldest_of_priority(first.space, Priority.PINNED, self.clock()) is None
 
-    def test_a_use_is_counted_without_an_event(self) -> None:
-        """Use is no change: the version stays."""
+    def test_a_use_and_the_running_relevance_are_no_events(self) -> None:
+        """They are no changes: the version stays."""
         record = self.stored("used")
         used = self.clock.advance(hours=1)
         self.transaction.touch([record.no, 10_000], used)
@@ -232,6 +224,8 @@ class TransactionContract(Contract):
 
         assert (memory.access_count, memory.recent_uses, memory.accessed_at) == (1, 1, used)
         assert memory.version == record.memory.version == self.store.seq()
+        self.transaction.set_relevance(record.no, 0.75)
+        assert self.now(record).memory == replace(memory, relevance=0.75)
 
     def test_a_recall_is_counted_as_use(self) -> None:
         """The log counts what was touched, whether or not the question itself is kept."""
@@ -247,11 +241,3 @@ class TransactionContract(Contract):
         assert self.now(record).memory.accessed_at == self.clock()
         assert self.now(other).memory.access_count == 0
         assert self.store.recall_micros(self.seen(), 10) == [1234]
-
-    def test_the_running_relevance_is_no_event(self) -> None:
-        """It is set as it is, and the version stays."""
-        record = self.stored("a fact")
-        self.transaction.set_relevance(record.no, 0.75)
-
-        relevant = replace(record.memory, relevance=0.75)
-        assert self.now(record) == Record(record.no, record.space, relevant, record.parts)

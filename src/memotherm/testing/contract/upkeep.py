@@ -15,7 +15,7 @@ from memotherm.model import Priority, Scope, Tier
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.storage.store import Claim, Transaction
+from memotherm.storage.store import Claim
 from memotherm.storage.values import AdoptionRow, LaterUse, ReceiptRow, Record, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract, numbers, raises
 
@@ -108,13 +108,8 @@ class UpkeepContract(Contract):
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""
         one, two = self.stored("one").space, self.stored("two", _SESSION).space
-
-        def change(transaction: Transaction) -> None:
-            transaction.tally(one, "spill", 10)
-            transaction.tally(one, "spill", 5)
-            transaction.tally(two, "spill", 100)
-
-        self.store.transact(change)
+        for space, number in ((one, 10), (one, 5), (two, 100)):
+            self.transaction.tally(space, "spill", number)
 
         assert self.store.tallies((one,))["spill"] == (2, 15)
         assert self.store.tallies((one, two))["spill"] == (3, 115)
@@ -174,12 +169,8 @@ class UpkeepContract(Contract):
                 at=self.clock(), recall=recall.number, space=recall.space, strength=strength, no=record.no, weight=2.5
             )
 
-        def change(transaction: Transaction) -> None:
-            assert transaction.add_later_use(use(first, UseKind.CONFIRMED))
-            assert not transaction.add_later_use(use(first, UseKind.CONFIRMED))
-            assert transaction.add_later_use(use(second, UseKind.CONFIRMED))
-
-        self.store.transact(change)
+        for record, new in ((first, True), (first, False), (second, True)):
+            assert self.transaction.add_later_use(use(record, UseKind.CONFIRMED)) is new
         self.store.log_later_use(use(first, UseKind.OPENED))
         memory = self.now(first).memory
         assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 0)
@@ -351,12 +342,8 @@ class PoliciesContract(Contract):
         cold, same = self.stored("cold in the shadow", tokens=3), self.stored("the same in both")
         now, spaces = self.clock(), self.seen()
         tiers = [ShadowTier(cold.no, Tier.COLD, "house.cool", now), ShadowTier(same.no, Tier.WARM, "", now)]
-
-        def change(transaction: Transaction) -> None:
-            transaction.put_shadow_tiers("1f", tiers[:1])
-            transaction.put_shadow_tiers("1f", tiers)
-
-        self.store.transact(change)
+        for given in (tiers[:1], tiers):
+            self.transaction.put_shadow_tiers("1f", given)
         self.store.set_shadow("1f")
         both = [cold.no, same.no]
         for returned, searched in ((both, (Tier.WARM,)), ([same.no], (Tier.WARM,)), (both, tuple(Tier))):
