@@ -56,12 +56,10 @@ _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     "dimensions": int,
     "max_chars": int,
     "max_texts": int,
-    "overlap_tokens": int,
     "part_tokens": int,
     "retries": int,
     "threads": int,
     "timeout": float,
-    "window_tokens": int,
 }
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 

@@ -56,8 +56,6 @@ class LocalEmbedder:
         prefix: str = QUERY_PREFIX,
         calibration: Calibration | None = None,
         threads: int | None = None,
-        window_tokens: int = windows.WINDOW_TOKENS,
-        overlap_tokens: int = windows.OVERLAP_TOKENS,
         part_tokens: int = windows.PART_TOKENS,
     ) -> None:
         self._folder = BUNDLED if folder is None else Path(folder)
@@ -70,7 +68,6 @@ class LocalEmbedder:
             # Without this attribute, the calibration is estimated.
             self.calibration = calibration or ARCTIC
         self._threads = threads or min(_cores(), MAX_THREADS)
-        self._window_tokens, self._overlap_tokens = window_tokens, overlap_tokens
         self._lock = Lock()
         self._words: WordPiece | None = None
         self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
@@ -163,8 +160,7 @@ class LocalEmbedder:
 
     def split(self, text: str) -> list[str]:
         """Split a content into windows that fit the model."""
-        words = self._tokenizer()
-        return windows.by_tokens(text, words.count, atoms, size=self._window_tokens, overlap=self._overlap_tokens)
+        return windows.by_tokens(text, self._tokenizer().count, atoms)
 
     def load(self) -> None:
         """Load the vocabulary and the model now, not with the first text."""
