@@ -1,7 +1,5 @@
 """Conformance tests for stores, rules, rerankers and embedders of other packages."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 import copy

@@ -1,7 +1,5 @@
 """The base of the contract tests: a new store for each test, a clock, an embedder, and helpers."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The contract of the note index: collections, files, chunks, flush prompts."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from dataclasses import replace

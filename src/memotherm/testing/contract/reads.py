@@ -1,7 +1,5 @@
 """Scopes, single memories and listings."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The contract of search by words and vectors, and of embedders."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Transactions: changes and their events are committed together or not at all."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from dataclasses import replace

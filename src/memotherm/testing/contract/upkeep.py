@@ -1,7 +1,5 @@
 """The contract of sessions, values, logs, leases, checkpoints and policies."""
 
-# ruff: noqa: S101 - asserting is what a test does
-
 from __future__ import annotations
 
 from collections.abc import Generator
