@@ -1,6 +1,6 @@
 """The MCP server.
 
-Over HTTP the memory is that of the request (`scope["memotherm"]`, set by `KeyCheck`); over stdio it is the
+Over HTTP the memory is that of the request (`scope["memotherm"]`, set by `Checks.key`); over stdio it is the
 memory that the server was started with.
 """
 

@@ -24,7 +24,7 @@ from memotherm.errors import MemothermError
 from memotherm.rest import reference
 from memotherm.rest.jobs import JobBoard, Jobs
 from memotherm.rest.logins import Logins
-from memotherm.rest.middleware import App, BodyLimit, HostCheck, KeyCheck, RateLimit, is_loopback
+from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, problem_response, status_of
 from memotherm.rest.routes import SCHEMAS, router
@@ -108,17 +108,16 @@ def application(
     required = require_keys or not is_loopback(host)
     rate, failures = (-(-number // workers) for number in (settings.server_rate_per_minute, _FAILURES_PER_MINUTE))
     any_host = not is_loopback(host) and not settings.server_hosts
-    hosts = frozenset() if any_host else frozenset({"localhost", "127.0.0.1", "::1", host, *settings.server_hosts})
-    # The outermost middleware last.
-    app: App = BodyLimit(api)
-    app = RateLimit(app, rate, monotonic)
-    app = KeyCheck(
-        app, mem, api.state.logins, required=required, remote=database, failures_per_minute=failures,
-        monotonic=monotonic,
+    hosts = () if any_host else ("localhost", "127.0.0.1", "::1", host, *settings.server_hosts)
+    checks = Checks(
+        mem, api.state.logins, hosts=hosts, origins=settings.server_origins, required=required, remote=database,
+        failures_per_minute=failures, rate_per_minute=rate, monotonic=monotonic,
     )  # fmt: skip
+    # The outermost last: CORS answers for requests whose key is not checked.
+    app: App = Checked(api, checks.key, checks.rate, checks.body)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
-    app = HostCheck(app, hosts, frozenset(settings.server_origins))
+    app = Checked(app, checks.host)
     # Streams of events stay uncompressed: an event is sent when it is recorded.
     app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
     return RequestLog(app, api.state.metrics)
@@ -147,7 +146,7 @@ def _add_mcp(app: FastAPI, mem: Memotherm) -> Any:  # noqa: ANN401 - an optional
     except ImportError:
         return None
     server = build(mem)
-    # `HostCheck` checks Host and Origin for all routes.
+    # `Checks.host` checks Host and Origin for all routes.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
     app.router.routes.extend(mcp_app.routes)
