@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Match
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
 from memotherm.rest import reference
-from memotherm.rest.jobs import JobBoard, Jobs
+from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
@@ -89,7 +89,7 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
-    api.state.jobs = Jobs(JobBoard(mem) if database or workers > 1 else None)
+    api.state.jobs = Jobs(mem if database or workers > 1 else None)
     api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)

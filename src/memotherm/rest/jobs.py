@@ -1,7 +1,7 @@
 """Long work of a server: jobs that run on threads of their own, with progress, a result, and an end on request.
 
-Jobs live in the memory of the process; where a server has several, a `JobBoard` shows them to the others.
-Each belongs to the scope of the request that started it.
+Jobs live in the memory of the process; where a server has several, the others see copies in the store. Each belongs
+to the scope of the request that started it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
 from memotherm.operations.codec import to_json
 
-__all__ = ["Job", "JobBoard", "Jobs"]
+__all__ = ["Job", "Jobs"]
 
 _log = logging.getLogger(__name__)
 
@@ -38,39 +38,6 @@ _COPY_SECONDS = 0.5
 Json = dict[str, Any]
 #: Takes a function to call with (done, total), and returns the result.
 Work = Callable[[Callable[[int, int], None]], Json]
-
-
-class JobBoard:
-    """The jobs as all processes of a server see them: a copy of each in the store, and requests to cancel one."""
-
-    def __init__(self, mem: Memotherm) -> None:
-        self._jobs: KeyValue = mem.store.key_value("jobs")
-        self._cancelled: KeyValue = mem.store.key_value("cancelled_jobs")
-
-    def put(self, job: Json, scope: Scope) -> None:
-        """Store a copy of a job."""
-        self._jobs.put(job["id"], {"job": job, "scope": dict(scope.items())}, _KEPT)
-
-    def get(self, job_id: str, scope: Scope) -> Json | None:
-        """Return the fields of a job of a scope with their times, or None."""
-        copy = self._jobs.get(job_id)
-        if copy is None or Scope(**copy["scope"]) != scope:
-            return None
-        job: Json = copy["job"]
-        times = {name: job[name] and datetime.fromisoformat(job[name]) for name in ("started_at", "finished_at")}
-        return {**job, **times}
-
-    def running(self) -> int:
-        """Return how many jobs are running in all processes."""
-        return sum(copy["job"]["state"] == "running" for copy in self._jobs.all().values())
-
-    def cancel(self, job_id: str) -> None:
-        """Ask the process of a job to end it."""
-        self._cancelled.put(job_id, {}, _KEPT)
-
-    def is_cancelled(self, job_id: str) -> bool:
-        """Return whether a process has asked to end a job."""
-        return self._cancelled.get(job_id) is not None
 
 
 class _Cancelled(Exception):
@@ -92,104 +59,110 @@ class Job:
     finished_at: datetime | None = None
     result: Json | None = None
     error: Json | None = None
-    #: Shows the job to the other processes of the server.
-    board: JobBoard | None = field(default=None, repr=False)
-    _cancel: threading.Event = field(default_factory=threading.Event, repr=False)
-    _copied_at: float = field(default=0.0, repr=False)
+    #: Set to let the job end at its next step.
+    cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
+    copied_at: float = field(default=0.0, repr=False)
 
     def as_dict(self) -> Json:
         """Return the job as plain values."""
         return {name: to_json(getattr(self, name)) for name in _SHOWN}
-
-    def cancel(self) -> None:
-        """Let the job end at its next step, in whichever process it runs."""
-        self._cancel.set()
-        if self.board is not None and self.state == _RUNNING:
-            self.board.cancel(self.id)
-
-    def advance(self, done: int, total: int) -> None:
-        """Note the progress; raise if the job was cancelled."""
-        self.done, self.total = done, total
-        if self.board is not None and time.monotonic() - self._copied_at > _COPY_SECONDS:
-            self.copy(_RUNNING)
-            if self.board.is_cancelled(self.id):
-                self._cancel.set()
-        if self._cancel.is_set():
-            raise _Cancelled
-
-    def copy(self, state: str) -> None:
-        """Show the other processes how far the job is."""
-        if self.board is not None:
-            self._copied_at = time.monotonic()
-            self.board.put({**self.as_dict(), "state": state}, self.scope)
-
-    def run(self, work: Work) -> None:
-        """Do the work, and note how it ended."""
-        try:
-            result = work(self.advance)
-            self.result, state = result, "done"
-        except _Cancelled:
-            state = "cancelled"
-        except MemothermError as exc:
-            self.error, state = {"code": exc.code, "detail": str(exc)}, "failed"
-        except Exception:  # noqa: BLE001 - a job must end, whatever happens
-            _log.exception("a job failed")
-            self.error, state = {"code": "error", "detail": "the job failed: see the log of the server"}, "failed"
-        self.finished_at = system_clock()
-        try:
-            self.copy(state)
-        except MemothermError:
-            _log.exception("the other processes do not see how a job has ended")
-        # Last, so that whoever sees the state sees the rest.
-        self.state = state
 
 
 class Jobs:
     """The jobs of one server.
 
     Args:
-        board: Where the processes of the server show each other their jobs; None for a server of one process.
+        mem: The memory in whose store the processes of the server show each other their jobs; None: there is only one.
     """
 
-    def __init__(self, board: JobBoard | None = None) -> None:
-        self._board = board
+    def __init__(self, mem: Memotherm | None = None) -> None:
+        self._copies = None if mem is None else mem.store.key_value("jobs")
+        self._cancelled = None if mem is None else mem.store.key_value("cancelled_jobs")
         self._jobs: dict[str, Job] = {}
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def start(self, kind: str, scope: Scope, work: Work) -> Job:
         """Start a job, unless too many are running."""
-        job = Job(new_id("job", system_clock()), kind, scope, system_clock(), board=self._board)
-        thread = threading.Thread(target=job.run, args=(work,), name=job.id, daemon=True)
+        job = Job(new_id("job", system_clock()), kind, scope, system_clock())
+        thread = threading.Thread(target=self._run, args=(job, work), name=job.id, daemon=True)
         with self._lock:
-            shared = None if self._board is None else self._board.running()
-            running = sum(each.state == _RUNNING for each in self._jobs.values()) if shared is None else shared
-            if running >= _MOST_RUNNING:
+            states = [each.state for each in self._jobs.values()]
+            if self._copies is not None:
+                states = [copy["job"]["state"] for copy in self._copies.all().values()]
+            if states.count(_RUNNING) >= _MOST_RUNNING:
                 raise LimitReached(f"{_MOST_RUNNING} jobs are running: wait for one, or cancel it")
             ended = [each.id for each in self._jobs.values() if each.state != _RUNNING]
             for job_id in ended[: max(0, len(self._jobs) + 1 - _MOST_KEPT)]:
                 del self._jobs[job_id]
             self._jobs[job.id] = job
-            job.copy(_RUNNING)
+            self._copy(job, _RUNNING)
             self._threads = [*(each for each in self._threads if each.is_alive()), thread]
             thread.start()
         return job
 
-    def get(self, job_id: str, scope: Scope) -> Job:
-        """Return a job of a scope, or raise `NotFound`."""
+    def get(self, job_id: str, scope: Scope) -> Json:
+        """Return a job of a scope as plain values, or raise `NotFound`."""
         job = self._jobs.get(job_id)
-        copy = self._board.get(job_id, scope) if job is None and self._board is not None else None
-        if copy is not None:
-            return Job(scope=scope, board=self._board, **copy)
-        if job is None or job.scope != scope:
+        if job is not None and job.scope == scope:
+            return job.as_dict()
+        copy = self._copies.get(job_id) if job is None and self._copies is not None else None
+        if copy is None or Scope(**copy["scope"]) != scope:
             raise NotFound(
                 f"this scope has no job {job_id}: a job is seen in the scope that started it, until the server stops"
             )
-        return job
+        found: Json = copy["job"]
+        return found
+
+    def cancel(self, job_id: str, scope: Scope) -> Json:
+        """Let a job of a scope end at its next step, in whichever process it runs; return it as it is now."""
+        found = self.get(job_id, scope)
+        job = self._jobs.get(job_id)
+        if job is not None:
+            job.cancelled.set()
+        elif self._cancelled is not None and found["state"] == _RUNNING:
+            self._cancelled.put(job_id, {}, _KEPT)
+        return found
 
     def close(self) -> None:
         """Cancel all jobs, and wait until they have ended."""
         for job in list(self._jobs.values()):
-            job.cancel()
+            job.cancelled.set()
         for thread in self._threads:
             thread.join()
+
+    def _run(self, job: Job, work: Work) -> None:
+        """Do the work, and note how it ended."""
+
+        def advance(done: int, total: int) -> None:
+            job.done, job.total = done, total
+            if self._cancelled is not None and time.monotonic() - job.copied_at > _COPY_SECONDS:
+                self._copy(job, _RUNNING)
+                if self._cancelled.get(job.id) is not None:
+                    job.cancelled.set()
+            if job.cancelled.is_set():
+                raise _Cancelled
+
+        try:
+            job.result, state = work(advance), "done"
+        except _Cancelled:
+            state = "cancelled"
+        except MemothermError as exc:
+            job.error, state = {"code": exc.code, "detail": str(exc)}, "failed"
+        except Exception:  # noqa: BLE001 - a job must end, whatever happens
+            _log.exception("a job failed")
+            job.error, state = {"code": "error", "detail": "the job failed: see the log of the server"}, "failed"
+        job.finished_at = system_clock()
+        try:
+            self._copy(job, state)
+        except MemothermError:
+            _log.exception("the other processes do not see how a job has ended")
+        # Last, so that whoever sees the state sees the rest.
+        job.state = state
+
+    def _copy(self, job: Job, state: str) -> None:
+        """Show the other processes how far a job is."""
+        if self._copies is not None:
+            job.copied_at = time.monotonic()
+            copy = {"job": {**job.as_dict(), "state": state}, "scope": dict(job.scope.items())}
+            self._copies.put(job.id, copy, _KEPT)

@@ -11,7 +11,7 @@ from memotherm.errors import PolicyError
 from memotherm.operations.arguments import policy_of
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import View, WholeStore
-from memotherm.rest.jobs import Job, Jobs
+from memotherm.rest.jobs import Jobs
 from memotherm.rest.requests import PolicyRequest, RequestBody
 from memotherm.rest.routes.derived import described, object_schema
 from memotherm.tiers.policy import Finding
@@ -95,21 +95,19 @@ def replay(view: View, body: ReplayRequest, request: Request, response: Response
     job = _jobs(request).start(
         "replay", view.scope, lambda advance: to_json(view.policies.replay(policies, body.since, body.limit, advance))
     )
-    return _state(job, response)
+    return _located(job.as_dict(), response)
 
 
 @described(router, "GET /jobs/{job_id}", "job", "jobs", _JOB)
 def job(view: View, job_id: JobId, request: Request, response: Response) -> Json:
     """Return a job of the scope: its progress, and when it has ended its result or error."""
-    return _state(_jobs(request).get(job_id, view.scope), response)
+    return _located(_jobs(request).get(job_id, view.scope), response)
 
 
 @described(router, "DELETE /jobs/{job_id}", "job_cancel", "jobs", _JOB, 202)
 def cancel(view: View, job_id: JobId, request: Request, response: Response) -> Json:
     """Cancel a job of the scope; it ends at its next step."""
-    found = _jobs(request).get(job_id, view.scope)
-    found.cancel()
-    return _state(found, response)
+    return _located(_jobs(request).cancel(job_id, view.scope), response)
 
 
 def _jobs(request: Request) -> Jobs:
@@ -117,6 +115,6 @@ def _jobs(request: Request) -> Jobs:
     return jobs
 
 
-def _state(job: Job, response: Response) -> Json:
-    response.headers["location"] = f"/jobs/{job.id}"
-    return job.as_dict()
+def _located(job: Json, response: Response) -> Json:
+    response.headers["location"] = f"/jobs/{job['id']}"
+    return job
