@@ -18,7 +18,7 @@ from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import Clock
 from memotherm.recall.values import RankingOptions
-from memotherm.remote.address import is_remote
+from memotherm.remote import is_remote
 from memotherm.settings import Settings
 from memotherm.settings.keys import Key, api_key, key_text, with_key
 from memotherm.settings.paths import create_folder
