@@ -36,19 +36,9 @@ _LIMIT = 10
 class QueryFilters(RequestBody):
     """The filters of a query."""
 
-    model_config = ConfigDict(json_schema_extra={"not": {"required": ["kinds", "types"]}})
-
     tier: _Tier = absent()
     tags: _Labels = absent()
     kinds: _Kinds = absent()
-    types: _Kinds = absent()
-
-    @model_validator(mode="after")
-    def refuse_aliases_together(self) -> Self:
-        """Refuse two names of the same field."""
-        if {"kinds", "types"} <= self.model_fields_set:
-            raise ValueError("kinds and types mean the same: give one of them")
-        return self
 
 
 class QueryRequest(RequestBody):
@@ -97,7 +87,7 @@ def query(view: View, body: QueryRequest) -> Json:
         body.query,
         limit,
         tiers,
-        kinds=filters.types if filters.kinds is None else filters.kinds,
+        kinds=filters.kinds,
         tags=filters.tags,
         track=body.track,
     )
