@@ -27,13 +27,7 @@ class Conversation:
     """One conversation; its contexts leave out its own messages, which the model already has."""
 
     def __init__(self, memory: Memotherm, session_id: str, source: str) -> None:
-        """Name a conversation; nothing is read or written until a turn begins.
-
-        Args:
-            memory: The memory, whose scope has the texts that are captured.
-            session_id: The conversation.
-            source: The framework, as the source of captured memories.
-        """
+        """Name a conversation; nothing is read or written until a turn begins."""
         self.memory = memory
         self.id = session_id
         self.source = source

@@ -58,13 +58,7 @@ class Transport:
         self._pool: urllib3.PoolManager | None = None
 
     def send(self, route: str, scope: Scope, arguments: Mapping[str, Any]) -> Json:
-        """Send a request and return the JSON of the response.
-
-        Args:
-            route: The method and the path, with the names of its parameters.
-            scope: The scope of the request.
-            arguments: The parameters of the path, and of the query or the body; of a PATCH, `version` is a header.
-        """
+        """Send arguments in the path, and in the query or the body; of a PATCH, `version` is a header."""
         method, _, path = route.partition(" ")
         rest = {name: value for name, value in arguments.items() if f"{{{name}}}" not in path and value is not None}
         path = path.format(**{name: quote(str(value), safe="") for name, value in arguments.items()})

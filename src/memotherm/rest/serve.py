@@ -108,13 +108,8 @@ def serve(
 ) -> None:
     """Serve until the process is terminated; requests in progress are completed first.
 
-    Args:
-        mem: The memory; the caller closes it.
-        host: The address to listen on.
-        port: The port to listen on; 0: a free one.
-        log_level: The level of the log.
-        token: A one-time token that a browser can log in with; every request then needs a login or a key.
-        on_ready: Called with the port when the server accepts requests.
+    With a one-time `token`, which a browser can log in with, every request needs a login or a key. `on_ready` is called
+    with the port, which is a free one for 0, when the server accepts requests.
     """
     keys = require_safe(mem, host)
     log_to_stderr(log_level)
@@ -135,13 +130,7 @@ def serve(
 def serve_with_workers(count: int, mem: Memotherm, url: str | None, host: str, port: int, log_level: str) -> int:
     """Serve with several processes until this one is terminated; return the exit code.
 
-    Args:
-        count: The number of processes.
-        mem: The memory, for maintenance; the processes that serve open the store themselves.
-        url: The address of the store.
-        host: The address to listen on.
-        port: The port to listen on; 0: a free one.
-        log_level: The level of the log.
+    The memory is for maintenance; the processes that serve open the store at `url` themselves.
     """
     if os.name != "posix":
         raise SettingsError("several workers need Linux or macOS: run one, or several servers on a PostgreSQL store")
