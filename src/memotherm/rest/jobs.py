@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import LimitReached, MemothermError, NotFound
-from memotherm.facade.upkeep import KeyValue
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
