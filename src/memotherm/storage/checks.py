@@ -20,7 +20,7 @@ from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import Identity
 from memotherm.text.content import digest
 
-__all__ = ["Indexed", "chunks", "contents", "counters", "ledger", "tags", "texts", "vectors"]
+__all__ = ["Indexed", "chunks", "counters", "ledger", "memories", "vectors"]
 
 
 class Indexed(NamedTuple):
@@ -32,27 +32,33 @@ class Indexed(NamedTuple):
     no: int
 
 
-def contents(statements: Statements) -> Iterator[Problem]:
-    """Compare contents with their digests."""
-    for _, memory_id, _, _, _, retention, content, _, stored, _ in statements.each("check_rows"):
-        purged = RETENTIONS[retention] is Retention.PURGED
-        if purged and content:
-            yield Problem(code="purge", detail=f"{memory_id} is purged and still has its content")
-        if not purged and digest(content) != stored.hex():
-            yield Problem(code="digest", detail=f"the content of {memory_id} does not match its digest")
-
-
-def texts(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> Iterator[Problem]:
-    """Compare the text indexes with the words of the memories, row by row."""
+def memories(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> Iterator[Problem]:
+    """Compare contents with their digests, and the indexes of tags and words with the memories, row by row."""
+    tags = {no: {tag for _, tag in rows} for no, rows in groupby(statements.each("check_tags"), itemgetter(0))}
     ids: dict[int, str] = {}
     expected: dict[Indexed, str] = {}
-    for no, memory_id, space, tier, _, retention, content, tags_, _, _ in statements.each("check_rows"):
+    for no, memory_id, space, tier, _, retention, content, carried, stored, _ in statements.each("check_rows"):
         ids[no] = memory_id
+        own_tags, indexed_tags = json.loads(carried) if carried else (), tags.get(no, set())
+        if set(own_tags) != indexed_tags:
+            detail = f"{memory_id} has tags {sorted(own_tags)} and is indexed as {sorted(indexed_tags)}"
+            yield Problem(code="tags", detail=detail)
+        if RETENTIONS[retention] is Retention.PURGED:
+            if content:
+                yield Problem(code="purge", detail=f"{memory_id} is purged and still has its content")
+        elif digest(content) != stored.hex():
+            yield Problem(code="digest", detail=f"the content of {memory_id} does not match its digest")
         if RETENTIONS[retention] is Retention.ACTIVE:
             current = TIERS[tier]
             table = "text_cold" if current is Tier.COLD else "text_live"
-            words = indexed_words(content, json.loads(tags_) if tags_ else ())
-            expected[Indexed(table, space, current, no)] = digest(words)
+            expected[Indexed(table, space, current, no)] = digest(indexed_words(content, own_tags))
+    yield from _texts(indexed, expected, ids)
+
+
+def _texts(
+    indexed: Iterable[tuple[Indexed, str]], expected: dict[Indexed, str], ids: dict[int, str]
+) -> Iterator[Problem]:
+    """Compare the text indexes with the digests of the words that they are to have."""
     for row, words in indexed:
         named = ids.get(row.no, "an unknown memory")
         wanted = expected.pop(row, None)
@@ -62,17 +68,6 @@ def texts(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> Ite
             yield Problem(code="text_words", detail=f"{row.table} has other words for {named} than its content")
     for row in expected:
         yield Problem(code="text_missing", detail=f"{ids[row.no]} is missing from {row.table}")
-
-
-def tags(statements: Statements) -> Iterator[Problem]:
-    """Compare the index of tags with what the memories carry."""
-    indexed = {no: {tag for _, tag in rows} for no, rows in groupby(statements.each("check_tags"), itemgetter(0))}
-    for no, memory_id, _, _, _, _, _, carried, _, _ in statements.each("check_rows"):
-        expected, actual = set(json.loads(carried)) if carried else set(), indexed.get(no, set())
-        if expected != actual:
-            yield Problem(
-                code="tags", detail=f"{memory_id} has tags {sorted(expected)} and is indexed as {sorted(actual)}"
-            )
 
 
 def vectors(statements: Statements, identity: Identity | None) -> Iterator[Problem]:

@@ -19,9 +19,7 @@ __all__ = ["check"]
 def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
     """Return every disagreement; numbers of events may have gaps, where a transaction was taken back."""
     return [
-        *checks.contents(statements),
-        *checks.texts(statements, _indexed(statements)),
-        *checks.tags(statements),
+        *checks.memories(statements, _indexed(statements)),
         *checks.vectors(statements, identity),
         *_vector_tiers(statements),
         *checks.counters(statements),

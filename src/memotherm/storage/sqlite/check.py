@@ -23,9 +23,7 @@ def check(statements: SqliteStatements, identity: Identity | None) -> list[Probl
         return faults
     return [
         *_structure(statements.connection),
-        *checks.contents(statements),
-        *checks.texts(statements, _indexed(statements)),
-        *checks.tags(statements),
+        *checks.memories(statements, _indexed(statements)),
         *checks.vectors(statements, identity),
         *checks.counters(statements),
         *_gaps(statements),
