@@ -87,8 +87,7 @@ def stopped_before(point: str, call: Callable[[], Result]) -> Iterator[Future[Re
             for method in methods:
                 patch.setattr(kind, method, pause.before_statement(getattr(kind, method)))
         for store in (SqliteStore, PostgresStore):
-            for method in ("write", "transact"):
-                patch.setattr(store, method, pause.before_write(getattr(store, method)))
+            patch.setattr(store, "transact", pause.before_write(store.transact))
         pause.thread.start()
         try:
             assert pause.reached.wait(_SECONDS)
