@@ -1,5 +1,7 @@
 """The same verbs for asyncio, derived from the facade and not written again.
 
+The verbs are listed for type checkers; one that is missing here is added to its class.
+
 Each call runs on a thread of the instance's own pool. Cancelling an await does not stop a
 statement that is already running.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
@@ -27,6 +30,7 @@ __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
 P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S")
+Class = TypeVar("Class", bound=type)
 
 _THREADS = 8
 
@@ -57,6 +61,19 @@ def _off_thread(
     return call
 
 
+def _derived_from(twin: type) -> Callable[[Class], Class]:
+    """Return a decorator that adds the verbs of the twin which a class does not list for type checkers."""
+
+    def add(cls: Class) -> Class:
+        for name, method in vars(twin).items():
+            if inspect.isfunction(method) and not name.startswith("_") and not hasattr(cls, name):
+                setattr(cls, name, _off_thread(method))
+        return cls
+
+    return add
+
+
+@_derived_from(Session)
 class AsyncSession(_Derived[Session[Memotherm]]):
     """A session, for asyncio. `sync` is the session underneath."""
 
@@ -85,6 +102,7 @@ class AsyncSession(_Derived[Session[Memotherm]]):
     flush_due = _off_thread(Session.flush_due)
 
 
+@_derived_from(Notes)
 class AsyncNotes(_Derived[Notes]):
     """Markdown notes, for asyncio."""
 
@@ -128,6 +146,7 @@ def _group(of: Any) -> property:  # noqa: ANN401 - a property
     return property(lambda self: AsyncGroup(getattr(self.sync, name), self._run), doc=of.__doc__)
 
 
+@_derived_from(Memotherm)
 class AsyncMemotherm(_Derived[Memotherm]):
     """An agent's memory, for asyncio. `sync` is the facade underneath."""
 
