@@ -52,14 +52,14 @@ def header(scope: Scope, name: str) -> str | None:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == encoded), None)
 
 
-class Refused(Exception):
+class _Refused(Exception):
     """A request that a check does not let through, with the problem to answer it with."""
 
     def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
         self.response = problem_response(status, code, detail, headers)
 
 
-#: Raises `Refused`, or returns the `receive` for what follows if it has read the body.
+#: Raises `_Refused`, or returns the `receive` for what follows if it has read the body.
 Check = Callable[[Scope, Receive], Awaitable[Receive | None]]
 
 
@@ -75,7 +75,7 @@ class Checked:
         try:
             for check in self._checks if scope["type"] == "http" else ():
                 receive = await check(scope, receive) or receive
-        except Refused as refused:
+        except _Refused as refused:
             return await refused.response(scope, receive, send)
         except ConnectionAbortedError:
             # The client has disconnected before the end of the request.
@@ -119,10 +119,10 @@ class Checks:
         host, origin = header(scope, "host") or "", header(scope, "origin")
         if self._hosts and _host_name(host) not in self._hosts:
             detail = f"the Host {host[:100]!r} is not a name of this server: add it to the setting server_hosts"
-            raise Refused(421, "wrong_host", detail)
+            raise _Refused(421, "wrong_host", detail)
         if origin is not None and origin not in self._origins and origin.partition("://")[2] != host:
             detail = f"the Origin {origin[:100]!r} may not call this server: add it to the setting server_origins"
-            raise Refused(403, "wrong_origin", detail)
+            raise _Refused(403, "wrong_origin", detail)
 
     async def key(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
         """Identify the caller by the API key or the cookie of a login, and set the memory as the key's tenant sees it.
@@ -139,7 +139,7 @@ class Checks:
             origin = header(scope, "origin") or ""
             if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != header(scope, "host"):
                 detail = "a request that changes something with the cookie of a login needs the Origin of this server"
-                raise Refused(403, "wrong_origin", detail)
+                raise _Refused(403, "wrong_origin", detail)
         elif (scope["method"], scope["path"]) == _LOGIN and self._logins.use_token(_secret(authorization)):
             scope["memotherm.token"] = True
             key = None
@@ -152,7 +152,7 @@ class Checks:
             try:
                 scope["memotherm"] = scope["memotherm"].scoped(**requested_scope(scope["headers"]))
             except InvalidInput as exc:
-                raise Refused(422, exc.code, str(exc)) from exc
+                raise _Refused(422, exc.code, str(exc)) from exc
 
     async def _authenticated(self, address: str, authorization: str | None) -> Key | None:
         """Return the key of an Authorization header; None without one where none is required."""
@@ -161,7 +161,7 @@ class Checks:
             wait = self._failures.wait(address)
             if wait > 0:
                 detail = "too many requests with a wrong API key from this address: try again later"
-                raise Refused(429, "too_many_failures", detail, _retry_after(wait))
+                raise _Refused(429, "too_many_failures", detail, _retry_after(wait))
         if self._remote:
             allowed, key = await anyio.to_thread.run_sync(self._authenticate, authorization)
         else:
@@ -175,7 +175,7 @@ class Checks:
                 self._accepted.discard(caller)
                 self._failures.take(address)
                 detail = "the API key is unknown or was revoked"
-            raise Refused(401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="memotherm"'})
+            raise _Refused(401, "unauthorized", detail, {"www-authenticate": 'Bearer realm="memotherm"'})
         if authorization is not None:
             if len(self._accepted) >= _MAX_ENTRIES:
                 self._accepted.clear()
@@ -203,7 +203,7 @@ class Checks:
         wait = self._requests.wait(caller)
         if wait > 0:
             detail = f"more than {self._rate} requests in a minute: try again later"
-            raise Refused(429, "too_many_requests", detail, _retry_after(wait))
+            raise _Refused(429, "too_many_requests", detail, _retry_after(wait))
         self._requests.take(caller)
 
     async def body(self, scope: Scope, receive: Receive) -> Receive | None:
@@ -212,16 +212,16 @@ class Checks:
             return None
         length = header(scope, "content-length") or "0"
         if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
-            raise Refused(400, "bad_request", "the Content-Length is not a number")
+            raise _Refused(400, "bad_request", "the Content-Length is not a number")
         try:
             with anyio.fail_after(BODY_SECONDS):
                 body = None if int(length) > MAX_BODY_BYTES else await _read_body(receive)
         except TimeoutError:
             detail = f"the body took longer than {BODY_SECONDS:g} seconds to arrive: send it faster"
-            raise Refused(408, "body_too_slow", detail, {"connection": "close"}) from None
+            raise _Refused(408, "body_too_slow", detail, {"connection": "close"}) from None
         if body is None:
             detail = f"the body is larger than {MAX_BODY_BYTES:,} bytes: split it"
-            raise Refused(413, "body_too_large", detail, {"connection": "close"})
+            raise _Refused(413, "body_too_large", detail, {"connection": "close"})
         scope["memotherm.body"] = body
         return _replay(body, receive)
 
