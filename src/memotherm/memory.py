@@ -38,6 +38,7 @@ from memotherm.vectors.vectorizer import Progress, Vectorizer
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
     from memotherm.facade.inspection import Inspection, Receipts
+    from memotherm.facade.note_folders import NoteFolders
     from memotherm.facade.upkeep import Keys, Upkeep
     from memotherm.model.reports import Erased, Metrics, Status
     from memotherm.notes.notes import Notes
@@ -161,7 +162,7 @@ class Memotherm:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if self.scope.user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        return self._of(self._view.of_user())
+        return self._of(View(self._services, Scope(tenant=self.scope.tenant, user=self.scope.user)))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
@@ -307,10 +308,14 @@ class Memotherm:
             prefix: Only memories whose key begins with this, such as "notes/".
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
+        stale: tuple[str, ...] = ()
+        if as_of is None and self.settings.notes_root and self.settings.sync_on_search:
+            stale = self._folders().refresh()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix, "min_score": min_score}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
-        return self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
+        recall = self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
+        return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 
     def context(
         self,
@@ -359,8 +364,7 @@ class Memotherm:
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
-        view = self if self.scope.agent == agent_id else self.scoped(agent=agent_id)
-        memories = [hit.memory for hit in view.recall(query, limit)]
+        memories = (hit.memory for hit in self.scoped(agent=agent_id).recall(query, limit))
         lines = (
             f"- {'' if each.priority is Priority.NORMAL else f'[{each.priority}] '}{' '.join(each.content.split())}"
             for each in memories
@@ -494,9 +498,8 @@ class Memotherm:
 
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
-        return self._services.changes.move_out_of_session(
-            self.scope, memory_id, self._view.cause("move_out_of_session", why)
-        )
+        cause = self._view.cause("move_out_of_session", why)
+        return self._services.changes.move_out_of_session(self.scope, memory_id, cause)
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
@@ -538,10 +541,10 @@ class Memotherm:
 
     def session(self, session_id: str) -> Session[Self]:
         """Return the working memory of one session, starting it if it is new."""
-        view = self._view.narrowed(session=session_id)
+        memory = self._of(self._view.narrowed(session=session_id))
         if self.settings.sync_on_session_start:
-            view.note_folders().sync_at_start()
-        return Session(self._of(view), view)
+            memory._folders().sync_at_start()
+        return Session(memory, memory._view)
 
     def notes(
         self, root: str | PathLike[str] | None = None, extra_paths: Sequence[str] = (), *, name: str | None = None
@@ -553,7 +556,12 @@ class Memotherm:
             extra_paths: More files and folders inside it that are notes.
             name: What its index is known by; None takes the folder's path.
         """
-        return self._view.note_folders().open(root, extra_paths, name)
+        return self._folders().open(root, extra_paths, name)
+
+    def _folders(self) -> NoteFolders:
+        from memotherm.facade.note_folders import NoteFolders
+
+        return NoteFolders(self._view)
 
     # Tiers and the whole store
 

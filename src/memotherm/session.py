@@ -17,6 +17,7 @@ from memotherm.facade.view import View
 from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
+from memotherm.recall.recaller import RecallLog
 from memotherm.remember.draft import Draft
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ class Session(Generic[M]):
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; this counts as an injection of them."""
-        records = self._services.working.hot(self._space, self._view.now())
-        self._view.count_injected(records)
+        services, now = self._services, self._view.now()
+        records = services.working.hot(self._space, now)
+        log = RecallLog(services.store, services.settings)
+        log.count_injected([record.no for record in records], now, self._view.spaces()[-1])
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from memotherm.context.explain import explain
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.facade.view import LARGEST_PAGE, View, cursor_number, require_limit
+from memotherm.facade.view import LARGEST_PAGE, NUMBER, View, cursor_number, require_limit
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier
 from memotherm.model.clock import as_moment
@@ -59,7 +59,18 @@ class Inspection:
 
     def full_id(self, prefix: str) -> str:
         """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
-        return self._view.full_id(prefix)
+        view = self._view
+        if not isinstance(prefix, str) or not prefix:
+            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
+        if NUMBER.fullmatch(prefix):
+            return view.record(prefix).memory.id
+        ids = view.services.store.ids(view.spaces(), prefix, 3)
+        if not ids:
+            raise NotFound(f"no memory {prefix!r} can be seen from here ({view.scope})")
+        if len(ids) > 1 and prefix not in ids:
+            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
+            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
+        return ids[0]
 
     def heat(self, memory: Memory | str) -> Heat:
         """Return how much a memory, or the one with an id, is used: its heat, and its decay since the last use."""

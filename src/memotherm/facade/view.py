@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
@@ -20,7 +20,6 @@ from memotherm.model.recall import Feedback
 from memotherm.model.results import Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
-from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_kind, checked_metadata, checked_tags, expiry, lifetime_of
 from memotherm.storage.store import Store
@@ -30,10 +29,7 @@ from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
 
-if TYPE_CHECKING:
-    from memotherm.facade.note_folders import NoteFolders
-
-__all__ = ["ANY_RETENTION", "LARGEST_PAGE", "View", "cursor_number", "require_limit", "wanted_retentions"]
+__all__ = ["ANY_RETENTION", "LARGEST_PAGE", "NUMBER", "View", "cursor_number", "require_limit", "wanted_retentions"]
 
 #: What a question about an earlier state sees before that state is known.
 _NOWHERE: tuple[tuple[int, ...], Identity | None] = ((), None)
@@ -43,7 +39,7 @@ ANY_RETENTION = "any"
 LARGEST_PAGE = 1000
 
 #: The number of a memory in its store, as a context names a memory that it has shortened.
-_NUMBER = re.compile(r"#([0-9]{1,18})")
+NUMBER = re.compile(r"#([0-9]{1,18})")
 _LONGEST_QUERY = 100_000
 _LONGEST_KIND = 100
 #: The longest text that a listing looks for in contents.
@@ -84,10 +80,6 @@ class View:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
         return View(services, scope)
 
-    def of_user(self) -> View:
-        """Return the view from the scope of the user, which is seen from all of the user's projects."""
-        return View(self.services, Scope(tenant=self.scope.tenant, user=self.scope.user))
-
     @property
     def store_inside(self) -> Store:
         """The store for what lies inside the scope: without a tenant, that is every tenant's."""
@@ -115,12 +107,6 @@ class View:
     def retain(self, ids: Sequence[str], wanted: Retention, action: str, why: str = "") -> list[Memory]:
         """Change the retention of memories, of all or none."""
         return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why))
-
-    def note_folders(self) -> NoteFolders:
-        """Return the folders of notes of the scope."""
-        from memotherm.facade.note_folders import NoteFolders
-
-        return NoteFolders(self)
 
     def hint(self) -> str:
         """Return where the memories are if none can be seen from the scope, or an empty text."""
@@ -169,7 +155,7 @@ class View:
         """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
         record = None
         if isinstance(memory_id, str):
-            number = _NUMBER.fullmatch(memory_id)
+            number = NUMBER.fullmatch(memory_id)
             record = self._numbered(int(number[1])) if number else self.services.store.get(self.spaces(), memory_id)
         if record is None or (record.memory.retention is Retention.PURGED and not purged):
             raise NotFound(f"no memory {memory_id!r} can be seen from here ({self.scope})")
@@ -189,20 +175,6 @@ class View:
         if not records:
             raise NotFound(f"no memory with the key {key!r} can be seen from here ({self.scope})")
         return max(records, key=lambda record: spaces.index(record.space))
-
-    def full_id(self, prefix: str) -> str:
-        """Return the only id in sight that begins with a prefix."""
-        if not isinstance(prefix, str) or not prefix:
-            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
-        if _NUMBER.fullmatch(prefix):
-            return self.record(prefix).memory.id
-        ids = self.services.store.ids(self.spaces(), prefix, 3)
-        if not ids:
-            raise NotFound(f"no memory {prefix!r} can be seen from here ({self.scope})")
-        if len(ids) > 1 and prefix not in ids:
-            several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
-            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
-        return ids[0]
 
     def question(
         self,
@@ -351,11 +323,7 @@ class View:
         include_narrower: bool,
     ) -> Recall:
         """Return the memories that answer a query; `filters` are arguments of `question`."""
-        settings = self.services.settings
-        stale: tuple[str, ...] = ()
-        if as_of is None and settings.notes_root and settings.sync_on_search:
-            stale = self.note_folders().refresh()
-        require_limit(limit, settings.pool_size)
+        require_limit(limit, self.services.settings.pool_size)
         retentions = wanted_retentions(retention)
         if include_narrower and (promote or as_of is not None):
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
@@ -370,15 +338,12 @@ class View:
         place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
         question = view.question(query, tiers, **filters, place=place)
         if retentions != (Retention.ACTIVE,):
-            recall = view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
-            return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
+            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self.services.engine.promote(hits, self.scope, self.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-        if stale:
-            recall = replace(recall, degraded=(*stale, *recall.degraded))
         return recall if recall.hits or include_narrower else replace(recall, hint=self.hint())
 
     def context(
@@ -488,11 +453,6 @@ class View:
             return self.services.changes.change(self.scope, memory_id, alter, cause)
         content = require_content(content, settings.max_content_chars)
         return self.services.changes.rewrite(self.scope, self.record(memory_id).memory, alter, content, cause)
-
-    def count_injected(self, records: Sequence[Record]) -> None:
-        """Count that memories were read without a search."""
-        log = RecallLog(self.services.store, self.services.settings)
-        log.count_injected([record.no for record in records], self.now(), self.spaces()[-1])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
