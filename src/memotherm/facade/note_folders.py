@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
+from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
 from memotherm.notes.notes import Notes, NoteServices
 from memotherm.remember.draft import Draft
 from memotherm.storage.values import RootRow
-
-if TYPE_CHECKING:
-    from memotherm.facade.view import View
 
 __all__ = ["NoteFolders"]
 
