@@ -231,7 +231,7 @@ def test_statements_are_sent_together(proxy: RoundTrips, acme: Memotherm) -> Non
         search("which otter?", track=False)
     assert waits(proxy, lambda: acme.recall("which otter?", track=False)) == 3
     assert waits(proxy, lambda: acme.recall("which other otter?", limit=30, track=False)) == 3
-    assert waits(proxy, lambda: acme.context("which otter?", track=False)) == 5
+    assert waits(proxy, lambda: acme.context("which otter?", track=False)) == 4
 
 
 def test_a_recall_knows_what_another_process_has_changed(acme: Memotherm, url: str) -> None:

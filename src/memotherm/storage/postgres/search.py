@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -19,19 +19,18 @@ from memotherm.storage.filters import compiled_filter
 from memotherm.storage.postgres.statements import PostgresStatements, statement
 from memotherm.storage.postgres.transaction import queries
 from memotherm.storage.statements import Row
-from memotherm.storage.values import Filter, Identity, Record, Search
+from memotherm.storage.values import Filter, Identity, Search, TextMatches
 
 __all__ = [
     "CANDIDATE_FIELDS",
     "MOST_INDEXED",
     "RecallRows",
-    "bands",
     "by_vector",
-    "by_words",
     "expect",
     "index_live",
     "of_memories",
     "strengths",
+    "text_matches",
 ]
 
 Vectors = NDArray[np.float32]
@@ -118,8 +117,8 @@ class RecallRows:
 
     def __init__(self, search: Search) -> None:
         self.search = search
-        #: The pinned memories, which are candidates as well, by spaces and moment.
-        self.pinned_records: dict[tuple[tuple[int, ...], datetime], list[Record]] = {}
+        #: The pinned memories, which are candidates as well.
+        self.pinned: set[int] = set()
         #: How near the memories are whose vectors were compared; NaN for those without vectors.
         self.strengths: dict[int, float] = {}
         self._candidates: dict[int, Row] = {}
@@ -130,8 +129,7 @@ class RecallRows:
 
         One message also asks for the pinned memories, and how near those are that the search by vector has not found.
         """
-        pinned = (record.no for records in self.pinned_records.values() for record in records)
-        new = [no for no in dict.fromkeys((*nos, *pinned)) if no not in self._asked]
+        new = [no for no in dict.fromkeys((*nos, *self.pinned)) if no not in self._asked]
         if new:
             self._asked.update(new)
             values = {"nos": new, "now": to_micros(self.search.where.now)}
@@ -156,7 +154,7 @@ class RecallRows:
         return {no: strength for no, strength in found.items() if strength is not None and not math.isnan(strength)}
 
 
-def bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
+def _bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
     """Yield the bands of some tiers, each with the ranks of its tiers."""
     live = [tier.rank for tier in tiers if tier in _LIVE]
     if live:
@@ -165,7 +163,7 @@ def bands(tiers: Sequence[Tier]) -> Iterator[tuple[str, list[int]]]:
         yield "cold", [Tier.COLD.rank]
 
 
-def by_words(
+def _by_words(
     statements: PostgresStatements,
     band: str,
     ranks: list[int],
@@ -228,10 +226,10 @@ def expect(statements: PostgresStatements, search: Search, *, exact: bool | None
         statements.expect("pending_in", spaces=list(spaces))
     if spaces and search.tiers:
         statements.expect("count_in", spaces=list(spaces), tiers=[tier.rank for tier in search.tiers])
-        searched = list(bands(search.tiers)) if search.words else []
+        searched = list(_bands(search.tiers)) if search.words else []
         if len(searched) == 1:
             ((band, ranks),) = searched
-            by_words(statements, band, ranks, spaces, search.tiers, search.words, search.limit, where).expect(
+            _by_words(statements, band, ranks, spaces, search.tiers, search.words, search.limit, where).expect(
                 statements
             )
         if search.vector is not None and search.by is not None and exact is not None:
@@ -239,6 +237,36 @@ def expect(statements: PostgresStatements, search: Search, *, exact: bool | None
                 statements, search.by, search.vector, spaces, search.tiers, search.limit, where, exact=exact
             ).expect(statements)
     statements.wait()
+
+
+def text_matches(
+    statements: PostgresStatements,
+    spaces: Sequence[int],
+    tiers: Sequence[Tier],
+    words: Sequence[str],
+    limit: int,
+    where: Filter,
+) -> TextMatches:
+    """Return the best keyword matches, strongest first, newest first among equals."""
+    searched = list(_bands(tiers))
+    total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+    counted: dict[str, Counter[int]] = {}
+    if len(searched) > 1:
+        # What a word weighs depends on all bands.
+        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+        for band, ranks in searched:
+            counted[band] = Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
+    rows: list[Row] = []
+    frequencies = Counter[int]()
+    for band, ranks in searched:
+        others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
+        found = _by_words(statements, band, ranks, spaces, tiers, words, limit, where, others).rows(statements)
+        rows += [row for row in found if row[0] > 0]
+        frequencies.update({-no: int(count) for no, count in found if no < 0})
+    ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
+    return TextMatches(
+        dict(ranked[:limit]), total, {word: frequencies[position] for position, word in enumerate(words, 1)}
+    )
 
 
 def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, object], dict[str, object]]:

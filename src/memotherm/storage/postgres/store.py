@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -34,17 +34,16 @@ from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
     MOST_INDEXED,
     RecallRows,
-    bands,
     by_vector,
-    by_words,
     expect,
     index_live,
     of_memories,
     strengths,
+    text_matches,
 )
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.tables import PostgresTables, distribute, partition, require_coordinator
-from memotherm.storage.postgres.transaction import PostgresTransaction, queries, rebuild
+from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import add_later_use, count_uses
 from memotherm.storage.rows import event_of, record_of, scope_row
 from memotherm.storage.sqlite.copies import require_free
@@ -114,6 +113,8 @@ class PostgresStore(Store):
 
     def for_recall(self) -> Self:
         """Return the same store as it is read from the replica, if there is one."""
+        if self._replica is None:
+            return self
         view = self.for_tenant(self.tenant)
         view._source = self._replica
         return view
@@ -218,12 +219,8 @@ class PostgresStore(Store):
     def _exclusive(self) -> Iterator[PostgresStatements]:
         """Begin a transaction that excludes other writers of the tenant."""
         self._writer.flush()
-        lock: dict[str, Mapping[str, object]] = (
-            {"lock_store": {"store": LOCK}}
-            if self.tenant is None
-            else {"lock_tenant": {"store": LOCK, "tenant": self.tenant}}
-        )
-        start = self._starting(**lock, transaction_begin={})
+        name, asked = ("lock_store", {}) if self.tenant is None else ("lock_tenant", {"tenant": self.tenant})
+        start = self._starting(**{name: {"store": LOCK, **asked}}, transaction_begin={})
         with self._connections.transaction(self.tenant, start, patient=True) as statements, statements.batching():
             yield statements
 
@@ -344,12 +341,8 @@ class PostgresStore(Store):
         seen: list[str] = []
         while True:
             moment = now()
-            due = {
-                "name": name,
-                "now": to_micros(moment),
-                "late": to_micros(moment + 2 * term),
-                "before": to_micros(before),
-            }
+            late = to_micros(moment + 2 * term)
+            due = {"name": name, "now": to_micros(moment), "late": late, "before": to_micros(before)}
             claim = {**due, "holder": holder, "until": to_micros(moment + term)}
             with everyone._marking() as statements:
                 found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
@@ -414,13 +407,10 @@ class PostgresStore(Store):
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the visible pinned memories, oldest first."""
-        recall = self._recall
-        if recall is None:
-            return super().pinned(spaces, now)
-        asked = (tuple(spaces), now)
-        if asked not in recall.pinned_records:
-            recall.pinned_records[asked] = super().pinned(spaces, now)
-        return recall.pinned_records[asked]
+        records = super().pinned(spaces, now)
+        if (recall := self._recall) is not None:
+            recall.pinned.update(record.no for record in records)
+        return records
 
     def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
         """Return those of some memories that scope, tiers, retention and filter let through."""
@@ -450,27 +440,8 @@ class PostgresStore(Store):
         """Return the best keyword matches, strongest first, newest first among equals."""
         if not words or not spaces:
             return TextMatches({}, 0, dict.fromkeys(words, 0))
-        searched = list(bands(tiers))
-        rows: list[Row] = []
         with self._reading() as statements:
-            total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-            counted: dict[str, Counter[int]] = {}
-            if len(searched) > 1:
-                # What a word weighs depends on all bands.
-                asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
-                for band, ranks in searched:
-                    counted[band] = Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
-            frequencies = Counter[int]()
-            for band, ranks in searched:
-                others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-                search = by_words(statements, band, ranks, spaces, tiers, words, limit, where, others)
-                found = search.rows(statements)
-                rows += [row for row in found if row[0] > 0]
-                frequencies.update({-no: int(count) for no, count in found if no < 0})
-        ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
-        return TextMatches(
-            dict(ranked[:limit]), total, {word: frequencies[position] for position, word in enumerate(words, 1)}
-        )
+            return text_matches(statements, spaces, tiers, words, limit, where)
 
     def search_vector(
         self,

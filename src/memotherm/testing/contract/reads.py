@@ -293,7 +293,7 @@ class VisibilityContract(Contract):
         for tier in Tier:
             listed((each for each in active if each.memory.tier is tier), tier=tier)
         listed((each for each in active if each.memory.priority is Priority.LOW), priority=Priority.LOW)
-        listed((each for each in active if each.memory.kind == "task"), kind="task")
+        listed((each for each in active if each.memory.kind == "task"), kinds=("task",))
         for tags in (("red",), ("blue", "green")):
             listed((each for each in active if {*tags} & {*each.memory.tags}), tags=tags)
         retentions = {
