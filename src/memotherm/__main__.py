@@ -6,8 +6,6 @@ import os
 import sys
 import time
 
-__all__ = ["main"]
-
 #: The longest time for a hook in the daemon, in seconds; more than its deadlines.
 _HOOK_SECONDS = 6.0
 

@@ -18,8 +18,6 @@ import memotherm
 from memotherm import Event, Hit, Memory, Settings, Status, Tier
 from memotherm.cli.formatting import console, line_of, tier_bar
 
-__all__ = ["demo"]
-
 #: What a step prints below its text.
 StepResult = Memory | Hit | Event | Status | str
 

@@ -23,8 +23,6 @@ from memotherm.hooks.spool import user_spool
 from memotherm.settings.sources import described_settings
 from memotherm.tiers.engine import CLOCK_JUMPED
 
-__all__ = ["Finding", "failure", "findings", "store_findings"]
-
 _EXTRAS = {
     "mcp": ("mcp",),
     "server": ("fastapi", "uvicorn", "prometheus_client"),

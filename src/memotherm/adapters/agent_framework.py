@@ -16,8 +16,6 @@ except ImportError as exc:
 from memotherm.adapters.conversation import BUDGET, Conversation
 from memotherm.memory import Memotherm
 
-__all__ = ["MemothermContextProvider"]
-
 
 class MemothermContextProvider(ContextProvider):
     """Adds memories for the messages of a run, and captures the messages and the reply."""

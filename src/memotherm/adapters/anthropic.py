@@ -50,8 +50,6 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Retention, Scope
 from memotherm.notes.notes import Notes
 
-__all__ = ["AsyncMemothermMemoryTool", "AsyncNotesMemoryTool", "MemothermMemoryTool", "NotesMemoryTool"]
-
 # Files as keyed memories
 
 P = ParamSpec("P")

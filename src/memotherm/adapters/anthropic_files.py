@@ -10,18 +10,6 @@ from anthropic.lib.tools import ToolError
 
 from memotherm.model import Memory
 
-__all__ = [
-    "ROOT",
-    "arguments_of",
-    "directory_view",
-    "file_view",
-    "inserted",
-    "key_of",
-    "replaced",
-    "snippet",
-    "text_of",
-]
-
 # Files
 
 #: The key of the directory that holds all files.

@@ -15,8 +15,6 @@ except ImportError as exc:
 from memotherm.adapters.conversation import BUDGET, Conversation
 from memotherm.memory import Memotherm
 
-__all__ = ["hooks"]
-
 _SOURCE = "claude-agent"
 
 

@@ -17,8 +17,6 @@ from memotherm.session import Session
 from memotherm.text.content import without_blocks
 from memotherm.text.redaction import redactor
 
-__all__ = ["BUDGET", "Conversation", "found", "opened", "storable"]
-
 #: Default token budget of the context of a turn.
 BUDGET = 1000
 

@@ -27,8 +27,6 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 from memotherm.model.memory import MemoryFilters
 
-__all__ = ["MemothermMemoryService"]
-
 _SCHEME = "memotherm:"
 _SOURCE = "google-adk"
 _EVENTS = f"{_SOURCE}/events/"

@@ -52,8 +52,6 @@ from memotherm.settings import load
 from memotherm.settings.keys import Key
 from memotherm.tiers.scheduler import Scheduler
 
-__all__ = ["MemothermStore"]
-
 Rank = Literal["hybrid", "cosine"]
 
 #: A value is stored as metadata, and may be a whole file.

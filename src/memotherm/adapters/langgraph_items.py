@@ -28,18 +28,6 @@ from memotherm.embed import Embedder
 from memotherm.memory import Memotherm
 from memotherm.model import Memory
 
-__all__ = [
-    "LangChainEmbedder",
-    "arguments_of",
-    "fields_of",
-    "full_key",
-    "lifetime",
-    "namespace_prefix",
-    "namespaces",
-    "texts_embedder",
-    "where_of",
-]
-
 # Keys
 
 #: Prefix of the keys of all items.

@@ -18,8 +18,6 @@ from memotherm.context.assembler import turn_query
 from memotherm.memory import Memotherm
 from memotherm.text.tokens import count_tokens
 
-__all__ = ["MemothermMemoryBlock"]
-
 _SOURCE = "llama-index"
 #: The session of messages that were put without one.
 _NO_SESSION = "unknown"

@@ -22,8 +22,6 @@ from memotherm.errors import StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
 
-__all__ = ["MemothermSession"]
-
 T = TypeVar("T")
 
 _SOURCE = "openai-agents"

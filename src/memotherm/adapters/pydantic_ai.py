@@ -16,8 +16,6 @@ from memotherm.adapters.conversation import BUDGET, Conversation
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 
-__all__ = ["MemothermCapability"]
-
 
 @dataclass
 class MemothermCapability(AbstractCapability[Any]):

@@ -20,8 +20,6 @@ from memotherm.adapters.conversation import storable
 from memotherm.memory import Memotherm
 from memotherm.model import Memory
 
-__all__ = ["MemothermMemoryStore"]
-
 _SOURCE = "strands"
 _MOST_RESULTS = 10
 

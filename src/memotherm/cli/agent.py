@@ -22,8 +22,6 @@ from memotherm.hooks.settings_files import apply
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
 
-__all__ = ["agent", "hook", "install"]
-
 #: The time without a request after which the daemon ends, so that its memory is free when nobody works.
 IDLE_SECONDS = 1800.0
 #: The modules of what a fork of the daemon runs.

@@ -19,8 +19,6 @@ from memotherm.cli.output import accept_any_text, printable
 from memotherm.cli.parsing import SuggestingGroup, kebab_case
 from memotherm.errors import MemothermError, PolicyError
 
-__all__ = ["COMMANDS", "SECTIONS", "app", "run"]
-
 
 class Command(NamedTuple):
     """A command and its line in the list of commands."""

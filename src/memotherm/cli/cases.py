@@ -24,8 +24,6 @@ from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS, Scope, Tier
 
-__all__ = ["RecallCase", "bench", "read_cases", "run_cases"]
-
 
 class RecallCase(NamedTuple):
     """A question, and the memories that must be among its hits; the fields are the keys of the file."""

@@ -15,11 +15,6 @@ from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.operations.codec import to_json
 
-__all__ = [
-    "archive", "compact", "events", "history", "maintain", "move", "pin", "prioritize", "receipts", "undo", "unpin",
-    "update", "verify",
-]  # fmt: skip
-
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 

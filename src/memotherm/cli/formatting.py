@@ -17,8 +17,6 @@ from memotherm.model.reports import Status
 from memotherm.model.results import ScopeCount
 from memotherm.text.content import pluralize
 
-__all__ = ["console", "line_of", "rendered", "tier_badge", "tier_bar"]
-
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
 _BAR_WIDTH = 24

@@ -16,11 +16,6 @@ from memotherm.model import Memory, Recall, Tier
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
-__all__ = [
-    "changed_lines", "context", "feedback", "get", "list_", "more_note", "recall", "recalled", "remember", "scopes",
-    "status", "whereabouts",
-]  # fmt: skip
-
 _MOST_NAMED = 5
 
 

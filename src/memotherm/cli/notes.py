@@ -20,8 +20,6 @@ from memotherm.operations.codec import to_json
 from memotherm.remote.client import RemoteMemotherm
 from memotherm.text.content import pluralize
 
-__all__ = ["notes"]
-
 _MOST_PATHS = 20
 _root = click.option(
     "--root", "-r",

@@ -21,18 +21,6 @@ from memotherm.errors import NotFound
 from memotherm.hooks.spool import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
 
-__all__ = [
-    "StoreOptions",
-    "dry_run_option",
-    "memory_option",
-    "narrower_option",
-    "opened",
-    "prints",
-    "show",
-    "store_option",
-    "yes_option",
-]  # fmt: skip
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: A command that returns its output; None if it has printed all by itself.
 Printing = Callable[..., Output | None]

@@ -17,10 +17,6 @@ import click
 from memotherm.cli.exit_codes import OK
 from memotherm.errors import InvalidInput
 
-__all__ = [
-    "Output", "accept_any_text", "confirm", "content_of", "is_json", "printable", "progress_bar", "timing",
-]  # fmt: skip
-
 _SECONDS_BETWEEN_LINES = 5.0
 _ERRORS = "memotherm.escape"
 #: Control characters as their pictures, except tab and line feed; C1 controls and DEL have none.

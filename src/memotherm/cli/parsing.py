@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-__all__ = ["MemoryId", "SuggestingGroup", "TextCommand", "duration", "json_object", "kebab_case", "moment"]
-
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
 

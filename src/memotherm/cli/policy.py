@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from memotherm.tiers.adoption import ShadowReport
     from memotherm.tiers.lab.replay import Replay
 
-__all__ = ["policy"]
-
 #: How many differing memories are listed before a confirmation.
 _SHOWN = 20
 _CHANGES_RULES = "this changes which rules are in force"

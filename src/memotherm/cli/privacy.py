@@ -31,8 +31,6 @@ from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
 from memotherm.text.content import pluralize
 
-__all__ = ["erase", "export", "exported_lines", "forget", "purge", "restore", "write_lines"]
-
 _PAGE = 1000
 
 

@@ -21,8 +21,6 @@ from memotherm.errors import MemothermError, PluginUnavailable
 from memotherm.operations.codec import to_json
 from memotherm.settings import data_home, default_store
 
-__all__ = ["dashboard", "keys", "mcp", "serve"]
-
 _LOCALHOST = "127.0.0.1"
 #: A server of one conversation may not run for a whole interval.
 _FIRST_MAINTENANCE_MINUTES = 1

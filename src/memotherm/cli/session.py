@@ -17,8 +17,6 @@ from memotherm.model.results import SessionStatus
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
-__all__ = ["session"]
-
 
 @click.group("session", cls=SuggestingGroup)
 def session() -> None:

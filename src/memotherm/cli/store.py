@@ -24,8 +24,6 @@ from memotherm.settings.keys import KEY_BYTES
 from memotherm.settings.paths import write_text
 from memotherm.text.content import pluralize
 
-__all__ = ["import_", "store"]
-
 _path = click.argument("path", type=click.Path(path_type=Path))
 _key_file = click.option(
     "--key-file", type=click.Path(path_type=Path),

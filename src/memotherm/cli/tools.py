@@ -22,8 +22,6 @@ from memotherm.settings.sources import described_settings, known, with_setting, 
 if TYPE_CHECKING:
     from memotherm.doctor import Finding
 
-__all__ = ["completion", "config", "doctor"]
-
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "cyan"), "warning": ("!", "yellow"), "failure": ("✗", "red")}
 
 

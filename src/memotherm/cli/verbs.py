@@ -18,8 +18,6 @@ from memotherm.errors import InvalidInput
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
 
-__all__ = ["ID", "given", "operation_options", "plain"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: An example id in the help of commands.

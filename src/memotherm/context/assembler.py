@@ -34,8 +34,6 @@ from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
 from memotherm.tiers.rules.properties import is_blocker
 
-__all__ = ["Assembler", "Request", "settings_hash", "turn_query"]
-
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.

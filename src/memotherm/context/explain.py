@@ -8,8 +8,6 @@ from memotherm.model import Event, Memory, Priority, Retention, Tier
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.recall.as_of import state_at
 
-__all__ = ["explain"]
-
 
 def explain(receipt: KeptReceipt, memory: Memory, history: Sequence[Event]) -> ReceiptAnswer:
     """Return whether a memory was in the context of a receipt, and why.

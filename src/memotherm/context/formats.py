@@ -23,18 +23,6 @@ from memotherm.model.memory import MemoryFields
 from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 
-__all__ = [
-    "FORMATS",
-    "FULL",
-    "SECTIONS",
-    "SHORTENED",
-    "TITLE",
-    "Format",
-    "cost_line",
-    "format_of",
-    "labels",
-]
-
 #: The sections of a context, in their order.
 SECTIONS = ("pinned", "hot", "recalled")
 

@@ -20,8 +20,6 @@ from memotherm.model.value import Lazy
 from memotherm.text.content import sentence_ends, title
 from memotherm.text.words import is_fragment, weighed_words
 
-__all__ = ["PARTS", "Candidate", "Count", "Form", "Item", "QueryFocus", "Renderer"]
-
 Count = Callable[[str], int]
 
 #: The most characters per token of ordinary text; a longer content is not counted.

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from memotherm.context.forms import PARTS, Form, Item
 
-__all__ = ["Exclusion", "Group", "limited", "min_rest_for_hot", "min_rest_for_recalled", "split"]
-
 #: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
 #: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.
 _SHARES = (PARTS // 3, PARTS // 6, PARTS // 15)

@@ -33,8 +33,6 @@ from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
 from memotherm.model.value import Lazy
 
-__all__ = ["Limits", "Packed", "pack", "reason_for"]
-
 #: How often a text is counted until the number in its last line is right.
 _MOST_COUNTS = 4
 _PLACES = {section: place for place, section in enumerate(SECTIONS)}

@@ -12,8 +12,6 @@ from memotherm.model.memory import FormatName, StoredFields
 from memotherm.model.value import Lazy, Value
 from memotherm.text.content import title
 
-__all__ = ["Context", "Entry", "Receipt"]
-
 _DECIMALS = 4
 
 

@@ -23,20 +23,6 @@ from collections.abc import Mapping
 from memotherm import __file__ as package_file
 from memotherm import __version__
 
-__all__ = [
-    "COMMANDS",
-    "LENGTH_BYTES",
-    "STANDARD_FILES",
-    "connected",
-    "folder_of",
-    "is_private",
-    "is_supported",
-    "peer",
-    "run",
-    "socket_path",
-    "start",
-]
-
 # `_signal` and `_socket` are what `signal` and `socket` are made of: the rest of those modules takes a third of the
 # time of a hook to import.
 

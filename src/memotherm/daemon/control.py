@@ -10,8 +10,6 @@ from pathlib import Path
 
 from memotherm.daemon.client import connected, folder_of, is_private, is_supported, peer
 
-__all__ = ["folder", "running", "start", "stop"]
-
 #: Environment variables of the daemon: locations only, no keys and no settings.
 _KEPT = ("HOME", "PATH", "PYTHONPATH", "LANG", "LC_ALL", "MEMOTHERM_HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
          "XDG_RUNTIME_DIR")  # fmt: skip

@@ -19,8 +19,6 @@ from typing import NamedTuple, NoReturn
 
 from memotherm.daemon.client import COMMANDS, LENGTH_BYTES, STANDARD_FILES, is_private, peer, socket_path
 
-__all__ = ["RunCommand", "serve"]
-
 # Forks
 
 #: Runs a command line that a client started at a time of the monotonic clock, and returns the exit code.

@@ -11,8 +11,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-__all__ = ["ASSETS_PATH", "HEADERS", "INDEX_PATH", "routes"]
-
 #: The path of the page, and that of its scripts and styles.
 INDEX_PATH = "/"
 ASSETS_PATH = "/dashboard/"

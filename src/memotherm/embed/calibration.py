@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ARCTIC", "DEFAULT", "Calibration", "estimate"]
-
 #: Vectors sampled by `estimate`: 256 give 32,640 pairs, enough for stable percentiles.
 SAMPLE = 256
 #: The relevance of a usual and of a rare similarity between unrelated texts.

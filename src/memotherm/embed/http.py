@@ -20,8 +20,6 @@ from memotherm.model.clock import system_clock
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["BadBatch", "Transport", "batches", "estimated_tokens", "in_batches", "pause"]
-
 T = TypeVar("T")
 
 

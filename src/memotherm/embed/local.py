@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LocalEmbedder", "import_onnxruntime"]
-
 BUNDLED = Path(__file__).parent / "weights"
 BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8+potion-multilingual"
 BUNDLED_DIMENSIONS = 384

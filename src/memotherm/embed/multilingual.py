@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
     Vector = NDArray[np.float32]
 
-__all__ = ["UNKNOWN", "LanguageMixer", "StaticVectors", "WordTable"]
-
 #: Prefix of pieces that begin a word.
 _BEGINNING = "\u2581"
 #: Entries in the cache of words.

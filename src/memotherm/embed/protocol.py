@@ -19,21 +19,6 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = [
-    "Embedder",
-    "NoEmbedder",
-    "Reranker",
-    "ScoreTexts",
-    "checked",
-    "close",
-    "embed_query",
-    "query_weight",
-    "resolve_reranker",
-    "split",
-    "unit",
-    "word_similarity",
-]
-
 
 @runtime_checkable
 class Embedder(Protocol):

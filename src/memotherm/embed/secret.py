@@ -9,8 +9,6 @@ from urllib.parse import unquote, urlsplit
 
 from memotherm.errors import InvalidInput
 
-__all__ = ["checked_key", "checked_url", "host_of", "redact", "redact_url", "secrets_of"]
-
 
 def checked_key(key: str | None) -> str | None:
     """Return a key that is valid in a header; the HTTP library would print an invalid one in its error."""

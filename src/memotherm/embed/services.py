@@ -21,8 +21,6 @@ from memotherm.errors import DimensionMismatch, EmbedderError, SettingsError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GeminiEmbedder", "OpenAIEmbedder", "RemoteEmbedder"]
-
 DOCUMENT, QUERY = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
 
 

@@ -11,19 +11,6 @@ from typing import NamedTuple
 
 from memotherm.errors import InvalidInput
 
-__all__ = [
-    "MAX_CHARS",
-    "OVERLAP_TOKENS",
-    "PART_TOKENS",
-    "WINDOW_TOKENS",
-    "Unit",
-    "by_chars",
-    "by_sentences",
-    "by_tokens",
-    "spans",
-    "units",
-]
-
 #: Tokens per window for the bundled model, and tokens of overlap.
 WINDOW_TOKENS = 510
 OVERLAP_TOKENS = 64

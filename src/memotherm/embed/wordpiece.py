@@ -15,8 +15,6 @@ from pathlib import Path
 
 from memotherm.errors import EmbedderError
 
-__all__ = ["WordPiece", "atoms", "words"]
-
 #: Longer words are unknown to BERT.
 LONGEST_WORD = 100
 #: The size of the cache of words; a conversation uses a few thousand.

@@ -10,8 +10,6 @@ from memotherm.facade.view import ANY_RETENTION, LARGEST_PAGE, View
 from memotherm.model import Memory, Retention
 from memotherm.model.memory import MemoryFilters
 
-__all__ = ["Bulk"]
-
 
 class Bulk:
     """Changes of all memories that filters select; nothing is changed unless all can be."""

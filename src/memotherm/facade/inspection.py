@@ -24,8 +24,6 @@ from memotherm.tiers.tier_history import metrics as measured
 from memotherm.tiers.tier_history import tier_history
 from memotherm.vectors.vectorizer import missing_vectors
 
-__all__ = ["Inspection", "Receipts", "erase", "metrics", "status"]
-
 #: The most moments of a history.
 _MOST_POINTS = 1000
 #: How much of a memory its neighbours are searched by.

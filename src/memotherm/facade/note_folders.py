@@ -15,8 +15,6 @@ from memotherm.notes.notes import Notes, NoteServices
 from memotherm.remember.draft import Draft
 from memotherm.storage.values import RootRow
 
-__all__ = ["NoteFolders"]
-
 _log = logging.getLogger(__name__)
 
 

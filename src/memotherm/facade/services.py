@@ -26,8 +26,6 @@ from memotherm.tiers.engine import ClockCheck, RuleEngine
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Services"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Services:

@@ -29,8 +29,6 @@ from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
 
-__all__ = ["ANY_RETENTION", "LARGEST_PAGE", "NUMBER", "View", "cursor_number", "require_limit", "wanted_retentions"]
-
 #: What a question about an earlier state sees before that state is known.
 _NOWHERE: tuple[tuple[int, ...], Identity | None] = ((), None)
 #: Stands for active, archived and deleted in a listing.

@@ -19,8 +19,6 @@ from typing import Any, NoReturn
 
 from memotherm.hooks.events import HookEvent, Options, accepts_text, answer, parse_event, truncated
 
-__all__ = ["answer_event", "run"]
-
 #: Seconds for each moment, from the start of the process. Opening the store takes 0.8 s of CPU time, which can be
 #: 2 s on a busy machine; a turn that is a second late is better than one without its memories.
 _DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5}

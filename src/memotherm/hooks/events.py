@@ -9,19 +9,6 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CLIENTS",
-    "MAX_CHARS",
-    "SCOPE_OPTIONS",
-    "HookEvent",
-    "Options",
-    "accepts_text",
-    "answer",
-    "context_size",
-    "parse_event",
-    "truncated",
-]
-
 CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
 #: The longest text that every host passes on unchanged.
 MAX_CHARS = 9000

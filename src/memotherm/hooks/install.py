@@ -26,20 +26,6 @@ from memotherm.model.clock import system_clock
 from memotherm.settings import client_home, data_home, isolated
 from memotherm.settings.paths import create_folder, write_text
 
-__all__ = [
-    "CLIENTS",
-    "PLUGINS",
-    "RUNNERS",
-    "InstallRequest",
-    "Plan",
-    "back_up",
-    "installed",
-    "plan",
-    "record",
-    "restored",
-    "selftest",
-]
-
 # Backups
 
 

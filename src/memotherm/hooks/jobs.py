@@ -17,8 +17,6 @@ from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived, with_key
 from memotherm.settings.paths import is_excluded
 from memotherm.text.redaction import redactor
 
-__all__ = ["excluded", "job_settings", "redacted", "resolved", "seal", "start_worker", "unseal"]
-
 # Encryption
 
 Job = dict[str, Any]

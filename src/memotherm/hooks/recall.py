@@ -20,8 +20,6 @@ from memotherm.remote import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.paths import create_folder, is_excluded, write_text
 
-__all__ = ["advertised", "post", "running_server", "text_for"]
-
 # The server of this machine
 
 _FILE_NAME = "server.json"

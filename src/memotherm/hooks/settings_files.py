@@ -15,16 +15,6 @@ from typing import Any, NamedTuple
 
 from memotherm.errors import SettingsError
 
-__all__ = [
-    "FileChange",
-    "Json",
-    "apply",
-    "merged_json",
-    "merged_toml",
-    "with_hooks",
-    "with_server",
-]
-
 # JSON with comments
 
 _COMMENT = r"//[^\n\r]*|/\*.*?\*/"

@@ -19,19 +19,6 @@ from memotherm.settings.paths import create_file, create_folder
 if TYPE_CHECKING:
     from memotherm.model import Scope
 
-__all__ = [
-    "AUTO",
-    "Job",
-    "Spool",
-    "destination",
-    "erase_jobs",
-    "locked",
-    "project_name",
-    "scope_of",
-    "store_name",
-    "user_spool",
-]
-
 #: The value of an option that is derived from the working folder or the user account.
 AUTO = "auto"
 

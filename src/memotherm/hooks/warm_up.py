@@ -18,8 +18,6 @@ from memotherm.settings import Settings
 if TYPE_CHECKING:
     from memotherm.embed.local import LocalEmbedder
 
-__all__ = ["load_all", "local_embedder", "start_loading"]
-
 #: Contains an angle bracket and a date, to compile the patterns that look for them.
 _TEXT = "The staging database is called <heron> since March 2026."
 

@@ -10,8 +10,6 @@ from memotherm.operations.table import AGENTS_DO_NOT_NEED
 from memotherm.text.content import first_characters
 from memotherm.text.tokens import counter
 
-__all__ = ["bounded", "concise", "encoded"]
-
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.

@@ -12,8 +12,6 @@ from memotherm.errors import SettingsError
 from memotherm.tools import TOOLS, Parameter, Tool
 from memotherm.tools.tool import SessionKind
 
-__all__ = ["CORE", "input_schema", "output_schema", "selected"]
-
 Schema = dict[str, Any]
 
 #: The tools that most agents need; the others manage working memory explicitly.

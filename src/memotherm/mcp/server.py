@@ -31,8 +31,6 @@ from memotherm.model.clock import system_clock
 from memotherm.text.content import title
 from memotherm.tools.prompts import flush_prompt
 
-__all__ = ["build"]
-
 Json = dict[str, Any]
 
 INSTRUCTIONS = (

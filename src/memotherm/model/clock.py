@@ -15,18 +15,6 @@ from datetime import UTC, datetime, timedelta
 
 from memotherm.errors import InvalidInput
 
-__all__ = [
-    "Clock",
-    "as_duration",
-    "as_moment",
-    "from_micros",
-    "id_millis",
-    "new_id",
-    "read_clock",
-    "system_clock",
-    "to_micros",
-]
-
 #: A clock is any function without arguments that returns an aware datetime (or Unix seconds).
 Clock = Callable[[], "datetime | float"]
 

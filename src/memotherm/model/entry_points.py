@@ -10,8 +10,6 @@ from memotherm.errors import PluginNotFound, PluginUnavailable
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["load", "names"]
-
 
 def names(group: str) -> list[str]:
     """Return the names of a group's entry points, sorted."""

@@ -8,8 +8,6 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.settings.sources import snake_case
 
-__all__ = ["SYNONYMS", "field_of", "known_name", "renamed"]
-
 #: Names of the same field; the first is ours. A singular may stand for a plural.
 SYNONYMS = (
     ("kind", "category", "type"),

@@ -6,8 +6,6 @@ import os
 
 from memotherm.errors import StoreClosed
 
-__all__ = ["OwnProcess"]
-
 
 class OwnProcess:
     """The process that opened a store."""

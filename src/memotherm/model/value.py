@@ -11,8 +11,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Lazy", "Value", "constructor"]
-
 _MAX_CHARS = 48
 
 T = TypeVar("T")

@@ -38,8 +38,6 @@ from memotherm.text.markdown import (
     without_link,
 )
 
-__all__ = ["adopt", "append", "conflicts", "export", "new_lines", "rewrite", "writable", "write_item"]
-
 _FLAGS = (
     os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)

@@ -29,8 +29,6 @@ from memotherm.notes.placement import CURATED, TRANSCRIPTS, is_transcript
 from memotherm.notes.values import Skipped
 from memotherm.text.content import without_blocks
 
-__all__ = ["FileContent", "FileListing", "Layout", "ListedFile", "list_files", "read_file", "transcript", "transcripts"]
-
 #: The folder of daily and other notes.
 _FOLDER = "memory"
 _FOLDERS = {_FOLDER, "memories", "notes"}

@@ -25,8 +25,6 @@ from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
-__all__ = ["NoteWriter", "chunk_digest"]
-
 _RULE_PREFIX = "note."
 #: What the memory of an edited chunk takes over from the one it replaces.
 _INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at",

@@ -32,8 +32,6 @@ from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.rules.properties import in_file
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["NoteServices", "Notes"]
-
 _LONGEST_QUERY = 100_000
 _LONGEST_APPEND = 1_000_000
 #: Maximum lines of one `get`.

@@ -17,10 +17,6 @@ from memotherm.errors import SettingsError
 from memotherm.model import Tier
 from memotherm.settings import Settings
 
-__all__ = [
-    "CURATED", "Placement", "is_curated", "is_transcript", "local_day", "note_date", "note_placement", "placements",
-]  # fmt: skip
-
 #: The name of the curated note.
 CURATED = "MEMORY.md"
 #: The prefix of the paths of transcripts.

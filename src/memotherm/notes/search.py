@@ -20,8 +20,6 @@ from memotherm.text.markdown import decode, split_lines
 from memotherm.text.redaction import redactor
 from memotherm.text.words import query_words, words
 
-__all__ = ["NoteOrder", "age_factor", "diverse", "excerpt", "read_lines", "shows_citations", "snippet"]
-
 #: The longest snippet, in characters.
 _SNIPPET_CHARS = 700
 #: The longest excerpt, in characters.

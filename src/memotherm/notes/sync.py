@@ -30,8 +30,6 @@ from memotherm.text.redaction import redactor
 from memotherm.text.tokens import counter
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["Syncer"]
-
 Result = TypeVar("Result")
 
 #: Chunks that are embedded together, and files that are committed together.

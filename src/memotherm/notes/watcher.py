@@ -19,8 +19,6 @@ from typing import Self
 from memotherm.errors import MemothermError, StoreClosed
 from memotherm.notes.values import Sync
 
-__all__ = ["Watcher"]
-
 _log = logging.getLogger(__name__)
 #: How often a watching thread checks whether to stop or to watch other folders, in milliseconds.
 _POLL_MS = 200

@@ -14,8 +14,6 @@ from memotherm.model.clock import as_duration
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, PolicyBody
 
-__all__ = ["policy_body", "policy_of", "read_arguments", "write_arguments", "write_draft"]
-
 Json = dict[str, Any]
 
 

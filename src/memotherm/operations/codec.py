@@ -20,8 +20,6 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from memotherm.model import Scope
 from memotherm.operations.forms import FORMS, Form
 
-__all__ = ["fields_of", "from_json", "hints_of", "schema", "to_json"]
-
 T = TypeVar("T")
 Json = Any
 

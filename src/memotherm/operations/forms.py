@@ -16,8 +16,6 @@ from memotherm.model.results import SessionStatus, Suggestion, TierCount
 from memotherm.model.value import Lazy
 from memotherm.text.content import title
 
-__all__ = ["FORMS", "Form"]
-
 #: A member of the JSON that is computed: its type, and a function of the value.
 Shown = tuple[Any, Callable[[Any], object]]
 Decode = Callable[[Any, Any], Any]

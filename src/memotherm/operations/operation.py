@@ -15,8 +15,6 @@ from memotherm.operations.parameters import Parameter, documented, parameters_of
 if TYPE_CHECKING:
     from memotherm.memory import Memotherm
 
-__all__ = ["Operation", "Tool"]
-
 #: What a method belongs to: the memory, a session, notes, or what `mem.<owner>` is.
 Owner = Literal["memory", "session", "notes", "bulk", "inspect", "policies", "receipts", "store"]
 #: The classes of the facade: what they are, their modules, and what the names of their operations begin with.

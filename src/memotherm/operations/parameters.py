@@ -18,8 +18,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from memotherm.model.memory import KNOWN_KINDS, PriorityName, TierName
 from memotherm.model.names import SYNONYMS
 
-__all__ = ["PATTERNS", "Parameter", "documented", "parameters_of", "without_none"]
-
 Json = dict[str, Any]
 #: JSON that a policy is given as: `{"text": ...}` or `{"name": ...}`.
 PolicyBody = dict[str, str]

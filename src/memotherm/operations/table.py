@@ -13,8 +13,6 @@ from typing import Any, Literal
 from memotherm.operations.operation import Operation, Tool
 from memotherm.operations.parameters import PATTERNS
 
-__all__ = ["AGENTS_DO_NOT_NEED", "OPERATIONS", "SCOPE_HEADER", "operations_of"]
-
 #: The header that names the scope of a request.
 SCOPE_HEADER = "Memotherm-Scope"
 

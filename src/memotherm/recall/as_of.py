@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["PastState", "PastStates", "memories_at", "require_moment", "state_at"]
-
 _PAGE = 1000
 #: How many states stay in memory; each is a copy of everything that was visible.
 _MOST_STATES = 2

@@ -32,8 +32,6 @@ from memotherm.embed.calibration import Calibration
 from memotherm.recall.values import DEFAULT_WEIGHTS, State
 from memotherm.text.phrases import conversational_words
 
-__all__ = ["EstimateConfidence", "Signs", "confidence"]
-
 _DECIMALS = 4
 #: With fewer cosines, their spread is not known and this one is taken.
 _FEW_COSINES = 5

@@ -21,8 +21,6 @@ from memotherm.text.times import nearness, spans
 from memotherm.text.word_ids import word_id
 from memotherm.text.words import words
 
-__all__ = ["ABSENT_WORD", "SHORT_TEXT", "GatherEvidence", "TermMatrix", "coverage", "has_terms"]
-
 #: Texts up to this many words are short: their length does not matter, and the previous turns do.
 SHORT_TEXT = 50
 #: The weight of a word that no memory has, in what could be covered at most.

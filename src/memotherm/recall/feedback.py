@@ -15,8 +15,6 @@ from memotherm.storage.values import LaterUse, LogEntry, Record
 from memotherm.text.words import reflected
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
-__all__ = ["FeedbackLog"]
-
 #: How many of the last recalls are looked at for one that returned a memory.
 _MOST_RECENT = 20
 _RECENT = timedelta(days=1)

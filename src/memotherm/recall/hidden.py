@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["WithHidden"]
-
 _PAGE = 1000
 
 

@@ -34,8 +34,6 @@ from memotherm.text.content import pluralize
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
-__all__ = ["FindCandidates", "Pipeline", "Rerank", "nearest"]
-
 #: More words of a query than this cost time and improve nothing.
 _MOST_TERMS = 64
 #: How many of the best candidates are reranked: a cross-encoder on a CPU scores 20 in less than a second.

@@ -42,8 +42,6 @@ from memotherm.recall.values import (
 )
 from memotherm.settings import Settings
 
-__all__ = ["Fuse", "OrderVersions", "limit_scores", "newer_first", "rank"]
-
 Numbers = NDArray[np.int64]
 
 _RRF_K = 60

@@ -19,8 +19,6 @@ from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
-__all__ = ["RecallLog", "Recaller"]
-
 
 def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
     """Return the numbers of hits with their relevance."""

@@ -19,26 +19,6 @@ from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Filter, Identity, Record, Scores
 from memotherm.vectors.vectorizer import QueryVector
 
-__all__ = [
-    "DEFAULT_RANKING",
-    "DEFAULT_WEIGHTS",
-    "USE_HALF_LIFE_DAYS",
-    "Evidence",
-    "FusionWeights",
-    "Question",
-    "Ranked",
-    "RankedBlock",
-    "Ranking",
-    "RankingOptions",
-    "RankingWeights",
-    "ScoreParts",
-    "Stage",
-    "State",
-    "best_relevance",
-    "column_of",
-    "scores_of",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankingWeights:

@@ -12,8 +12,6 @@ from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.phrases import is_filler
 from memotherm.text.redaction import MARK, redactor
 
-__all__ = ["Prepared", "prepared"]
-
 #: Shorter texts are not captured.
 _MIN_CHARS = 10
 

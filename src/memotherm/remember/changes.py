@@ -20,8 +20,6 @@ from memotherm.tiers.rules.properties import in_file
 from memotherm.tiers.rules.retention import changed_retention, require_active
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Changes", "duplicate_of", "require_visible", "with_content"]
-
 
 def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
     """Return a memory that the scope can see and change, or raise."""

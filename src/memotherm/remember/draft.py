@@ -22,21 +22,6 @@ from memotherm.text.content import digest, require_content, require_text
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
-__all__ = [
-    "IMPORTED",
-    "Draft",
-    "checked_key",
-    "checked_kind",
-    "checked_metadata",
-    "checked_tags",
-    "draft_of",
-    "expiry",
-    "first_tier",
-    "lifetime_of",
-    "list_keys",
-    "memory_of",
-]
-
 # Keys
 
 #: A PostgreSQL index entry has at most 2,700 bytes for key, tenant and space.

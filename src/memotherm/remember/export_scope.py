@@ -13,8 +13,6 @@ from memotherm.model.results import LoggedRecall
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 
-__all__ = ["all_erased", "erase", "everything"]
-
 # Export
 
 _PAGE = 1000

@@ -18,8 +18,6 @@ from memotherm.storage.values import Cause, Record
 from memotherm.tiers.rules import Situation
 from memotherm.tiers.rules.rule import RuleSet, RuleSource
 
-__all__ = ["Limits"]
-
 _log = getLogger(__name__)
 
 

@@ -19,8 +19,6 @@ from memotherm.text.content import digest
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["Importer", "MemoryWriter"]
-
 
 class MemoryWriter:
     """Stores drafts in a scope: all of them, or none."""

@@ -30,8 +30,6 @@ from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import needs_store, result_of, with_verbs
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings
 
-__all__ = ["RemoteMemotherm"]
-
 Json = dict[str, Any]
 
 

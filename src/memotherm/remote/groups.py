@@ -29,8 +29,6 @@ from memotherm.vectors.vectorizer import Progress
 if TYPE_CHECKING:
     from memotherm.remote.client import RemoteMemotherm
 
-__all__ = ["RemoteBulk", "RemoteInspection", "RemoteNotes", "RemotePolicies", "RemoteReceipts"]
-
 Json = dict[str, Any]
 
 _FIRST_WAIT, _MOST_WAIT = 0.05, 1.0

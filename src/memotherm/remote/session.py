@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
     from memotherm.remote.client import RemoteMemotherm
 
-__all__ = ["RemoteSession"]
-
 Json = dict[str, Any]
 
 

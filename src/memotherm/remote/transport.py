@@ -19,8 +19,6 @@ from memotherm.operations.table import SCOPE_HEADER
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Transport", "error_class"]
-
 _log = logging.getLogger(__name__)
 
 Json = dict[str, Any]

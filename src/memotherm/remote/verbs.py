@@ -13,8 +13,6 @@ from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import operations_of
 
-__all__ = ["NotRemote", "needs_store", "result_of", "with_verbs"]
-
 Class = TypeVar("Class", bound=type)
 
 

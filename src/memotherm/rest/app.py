@@ -29,8 +29,6 @@ from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, problem_response, status_of
 from memotherm.rest.routes import SCHEMAS, router
 
-__all__ = ["application"]
-
 _log = logging.getLogger("memotherm.rest")
 
 _DESCRIPTION = (

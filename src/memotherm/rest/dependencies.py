@@ -18,8 +18,6 @@ from memotherm.errors import InvalidInput
 from memotherm.model import SCOPE_FIELDS
 from memotherm.operations.table import SCOPE_HEADER
 
-__all__ = ["ABSENT", "ETAG", "OuterMemory", "View", "WholeStore", "in_session", "requested_scope"]
-
 #: The quotes are optional, because some clients drop them.
 ETAG = '^"?[0-9]{1,18}"?$'
 #: The default of an optional header that is never null.

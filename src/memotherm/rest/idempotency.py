@@ -21,8 +21,6 @@ from memotherm.facade.upkeep import KeyValue
 from memotherm.operations.codec import to_json
 from memotherm.rest.problems import KeyReused
 
-__all__ = ["Answer", "once"]
-
 Json = dict[str, Any]
 
 _STORE_FOR = timedelta(hours=24)

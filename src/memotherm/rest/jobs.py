@@ -20,8 +20,6 @@ from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
 from memotherm.operations.codec import to_json
 
-__all__ = ["Job", "Jobs"]
-
 _log = logging.getLogger(__name__)
 
 #: How many jobs run at the same time, and how many are kept with those that have ended.

@@ -16,8 +16,6 @@ from starlette.types import Scope
 from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
 
-__all__ = ["LIFETIME", "Logins", "cookie_name", "cookie_of"]
-
 LIFETIME = timedelta(hours=12)
 
 

@@ -32,8 +32,6 @@ try:
 except ImportError:
     propagate = trace = None  # type: ignore[assignment]
 
-__all__ = ["JsonFormatter", "RequestLog", "RequestMetrics", "log_to_stderr"]
-
 _log = logging.getLogger("memotherm.rest")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")

@@ -11,8 +11,6 @@ from starlette.responses import Response
 
 from memotherm.errors import InvalidInput, MemothermError
 
-__all__ = ["PROBLEMS", "PROBLEM_SCHEMA", "STATUSES", "KeyReused", "problem_response", "status_of"]
-
 _PROBLEM_TYPE = "application/problem+json"
 
 #: The schema of a problem.

@@ -8,8 +8,6 @@ import json
 from html import escape
 from typing import Any
 
-__all__ = ["HEADERS", "page"]
-
 Json = dict[str, Any]
 
 _STYLE = """

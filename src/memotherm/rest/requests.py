@@ -30,8 +30,6 @@ from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS
 from memotherm.tiers.policy import PRESETS
 
-__all__ = ["PolicyRequest", "RequestBody", "absent", "body_model", "field_type", "path_parameter", "query_model"]
-
 Json = dict[str, Any]
 
 

@@ -31,8 +31,6 @@ from memotherm.rest.middleware import App, is_loopback
 from memotherm.rest.observability import log_to_stderr
 from memotherm.settings import export
 
-__all__ = ["HeaderLimit", "require_safe", "serve", "serve_with_workers"]
-
 _log = logging.getLogger("memotherm.rest")
 
 _GRACE_SECONDS = 20

@@ -15,8 +15,6 @@ from memotherm.errors import InvalidInput, SettingsError
 from memotherm.settings.paths import PREFIX
 from memotherm.settings.schema import Settings
 
-__all__ = ["KEY_BYTES", "SALT_BYTES", "Key", "api_key", "derived", "key_in_environment", "key_text", "with_key"]
-
 #: A passphrase; 64 hexadecimal digits; 32 bytes; the path of a file with a passphrase or digits; or a function that
 #: returns a key.
 Key = str | bytes | os.PathLike[str] | Callable[[], str | bytes]

@@ -10,20 +10,6 @@ from pathlib import Path
 
 from memotherm.settings.schema import Settings
 
-__all__ = [
-    "PREFIX",
-    "client_home",
-    "create_file",
-    "create_folder",
-    "data_home",
-    "default_store",
-    "export",
-    "is_excluded",
-    "isolated",
-    "user_file",
-    "write_text",
-]
-
 PREFIX = "MEMOTHERM_"
 
 

@@ -7,22 +7,6 @@ from typing import Any
 
 from memotherm.errors import SettingsError
 
-__all__ = [
-    "ESSENTIAL",
-    "FIELDS",
-    "GROUPS",
-    "MAX_DAYS",
-    "MAX_METADATA_CHARS",
-    "RETENTION_WINDOWS",
-    "SECRET_NAMES",
-    "DefaultWindow",
-    "Settings",
-    "as_bool",
-    "checked",
-    "project_may_set",
-    "setting",
-]
-
 #: The longest time window, about a hundred years.
 MAX_DAYS = 36_525
 #: The default of `max_metadata_chars`.

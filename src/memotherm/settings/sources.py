@@ -28,18 +28,6 @@ from memotherm.settings.schema import (
     project_may_set,
 )
 
-__all__ = [
-    "OTHER_NAMES",
-    "described_settings",
-    "flat",
-    "known",
-    "load",
-    "origins",
-    "snake_case",
-    "with_setting",
-    "without_setting",
-]
-
 #: Environment variables with the prefix that are not settings.
 _RESERVED = {"HOME", "DATA", "VECTORS"}
 #: Variables of other programs that also give an API key.

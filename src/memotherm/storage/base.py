@@ -21,8 +21,6 @@ from memotherm.storage.values import Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
 from memotherm.text.words import WORDS_VERSION
 
-__all__ = ["MOST_SCOPES", "Claim", "StoreBase"]
-
 PartStore = TypeVar("PartStore", bound="StoreBase")
 Result = TypeVar("Result")
 #: A function of the statements of a write transaction.

@@ -16,8 +16,6 @@ from memotherm.storage.rows import UnwrittenUses
 from memotherm.storage.values import CandidateRow
 from memotherm.text.word_ids import WordIds
 
-__all__ = ["Candidates", "candidate_row"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:

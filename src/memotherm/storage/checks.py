@@ -20,8 +20,6 @@ from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import Identity
 from memotherm.text.content import digest
 
-__all__ = ["Indexed", "chunks", "counters", "ledger", "memories", "vectors"]
-
 
 class Indexed(NamedTuple):
     """The position of a memory's words in a text index."""

@@ -15,15 +15,6 @@ from memotherm.storage.values import AFTER_PREFIX, Filter, Find
 from memotherm.tiers.rules.select import AllOf, FieldTest, Not, Select, json_type, one_of
 from memotherm.tiers.rules.select import Condition as MetadataCondition
 
-__all__ = [
-    "compiled_filter",
-    "filtered_numbers",
-    "found_count",
-    "found_rows",
-    "passing_rows",
-    "selected_rows",
-]
-
 _DURATIONS = {
     "unused_for": "where_unused",
     "unaccessed_for": "where_unaccessed",

@@ -13,8 +13,6 @@ from typing import Any
 
 from memotherm.storage.store import Store
 
-__all__ = ["KeyValue"]
-
 Json = dict[str, Any]
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-__all__ = ["MemoryStore", "any_expired", "identity_of"]
-
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
 #: At this time, nothing has expired.

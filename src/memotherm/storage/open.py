@@ -25,22 +25,6 @@ from memotherm.storage.transfer import (
 )
 from memotherm.storage.values import DISCARDED, Cause, Find
 
-__all__ = [
-    "GROUP",
-    "Factory",
-    "Purges",
-    "distribute_store",
-    "migrate_store",
-    "open_store",
-    "open_url",
-    "partition_store",
-    "purges_of",
-    "recode_store",
-    "register_store",
-    "restore_store",
-    "sqlite_path",
-]
-
 #: The group of entry points: the name is the URL scheme, the object is a factory.
 GROUP = "memotherm.stores"
 #: Opens the store that a URL names, with these settings; creates it if it does not exist.

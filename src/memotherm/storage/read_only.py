@@ -9,8 +9,6 @@ from memotherm.errors import ReadOnly
 from memotherm.model import Scope
 from memotherm.storage.store import Store
 
-__all__ = ["is_read_only", "read_only", "require_writable"]
-
 _REFUSAL = "memories may only be read here: use a memory, or an API key, that may change them"
 #: The methods that change a store.
 _CHANGES = frozenset(

@@ -19,21 +19,6 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally, Use
 from memotherm.storage.writer import UnwrittenEntry
 
-__all__ = [
-    "BUCKETS_MS",
-    "SHADOW_MISSED",
-    "SHADOW_SPARED",
-    "add_later_use",
-    "count_uses",
-    "log_entry_of",
-    "recall_buckets",
-    "receipt_of",
-    "timed_recall_of",
-    "without_entries",
-    "without_purged",
-    "write_entries",
-]
-
 #: The beginnings of the counters of a policy in the shadow, before its hash.
 SHADOW_MISSED, SHADOW_SPARED = "shadow.missed:", "shadow.spared:"
 

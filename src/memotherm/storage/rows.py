@@ -17,30 +17,6 @@ from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
 
-__all__ = [
-    "COLUMNS",
-    "NO_USES",
-    "USE_WINDOW_MICROS",
-    "TimedUse",
-    "UnwrittenUses",
-    "apply_changes",
-    "changes_between",
-    "changes_of",
-    "changes_row",
-    "chunk_locations_of",
-    "chunk_of",
-    "created_row",
-    "event_of",
-    "note_of",
-    "record_of",
-    "redacted",
-    "row_of",
-    "scope_of",
-    "scope_row",
-    "tombstone",
-    "with_version",
-]
-
 TIERS = tuple(Tier)
 PRIORITIES = tuple(Priority)
 RETENTIONS = tuple(Retention)

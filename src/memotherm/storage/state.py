@@ -30,8 +30,6 @@ from memotherm.storage.values import (
 )
 from memotherm.storage.writer import UnwrittenEntry
 
-__all__ = ["StateStore"]
-
 #: Larger than any number of a receipt.
 _EVERY = 1 << 62
 

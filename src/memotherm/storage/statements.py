@@ -10,8 +10,6 @@ from typing import Any
 
 from memotherm.storage.rows import COLUMNS, NO_USES, UnwrittenUses
 
-__all__ = ["Row", "Statements", "load_statements", "marked", "migrations"]
-
 Row = tuple[Any, ...]
 
 

@@ -52,8 +52,6 @@ from memotherm.storage.values import (
 from memotherm.text.content import digest
 from memotherm.text.words import words
 
-__all__ = ["Transaction", "author_of", "counter_key", "indexed_words"]
-
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
 #: The fields that change when a memory moves to another tier.

@@ -23,21 +23,6 @@ from memotherm.text.content import pluralize
 if TYPE_CHECKING:
     from memotherm.storage.store import Store
 
-__all__ = [
-    "META",
-    "PROGRESS_KEY",
-    "SPACES",
-    "TABLES",
-    "TOMBSTONES",
-    "VECTORS",
-    "Migration",
-    "Progress",
-    "StoreTables",
-    "Table",
-    "summarize",
-    "transfer",
-]
-
 
 class Table(NamedTuple):
     """A table as both databases have it; the tenant of a row is not among its columns."""

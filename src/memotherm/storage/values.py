@@ -17,36 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "AFTER_PREFIX",
-    "DISCARDED",
-    "AdoptionRow",
-    "CandidateRow",
-    "Cause",
-    "ChunkLocation",
-    "ChunkRow",
-    "Counts",
-    "Filter",
-    "Find",
-    "Identity",
-    "LaterUse",
-    "LogEntry",
-    "NoteRow",
-    "RecallEntry",
-    "ReceiptRow",
-    "Record",
-    "RootRow",
-    "Scores",
-    "Search",
-    "ShadowTier",
-    "Tally",
-    "TextMatches",
-    "TierChange",
-    "UsageCounts",
-    "Use",
-    "UseRow",
-]
-
 #: Behind everything that begins with a prefix: the last character, which stands for nothing.
 AFTER_PREFIX = chr(0x10FFFF) * 4
 #: The rule in the event of a chunk whose lines are no longer in its file.

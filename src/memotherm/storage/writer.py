@@ -24,8 +24,6 @@ from memotherm.model.process import OwnProcess
 from memotherm.storage.rows import NO_USES, TimedUse, UnwrittenUses
 from memotherm.storage.values import LaterUse, RecallEntry
 
-__all__ = ["Committing", "Execute", "Job", "UnwrittenEntry", "Writer"]
-
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")

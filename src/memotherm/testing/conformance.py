@@ -22,15 +22,6 @@ from memotherm.testing.contract.transaction import TransactionContract
 from memotherm.testing.contract.upkeep import CheckpointContract, PoliciesContract, UpkeepContract
 from memotherm.tiers.rules.rule import STAY, Rule, RuleSet, Situation, Stay, checked_rules
 
-__all__ = [
-    "CheckpointConformance",
-    "EmbedderConformance",
-    "RerankerConformance",
-    "RuleConformance",
-    "SharedStoreConformance",
-    "StoreConformance",
-]
-
 
 class StoreConformance(
     ReadingContract,

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from memotherm.embed.calibration import Calibration
 from memotherm.text.words import words
 
-__all__ = ["FakeClock", "HashEmbedder"]
-
 Vectors = NDArray[np.float32]
 
 _START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

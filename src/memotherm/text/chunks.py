@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from memotherm.errors import InvalidInput
 from memotherm.text.markdown import LineRole, Outline, linked_items, outline, split_lines
 
-__all__ = ["Chunk", "ChunkSize", "chunks"]
-
 #: Changes when the same text is split differently; notes are then chunked again.
 _VERSION = 1
 #: A chunk of at least 1/4 of its size ends at the next heading.

@@ -16,23 +16,6 @@ from functools import cache, lru_cache
 
 from memotherm.errors import ContentTooLarge, InvalidInput
 
-__all__ = [
-    "CLOSE",
-    "INVISIBLE",
-    "NAME",
-    "OPEN",
-    "carries_marker",
-    "digest",
-    "escape_markers",
-    "first_characters",
-    "pluralize",
-    "require_content",
-    "require_text",
-    "sentence_ends",
-    "title",
-    "without_blocks",
-]
-
 #: Characters that are not shown, for a class in a pattern: Unicode's Default_Ignorable_Code_Point, and control
 #: characters except line breaks and tabs.
 INVISIBLE = (

@@ -18,10 +18,6 @@ from pathlib import Path
 
 import Stemmer
 
-__all__ = [
-    "ENGLISH", "FUNCTION_WORDS", "SCRIPT_FUNCTION_WORDS", "WORD_LISTS", "latin_language", "script_language", "stemmer",
-]  # fmt: skip
-
 ENGLISH = "english"
 
 #: Lists of case-folded words, separated by spaces, by their use and language.

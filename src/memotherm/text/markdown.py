@@ -16,23 +16,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = [
-    "ITEM",
-    "LineRole",
-    "ListItem",
-    "Outline",
-    "decode",
-    "format_item",
-    "item_at",
-    "item_marker",
-    "items",
-    "linked_items",
-    "outline",
-    "split_lines",
-    "with_link",
-    "without_link",
-]
-
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

@@ -12,8 +12,6 @@ import re
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.words import words
 
-__all__ = ["conversational_words", "is_filler", "kind_about_user"]
-
 
 @functools.cache
 def conversational_words() -> frozenset[str]:

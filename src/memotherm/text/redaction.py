@@ -19,8 +19,6 @@ from memotherm.errors import SettingsError
 from memotherm.settings import Settings
 from memotherm.text.content import INVISIBLE
 
-__all__ = ["MARK", "Found", "Redacted", "Redactor", "compiled", "credentials", "private_passages", "redactor"]
-
 
 class Found(NamedTuple):
     """A part of a text to redact."""

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
-__all__ = ["Span", "nearness", "spans"]
-
 Span = tuple[date, date]
 
 #: Not from `calendar`, whose names depend on the locale.

@@ -21,8 +21,6 @@ from pathlib import Path
 
 from memotherm.errors import SettingsError
 
-__all__ = ["DEFAULT", "Counter", "count_tokens", "counter"]
-
 #: The vocabulary that is used unless a setting names another one.
 DEFAULT = "o200k_base"
 

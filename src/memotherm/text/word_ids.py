@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from memotherm.text.words import is_fragment
 
-__all__ = ["WordIds", "word_id"]
-
 Numbers = NDArray[np.int64]
 
 #: The number of a word.

@@ -25,17 +25,6 @@ from memotherm.text.language import (
     stemmer,
 )
 
-__all__ = [
-    "WORDS_VERSION",
-    "content_words",
-    "is_english",
-    "is_fragment",
-    "query_words",
-    "reflected",
-    "weighed_words",
-    "words",
-]
-
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
 

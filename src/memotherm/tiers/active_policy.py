@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     # Loaded with the first policy: most stores have none.
     from memotherm.tiers.policy import Policy
 
-__all__ = ["ActivePolicy", "ActiveRules", "rules_of"]
-
 _log = getLogger(__name__)
 
 

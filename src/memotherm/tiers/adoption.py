@@ -16,18 +16,6 @@ from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
 
-__all__ = [
-    "Adoption",
-    "Rollback",
-    "ShadowReport",
-    "Skipped",
-    "adopted_policies",
-    "adoption_events",
-    "adoption_of",
-    "record_adoption",
-    "restored_moves",
-]
-
 #: The reasons of the events by action.
 _WHY = {
     "adopt": "put the policy {name} in force",

@@ -22,8 +22,6 @@ from memotherm.tiers.rules.retention import DeletedMemories
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, decide_all
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
-__all__ = ["CLOCK_JUMPED", "ClockCheck", "RuleEngine", "combined"]
-
 # Clock jumps
 
 #: Longest gap between runs that is not a jump, and the delay of purges after a jump.

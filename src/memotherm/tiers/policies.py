@@ -30,8 +30,6 @@ from memotherm.vectors.vectorizer import Progress
 if TYPE_CHECKING:
     from memotherm.tiers.lab.replay import Replay
 
-__all__ = ["Policies", "PolicySource", "require_adoptable"]
-
 _PAGE = 1000
 
 #: A policy, the path of a policy file, or the name of a preset.

@@ -20,8 +20,6 @@ from memotherm.tiers.rules.rule import Rule, RuleSet, Situation
 from memotherm.tiers.rules.select import RUNS
 from memotherm.tiers.rules.table import TableRule
 
-__all__ = ["Case", "CaseResult", "lint", "read_case", "run_case"]
-
 # Tests
 
 #: The moment at which tests run, and of the linter's examples.

@@ -16,8 +16,6 @@ from memotherm.errors import LeaseLost, MemothermError
 from memotherm.model.process import OwnProcess
 from memotherm.storage.store import Claim, Store
 
-__all__ = ["Scheduler"]
-
 _log = logging.getLogger(__name__)
 #: How long a claim is valid without being renewed: after a crash, another process takes over after this time.
 _TERM = timedelta(minutes=10)

@@ -13,8 +13,6 @@ from memotherm.storage.recall_log import BUCKETS_MS, SHADOW_MISSED, recall_bucke
 from memotherm.storage.store import Store
 from memotherm.storage.values import Tally, TierChange
 
-__all__ = ["metrics", "tier_history"]
-
 
 def tier_history(
     now: Mapping[Tier, TierCount], changes: Iterable[TierChange], moments: Sequence[datetime]

@@ -22,8 +22,6 @@ from memotherm.storage.values import Cause, Record
 from memotherm.tiers.engine import RuleEngine
 from memotherm.vectors.vectorizer import Vectorizer
 
-__all__ = ["WorkingMemory"]
-
 _ALL = 1 << 31
 _SUGGESTED = 5
 _MOSTLY_FREE = 0.5

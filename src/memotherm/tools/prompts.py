@@ -9,8 +9,6 @@ from memotherm.notes.flush import file_prompt
 from memotherm.notes.placement import local_day
 from memotherm.settings import Settings
 
-__all__ = ["flush_prompt"]
-
 _STORE = (
     "This conversation will soon be compacted. Save what should outlive it (decisions, facts, preferences, open tasks) "
     "with store_memory, one fact per call; do not repeat what memory_recall already finds. "

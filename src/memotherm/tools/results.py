@@ -15,8 +15,6 @@ from memotherm.text.redaction import redactor
 if TYPE_CHECKING:
     from memotherm.tiers.policy import Policy
 
-__all__ = ["added_warnings", "everything_json", "metrics_json", "policy_json", "secret_warnings"]
-
 Json = dict[str, Any]
 
 

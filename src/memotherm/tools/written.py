@@ -18,19 +18,6 @@ from memotherm.text.phrases import is_filler
 from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
 from memotherm.tools.tool import Json, SessionKind
 
-__all__ = [
-    "memory_add",
-    "memory_context",
-    "memory_get",
-    "memory_get_key",
-    "memory_put_key",
-    "memory_recall",
-    "memory_search",
-    "memory_status",
-    "set_memory_tier",
-    "store_memory",
-]
-
 TierOrPriority = Literal["hot", "warm", "cold", "pinned", "critical", "important", "normal", "low"]
 ChatType = Literal["direct", "group", "channel"]
 

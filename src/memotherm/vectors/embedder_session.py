@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["EmbedderSession", "FormerEmbedders", "Progress", "ResolveFormer", "stored_calibration"]
-
 #: Called with (done, total) during a long operation.
 Progress = Callable[[int, int], None]
 

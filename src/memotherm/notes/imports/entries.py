@@ -18,19 +18,6 @@ from memotherm.text.markdown import decode, split_lines
 from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 
-__all__ = [
-    "Draft",
-    "DraftsOf",
-    "Import",
-    "json_lines",
-    "json_value",
-    "moment",
-    "pieces",
-    "read_entries",
-    "tags_of",
-    "text_of",
-]
-
 #: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
 Draft = dict[str, Any]
 #: Returns the drafts of an entry, given the time of the import.

@@ -28,8 +28,6 @@ from memotherm.notes.imports.entries import (
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
-__all__ = ["READERS"]
-
 #: Tables of the database, and the lists of the export with the same rows.
 _TABLES = {"observations": "observations", "summaries": "session_summaries"}
 _SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")

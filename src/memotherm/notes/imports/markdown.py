@@ -12,8 +12,6 @@ from memotherm.notes.imports.entries import Draft, Import, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
 from memotherm.text.markdown import items, outline, split_lines
 
-__all__ = ["read_claude_code", "read_codex", "read_openclaw"]
-
 _FRONT = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}

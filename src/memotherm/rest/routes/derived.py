@@ -22,8 +22,6 @@ from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.problems import PROBLEMS
 from memotherm.rest.requests import PolicyRequest, body_model, path_parameter, query_model
 
-__all__ = ["SCHEMAS", "Call", "With", "add_route", "described", "etag", "object_schema", "perform"]
-
 Json = dict[str, Any]
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 

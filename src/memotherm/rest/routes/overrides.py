@@ -18,8 +18,6 @@ from memotherm.rest.routes.derived import Act, Call, With, perform
 from memotherm.text.content import pluralize, title
 from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
 
-__all__ = ["OVERRIDES"]
-
 Json = dict[str, Any]
 
 _WARNINGS = {"warnings": list[str]}

@@ -17,8 +17,6 @@ from memotherm.rest.routes.derived import described, object_schema
 from memotherm.tiers.policy import Finding
 from memotherm.tools.results import policy_json
 
-__all__ = ["OWN", "router"]
-
 Json = dict[str, Any]
 JobId = Annotated[str, Path(pattern=r"^job_[0-9a-z]{26}$")]
 

@@ -15,8 +15,6 @@ from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.requests import RequestBody, absent, field_type, path_parameter
 from memotherm.rest.routes.derived import SCHEMAS, described, etag, object_schema
 
-__all__ = ["router"]
-
 Json = dict[str, Any]
 
 router = APIRouter()

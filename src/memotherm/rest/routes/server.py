@@ -24,8 +24,6 @@ from memotherm.rest.routes.derived import described, object_schema
 from memotherm.settings import FIELDS
 from memotherm.settings.sources import described_settings
 
-__all__ = ["router"]
-
 Json = dict[str, Any]
 
 router = APIRouter(responses=PROBLEMS)

@@ -13,8 +13,6 @@ from memotherm.storage.postgres.statements import PostgresStatements
 from memotherm.storage.rows import TIERS
 from memotherm.storage.values import Identity
 
-__all__ = ["check"]
-
 
 def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
     """Return every disagreement; numbers of events may have gaps, where a transaction was taken back."""

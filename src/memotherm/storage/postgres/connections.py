@@ -42,16 +42,6 @@ from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
 from memotherm.storage.statements import Row
 
-__all__ = [
-    "Connection",
-    "Connections",
-    "Lent",
-    "Pool",
-    "Start",
-    "mapped",
-    "without_secrets",
-]
-
 _FULL = (pg.DiskFull, pg.OutOfMemory)
 _BUSY = (pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure, pg.QueryCanceled)
 _DAMAGED = (pg.DataCorrupted, pg.IndexCorrupted)

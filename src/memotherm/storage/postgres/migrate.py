@@ -9,8 +9,6 @@ from memotherm.storage.postgres.connections import Connection, Connections
 from memotherm.storage.postgres.statements import SCHEMA, statement
 from memotherm.storage.statements import migrations
 
-__all__ = ["LOCK", "SCHEMA_VERSION", "migrate", "schema_of"]
-
 #: The number of the store's advisory lock ("mthm"); each tenant's is made of it and the tenant's name.
 LOCK = 0x6D74686D
 #: The schema this code reads and writes.

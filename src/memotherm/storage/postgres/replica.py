@@ -15,8 +15,6 @@ from memotherm.storage.postgres.connections import Connection, Connections, Star
 from memotherm.storage.postgres.migrate import SCHEMA_VERSION, schema_of
 from memotherm.storage.statements import Row
 
-__all__ = ["Replica"]
-
 #: How long a replica that failed is not used.
 _PAUSE_SECONDS = 10.0
 

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 
 from memotherm.storage.statements import marked
 
-__all__ = ["COPIED", "DISTRIBUTED", "NUMBERED", "SCHEMA", "SHARED_SCHEMA", "changes", "copying", "own_only", "routed"]
-
 #: Where our tables are, so that they can live in a database with others.
 SCHEMA = "memotherm"
 #: Where the copies of rows without a tenant are.

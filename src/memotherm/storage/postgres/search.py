@@ -21,18 +21,6 @@ from memotherm.storage.postgres.transaction import queries
 from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter, Identity, Search, TextMatches
 
-__all__ = [
-    "CANDIDATE_FIELDS",
-    "MOST_INDEXED",
-    "RecallRows",
-    "by_vector",
-    "expect",
-    "index_live",
-    "of_memories",
-    "strengths",
-    "text_matches",
-]
-
 Vectors = NDArray[np.float32]
 
 #: How many dimensions an index takes: of whole numbers, and at most, of half ones.

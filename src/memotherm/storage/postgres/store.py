@@ -54,8 +54,6 @@ from memotherm.storage.transfer import transfer
 from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches, Use
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
-__all__ = ["PostgresStore"]
-
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: Live memories of a tenant up to which all vectors are compared; the server takes four times as long as a process.
 EXACT_LIMIT = 5000

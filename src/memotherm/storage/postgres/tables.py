@@ -22,8 +22,6 @@ from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import TABLES, VECTORS, StoreTables, Table, summarize
 
-__all__ = ["PostgresTables", "distribute", "partition", "require_coordinator"]
-
 #: More parts than this make planning dearer than they make searching cheaper.
 _MOST_PARTS = 256
 

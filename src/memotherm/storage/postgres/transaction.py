@@ -19,8 +19,6 @@ from memotherm.storage.transaction import Transaction, counter_key, indexed_word
 from memotherm.storage.values import LaterUse, Record
 from memotherm.text.words import is_fragment
 
-__all__ = ["HIDDEN", "PostgresTransaction", "add_text", "lexemes", "queries", "rebuild"]
-
 #: Less than the largest tsvector that PostgreSQL stores (1 MB).
 _ROW_BYTES = 1_000_000
 #: The bytes of a lexeme beside its letters.

@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 
 from memotherm.storage.sqlite.statements import PART_BITS
 
-__all__ = [
-    "CODED_MULTIPLE",
-    "LEAST_RESCORED",
-    "CodedBand",
-    "ExactBand",
-    "best",
-    "coding_available",
-    "products",
-    "strongest_parts",
-]
-
 Numbers = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Real = TypeVar("Real", bound=np.floating[Any])

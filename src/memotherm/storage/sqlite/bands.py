@@ -40,8 +40,6 @@ from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import PART_BITS, SQL, SqliteStatements, vector_base, vector_range
 from memotherm.storage.values import Filter, Identity, Scores
 
-__all__ = ["BandKey", "Bands", "decoded"]
-
 Numbers = NDArray[np.int64]
 
 #: How many events identify a state. Two histories differ in the id of a new memory, or in the time of a change.

@@ -14,8 +14,6 @@ from memotherm.storage.sqlite.connections import mapped
 from memotherm.storage.sqlite.statements import MEMORY_MASK, SqliteStatements, text_band
 from memotherm.storage.values import Identity
 
-__all__ = ["check", "check_text_structure"]
-
 
 def check(statements: SqliteStatements, identity: Identity | None) -> list[Problem]:
     """Return every disagreement that can be found by reading."""

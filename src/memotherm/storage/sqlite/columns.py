@@ -25,8 +25,6 @@ from memotherm.storage.statements import Row
 from memotherm.storage.values import Filter
 from memotherm.text.word_ids import WordIds
 
-__all__ = ["CandidateColumns"]
-
 #: Returns the words of some active memories, as one text each.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
 

@@ -34,8 +34,6 @@ from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read
 from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.writer import Writer
 
-__all__ = ["Connections", "mapped", "require_unused"]
-
 #: The write-ahead log is truncated to this size; twice what SQLite keeps in use.
 _LOG_BYTES = 16 << 20
 #: The page cache of the writer and of each reader.

@@ -23,8 +23,6 @@ from memotherm.storage.sqlite.transaction import rebuild
 from memotherm.storage.statements import Row, marked
 from memotherm.storage.transfer import VECTORS, StoreTables, Table
 
-__all__ = ["ORIGIN_KEY", "SqliteTables", "copy", "export", "origin_of", "recode", "require_free", "restore"]
-
 #: The metadata key under which a checkpoint records the store that it was made of.
 ORIGIN_KEY = "origin"
 

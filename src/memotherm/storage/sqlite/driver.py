@@ -15,22 +15,6 @@ from weakref import WeakSet
 from memotherm.errors import PluginUnavailable
 from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived
 
-__all__ = [
-    "HEADER",
-    "PAGE_SIZE",
-    "UNKEYED",
-    "User",
-    "cipher_of",
-    "configure",
-    "connect",
-    "errors",
-    "header_of",
-    "is_misuse",
-    "read_header",
-    "register",
-    "used_files",
-]
-
 Identity = tuple[int, int]
 
 

@@ -13,17 +13,6 @@ from memotherm.errors import NotAStore, StoreDamaged, StoreUnavailable, WrongKey
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.driver import read_header
 
-__all__ = [
-    "MEMORY",
-    "NO_FILE",
-    "identity_of",
-    "is_read_only",
-    "is_sqlite",
-    "read_only_uri",
-    "read_tables",
-    "require_openable",
-]
-
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
 #: The identity of a file that does not exist.

@@ -18,8 +18,6 @@ from memotherm.storage.sqlite.statements import SqliteStatements
 from memotherm.storage.statements import migrations
 from memotherm.storage.writer import Writer
 
-__all__ = ["SCHEMA_VERSION", "migrate", "require_ours"]
-
 #: Marks the file as ours ("mthm").
 _APPLICATION_ID = 0x6D74686D
 #: How often a file that seems to be another program's is read, and the seconds in between.

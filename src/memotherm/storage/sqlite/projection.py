@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from memotherm.storage.sqlite.statements import SqliteStatements
 
-__all__ = ["Projection"]
-
 #: How many steps a projection can take back for an older snapshot before it is read again.
 _MOST_STEPS = 64
 

@@ -21,22 +21,6 @@ from memotherm.model import Tier
 from memotherm.storage.rows import UnwrittenUses
 from memotherm.storage.statements import Row, Statements, load_statements, marked
 
-__all__ = [
-    "MEMORY_MASK",
-    "PART_BITS",
-    "SQL",
-    "CountedUses",
-    "Moment",
-    "Range",
-    "SqliteStatements",
-    "TextChange",
-    "text_band",
-    "text_key",
-    "text_ranges",
-    "vector_base",
-    "vector_range",
-]
-
 #: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
 SQL = load_statements(
     "sqlite",

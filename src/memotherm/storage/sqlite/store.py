@@ -47,8 +47,6 @@ from memotherm.storage.store import Claim, Store, Transaction
 from memotherm.storage.values import Filter, Find, Identity, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
-__all__ = ["SqliteStore"]
-
 _log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]

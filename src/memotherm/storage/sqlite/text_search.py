@@ -21,8 +21,6 @@ from memotherm.storage.sqlite.band import best
 from memotherm.storage.sqlite.statements import SQL, SqliteStatements, text_ranges
 from memotherm.text.words import is_fragment
 
-__all__ = ["best_matches", "posting_lists"]
-
 Numbers = NDArray[np.int64]
 Weights = NDArray[np.float64]
 

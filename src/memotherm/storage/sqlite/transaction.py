@@ -14,8 +14,6 @@ from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vect
 from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
-__all__ = ["ERASURE_KEY", "INDEXES", "LOG", "SqliteTransaction", "rebuild"]
-
 Vectors = NDArray[np.float32]
 
 #: The metadata key of what is still to be erased: its value is the step to do next and the event of the last purge.

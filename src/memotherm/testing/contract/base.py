@@ -20,8 +20,6 @@ from memotherm.storage.values import Cause, Filter, Find, RecallEntry, Record
 from memotherm.testing.fakes import FakeClock, HashEmbedder
 from memotherm.text.words import query_words
 
-__all__ = ["EVERYONE", "LIVE", "Contract", "numbers", "raises"]
-
 Vectors = NDArray[np.float32]
 
 EVERYONE = Scope()

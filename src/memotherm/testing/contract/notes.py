@@ -9,8 +9,6 @@ from memotherm.storage.store import Transaction
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 from memotherm.testing.contract.base import EVERYONE, Contract
 
-__all__ = ["NotesContract"]
-
 _COLLECTION = "notes:/home/ada"
 
 

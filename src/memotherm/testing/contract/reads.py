@@ -13,8 +13,6 @@ from memotherm.model.results import TierCount
 from memotherm.storage.values import Find, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 
-__all__ = ["ReadingContract", "VisibilityContract"]
-
 _PROJECT = Scope(tenant="acme", project="apollo")
 _SESSION = Scope(tenant="acme", project="apollo", session="s1")
 _OTHER = Scope(tenant="rival", project="apollo")

@@ -14,8 +14,6 @@ from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 from memotherm.testing.fakes import HashEmbedder
 from memotherm.text.word_ids import word_id
 
-__all__ = ["SearchContract", "VectorsContract"]
-
 _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
 
 

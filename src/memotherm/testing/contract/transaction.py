@@ -11,8 +11,6 @@ from memotherm.storage.values import Cause, Record, Use
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
 from memotherm.text.content import digest
 
-__all__ = ["TransactionContract"]
-
 
 class TransactionContract(Contract):
     """Nothing changes without an event, and nothing half."""

@@ -17,8 +17,6 @@ from memotherm.storage.store import Claim
 from memotherm.storage.values import AdoptionRow, LaterUse, ReceiptRow, Record, ShadowTier, Tally
 from memotherm.testing.contract.base import Contract, numbers, raises
 
-__all__ = ["CheckpointContract", "PoliciesContract", "UpkeepContract"]
-
 _SESSION = Scope(session="s1")
 
 

@@ -18,18 +18,6 @@ from pathlib import Path
 
 from memotherm.errors import InvalidInput, NotFound
 
-__all__ = [
-    "AUTO_SHARES",
-    "HitRates",
-    "Step",
-    "auto_sizes",
-    "belady_hits",
-    "hit_rates",
-    "lru_hits",
-    "next_uses",
-    "read_trace",
-]
-
 #: The sizes of `auto`, as shares of the distinct keys.
 AUTO_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
 

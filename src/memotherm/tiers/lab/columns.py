@@ -12,8 +12,6 @@ from memotherm.model import Memory, Retention, Scope
 from memotherm.model.clock import to_micros
 from memotherm.tiers.rules.select import MOMENTS, Select
 
-__all__ = ["Columns"]
-
 _NEVER = np.iinfo(np.int64).min
 _MICROSECOND = timedelta(microseconds=1)
 

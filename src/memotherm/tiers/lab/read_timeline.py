@@ -22,8 +22,6 @@ from memotherm.text.tokens import count_tokens
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
-__all__ = ["read_timeline"]
-
 _PAGE = 1000
 _NAME_CHARS = 60
 _INSTANT = timedelta(microseconds=1)

@@ -18,8 +18,6 @@ from memotherm.tiers.lab.simulate import Outcome, simulate
 from memotherm.tiers.lab.state import Asked, Timeline
 from memotherm.tiers.policy import Policy
 
-__all__ = ["Cause", "Interval", "Replay", "ReplayRow", "replay_timeline"]
-
 _RESAMPLES = 1000
 #: The most memories that a report names for one policy.
 _MOST_CAUSES = 12

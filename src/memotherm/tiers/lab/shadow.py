@@ -17,8 +17,6 @@ from memotherm.tiers.rules.rule import ACTIVE_HOT, RuleSet, decide_all
 if TYPE_CHECKING:
     from memotherm.tiers.policy import Policy
 
-__all__ = ["ShadowRun"]
-
 
 class ShadowRun:
     """What a shadow policy decides in one run of the rules."""

@@ -13,8 +13,6 @@ from memotherm.tiers.lab.caches import Step
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used
 from memotherm.tiers.rules.rule import Rule
 
-__all__ = ["Outcome", "simulate"]
-
 #: Called before every thousandth step with how many were taken.
 Tick = Callable[[int], None]
 _TICK = 1000

@@ -19,19 +19,6 @@ from memotherm.tiers.rules.properties import USE_WEIGHTS
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, decide_all
 from memotherm.tiers.rules.select import Select
 
-__all__ = [
-    "FLAP",
-    "Asked",
-    "Born",
-    "Changed",
-    "Moved",
-    "Ran",
-    "State",
-    "Timeline",
-    "TimelineStep",
-    "Used",
-]
-
 # Time line
 
 

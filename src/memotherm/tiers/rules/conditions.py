@@ -25,22 +25,6 @@ from memotherm.settings import Settings
 from memotherm.tiers.rules.properties import USE_WEIGHTS, heat, in_file, is_blocker, is_closed, is_open, recent_uses
 from memotherm.tiers.rules.rule import Situation
 
-__all__ = [
-    "FIELDS",
-    "FREE_FIELDS",
-    "Comparison",
-    "Condition",
-    "Field",
-    "FieldType",
-    "Finding",
-    "Findings",
-    "Table",
-    "field_named",
-    "one_holds",
-    "read_tables",
-    "suggestion",
-]
-
 # Findings
 
 

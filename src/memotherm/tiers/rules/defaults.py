@@ -14,8 +14,6 @@ from memotherm.tiers.rules.retention import RETENTION_RULES
 from memotherm.tiers.rules.rule import Rule, checked_rules
 from memotherm.tiers.rules.table import TableRule, read_rule
 
-__all__ = ["BUILTIN_FILE", "BUILTIN_RULES", "DEFAULT_RULES", "installed_rules"]
-
 _log = getLogger(__name__)
 _GROUP = "memotherm.rules"
 #: The policy file of the built-in rules.

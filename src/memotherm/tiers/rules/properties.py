@@ -9,21 +9,6 @@ from memotherm.model import Memory, Priority
 from memotherm.model.memory import MemoryFields
 from memotherm.model.recall import USE_WINDOW, UseKind
 
-__all__ = [
-    "DATE_KEYS",
-    "FILE_SOURCE",
-    "HALF_LIFE_DAYS",
-    "USE_WEIGHTS",
-    "decay",
-    "heat",
-    "in_file",
-    "is_blocker",
-    "is_closed",
-    "is_open",
-    "protected",
-    "recent_uses",
-]
-
 # Use
 
 

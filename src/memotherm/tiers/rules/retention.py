@@ -11,16 +11,6 @@ from memotherm.tiers.rules.properties import protected
 from memotherm.tiers.rules.rule import Rule, Situation
 from memotherm.tiers.rules.select import Select
 
-__all__ = [
-    "RETENTION_RULES",
-    "ArchivedMemories",
-    "DeletedMemories",
-    "ExpiredMemories",
-    "UnusedForArchive",
-    "changed_retention",
-    "require_active",
-]
-
 _ALLOWED = {
     Retention.ACTIVE: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},
     Retention.ARCHIVED: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},

@@ -16,21 +16,6 @@ from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.settings import Settings
 from memotherm.tiers.rules.select import Select
 
-__all__ = [
-    "ACTIVE_HOT",
-    "STAY",
-    "Decision",
-    "HotUse",
-    "Rule",
-    "RuleSet",
-    "RuleSource",
-    "Selector",
-    "Situation",
-    "Stay",
-    "checked_rules",
-    "decide_all",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HotUse:

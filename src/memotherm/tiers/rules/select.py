@@ -26,21 +26,6 @@ from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.clock import as_duration
 from memotherm.settings import Settings
 
-__all__ = [
-    "MOMENTS",
-    "RUNS",
-    "AllOf",
-    "AnyOf",
-    "Condition",
-    "FieldTest",
-    "Not",
-    "Select",
-    "holds",
-    "json_type",
-    "one_of",
-    "parsed_where",
-]
-
 # Metadata filters
 
 #: The keys and positions that lead to a value.

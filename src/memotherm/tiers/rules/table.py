@@ -14,8 +14,6 @@ from memotherm.tiers.rules.properties import is_blocker, protected
 from memotherm.tiers.rules.rule import STAY, Situation, Stay
 from memotherm.tiers.rules.select import RUNS, Select
 
-__all__ = ["TableRule", "read_rule"]
-
 _KEYS = ("id", "run", "when", "unless", "to", "why", "order")
 _TARGETS = (*Tier, "stay")
 #: One table without conditions always holds; no table never does.
