@@ -111,9 +111,7 @@ class PostgresStore(Store):
 
     def for_recall(self) -> Self:
         """Return the same store as it is read from the replica, if there is one."""
-        if self._replica is None:
-            return self
-        view = self.for_tenant(self.tenant)
+        view = self if self._replica is None else self.for_tenant(self.tenant)
         view._source = self._replica
         return view
 
@@ -245,9 +243,8 @@ class PostgresStore(Store):
                 with ExitStack() as stack:
                     statements = stack.enter_context(transaction)
                     if not statements.value("try_lock_tenant", store=LOCK, tenant=tenant or ""):
-                        busy = StoreBusy(
-                            f"{self.name} is locked by another writer: the log of recalls is written later"
-                        )
+                        reason = "is locked by another writer: the log of recalls is written later"
+                        busy = StoreBusy(f"{self.name} {reason}")
                         continue
                     with statements.batching():
                         view._write_log(statements, own)
@@ -552,9 +549,8 @@ class PostgresStore(Store):
 
     def missing_nodes(self) -> tuple[str, ...]:
         """Return the nodes of the cluster that do not answer, each as host:port; empty for one server."""
-        if not self._connections.distributed:
-            return ()
-        return tuple(node for (node,) in self.for_tenant(None)._rows("nodes_missing"))
+        rows = self.for_tenant(None)._rows("nodes_missing") if self._connections.distributed else []
+        return tuple(node for (node,) in rows)
 
     def build_indexes(self) -> None:
         """Index the live vectors of every embedder once a tenant has too many for an exact search."""
