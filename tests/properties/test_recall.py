@@ -32,7 +32,6 @@ configs = st.builds(
     deduplicate=st.booleans(),
     max_pinned=st.just(1000),
     max_critical=st.just(1000),
-    min_score=st.sampled_from([0.0, 0.35]),
 )
 
 
@@ -78,13 +77,19 @@ def test_the_answer_for_k_begins_the_answer_for_k_plus_1(
 
 
 @settings(max_examples=examples(40))
-@given(config=configs, exact=exact_limits, some=st.lists(memories, max_size=25), query=texts)
+@given(
+    config=configs,
+    exact=exact_limits,
+    some=st.lists(memories, max_size=25),
+    query=texts,
+    min_score=st.sampled_from([0.0, 0.35]),
+)
 def test_scores_are_in_range_in_order_and_explained(
-    config: Settings, exact: int, some: list[dict[str, object]], query: str
+    config: Settings, exact: int, some: list[dict[str, object]], query: str, min_score: float
 ) -> None:
     """Every part of a score lies where it is said to lie, and the parts add up to it."""
     with filled(config, exact, some) as mem:
-        recall = mem.recall(query, limit=100, tiers=tuple(Tier))
+        recall = mem.recall(query, limit=100, tiers=tuple(Tier), min_score=min_score)
         for hit in recall:
             why = hit.why
             assert 0 <= why.relevance <= 1
@@ -93,7 +98,7 @@ def test_scores_are_in_range_in_order_and_explained(
             assert f"{hit.score:.2f}" in hit.explain()
         rest = [hit for hit in recall if hit.memory.priority is not Priority.PINNED]
         assert [hit.score for hit in rest] == sorted((hit.score for hit in rest), reverse=True)
-        assert all(max(hit.why.relevance, hit.why.text or 0) >= config.min_score for hit in rest)
+        assert all(max(hit.why.relevance, hit.why.text or 0) >= min_score for hit in rest)
         assert list(recall)[: len(recall.pinned)] == list(recall.pinned)
 
 

@@ -407,7 +407,7 @@ def test_the_limits_hold_on_every_way_of_writing(open_mem: Open) -> None:
     mem.remember("the one that may", priority="pinned")
     other = mem.remember("an ordinary one")
     session = mem.session("s").memory
-    include_narrower = session.remember("pinned in a session", priority="pinned")
+    inside = session.remember("pinned in a session", priority="pinned")
 
     ways: list[Callable[[], object]] = [
         lambda: mem.remember("a second one", priority="pinned"),
@@ -419,7 +419,7 @@ def test_the_limits_hold_on_every_way_of_writing(open_mem: Open) -> None:
         lambda: mem.prioritize(other.id, "pinned"),
         lambda: mem.restore(gone.id),
         lambda: mem.undo(event),
-        lambda: session.move_out_of_session(include_narrower.id),
+        lambda: session.move_out_of_session(inside.id),
     ]
     for way in ways:
         with pytest.raises(LimitReached):

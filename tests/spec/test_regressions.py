@@ -453,9 +453,9 @@ def test_a_long_job_keeps_its_lease(mem: Memotherm, clock: FakeClock) -> None:
             await_renewal()
         assert not mem.store.maintenance().run_once()
 
-    include_narrower = mem._services.all_tenants
+    store = mem._services.all_tenants
     hour = timedelta(hours=1)
-    long = Scheduler(include_narrower, "maintain", job, counted, hour, 0, renew_every=timedelta(milliseconds=1))
+    long = Scheduler(store, "maintain", job, counted, hour, 0, renew_every=timedelta(milliseconds=1))
 
     assert long.run_once()
     assert mem.store.maintenance().run_once()

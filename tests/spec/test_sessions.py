@@ -497,9 +497,9 @@ def test_one_recall_tool_serves_sessions_and_everything_else(mem: Memotherm) -> 
     """The values that took effect are in the answer."""
     mem.session("s").add("an otter")
 
-    include_narrower, outside = tools.memory_recall(mem, "otter", sessionId="s"), tools.memory_recall(mem, "otter")
+    inside, outside = tools.memory_recall(mem, "otter", sessionId="s"), tools.memory_recall(mem, "otter")
 
-    assert (include_narrower["limit"], include_narrower["tiers"], include_narrower["autoPromote"]) == (
+    assert (inside["limit"], inside["tiers"], inside["autoPromote"]) == (
         3,
         ["hot", "warm", "cold"],
         True,
@@ -602,10 +602,10 @@ def test_the_metric_of_hot_use_is_a_percentage(open_mem: Open) -> None:
     """Of a session's own limit inside it, of the hot block outside."""
     mem = open_mem(settings={"hot_token_limit": 100, "hot_max_tokens": 50})
     session = mem.session("s")
-    include_narrower = session.add("a turn of the talk")
+    inside = session.add("a turn of the talk")
     outside = mem.remember("a hot fact", tier="hot")
 
-    assert session.memory.metrics().as_dict()["memory_hot_utilization"] == pytest.approx(include_narrower.tokens)
+    assert session.memory.metrics().as_dict()["memory_hot_utilization"] == pytest.approx(inside.tokens)
     assert mem.metrics().hot_utilization == pytest.approx(2 * outside.tokens)
 
 

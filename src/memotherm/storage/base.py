@@ -75,17 +75,16 @@ class Claim(Generic[PartStore]):
 
     def renew(self) -> bool:
         """Extend the claim by its term; return False if another holder has it."""
-        return self.store._write(self.extended, exclusive=False)
-
-    def extended(self, statements: Statements) -> bool:
-        """Extend the claim inside a transaction; return False if another holder has it."""
         until = to_micros(self._now() + self._term)
-        return statements.row(self._statement, **self._row, until=until) is not None
+        return self.store._write(lambda statements: self._extended(statements, until), exclusive=False)
 
     def require(self, statements: Statements) -> None:
         """Extend the claim inside a transaction, or raise `LeaseLost`."""
-        if not self.extended(statements):
+        if not self._extended(statements, to_micros(self._now() + self._term)):
             raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
+
+    def _extended(self, statements: Statements, until: int) -> bool:
+        return statements.row(self._statement, **self._row, until=until) is not None
 
 
 class StoreBase(ABC):
