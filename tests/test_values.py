@@ -21,8 +21,10 @@ from memotherm import Memory, Memotherm, Scope, Tier
 from memotherm.model import Why
 from memotherm.model.results import Suggestion
 
-MODULES = (memotherm.model, memotherm.model.results, memotherm.context)
-MODULES += (memotherm.notes.flush, memotherm.notes.imports, memotherm.notes.values)
+MODULES = (
+    *(memotherm.model, memotherm.model.results, memotherm.context),
+    *(memotherm.notes.flush, memotherm.notes.imports, memotherm.notes.values),
+)
 CLASSES = {name for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(getattr(module, name))}
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
 
