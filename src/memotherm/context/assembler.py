@@ -38,8 +38,8 @@ from memotherm.tiers.rules.properties import is_blocker
 _MOST_HOT = 200
 #: The most characters of a prompt that are searched for: its start and its end.
 _QUERY_CHARS = 2000
-#: How many hits of the search compete for space: one for so many tokens of the budget, within these limits. On
-#: LoCoMo, 50 instead of 100 hits for 2,000 tokens contain .907 instead of .908 of the answers in 4 % fewer tokens.
+#: How many hits of the search compete for space: one for so many tokens of the budget, within these limits.
+#: Reading 20 instead of 100 records takes 13 % off the CPU time of context(400), at 1,000 memories.
 _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
 #: After this time a context says when a fact was last verified.
