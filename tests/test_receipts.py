@@ -42,8 +42,10 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     assert [len(page), len(mem.receipts.list(limit=3, cursor=page.cursor))] == [3, 1]
 
 
-def test_a_receipt_says_what_was_left_out_for_want_of_space(mem: Memotherm) -> None:
+def test_a_receipt_says_what_was_left_out_for_want_of_space(open_mem: Open) -> None:
     """What was found and did not fit is kept with its reason, and reading the context's own receipt changes nothing."""
+    # By words alone, all of them are equally relevant.
+    mem = open_mem(embedder="none")
     for number in range(70):
         mem.remember(f"Otter number {number} lives in the river near the old mill{' and sleeps' * 100}.")
     low = mem.remember("An otter of little interest lives in the river", priority="low")
@@ -165,10 +167,10 @@ def test_a_purge_leaves_no_query_about_the_memory_in_the_file(open_mem: Open, tm
     """What was asked and returned the memory is in no file of the store afterwards."""
     mem = open_mem(tmp_path / "agent.db")
     secret = mem.remember("The code of the vault is 4711")
-    mem.context("which vault code did Ana write down?")
-    mem.recall("which vault code did Ana write down?")
+    mem.context("what is the code of the vault, Ana?")
+    mem.recall("what is the code of the vault, Ana?")
     mem.purge(secret.id)
     mem.maintain()
 
     for path in tmp_path.glob("agent.db*"):
-        assert path.is_dir() or b"did Ana write" not in path.read_bytes()
+        assert path.is_dir() or b"vault, Ana" not in path.read_bytes()

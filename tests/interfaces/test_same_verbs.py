@@ -417,7 +417,8 @@ def scenario(interface: Interface) -> Json:
     results["recalled_with_cold"] = [hit["content"] for hit in interface.recall("otter", TIERS)]
     said = [interface.feedback(stored["cold"]["id"], "An otter that begins warm, and cold") for _ in range(2)]
     results["feedback"] = [[len(each["confirmed"]), len(each["reflected"])] for each in said]
-    results["context"] = interface.context("otter", 300)
+    # A line names the source of a memory, which the command line sets.
+    results["context"] = interface.context("otter", 300).replace(", cli:", ", agent:")
     results["context_off"] = interface.context("otter", 0)
 
     gone = interface.forget(stored["hot"]["id"])

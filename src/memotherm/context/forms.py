@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, labels
+from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
 from memotherm.model import Memory, Why
 from memotherm.model.memory import StoredFields
 from memotherm.model.value import Lazy
 from memotherm.text.content import sentence_ends, title
+from memotherm.text.relative_days import with_dates
 from memotherm.text.words import is_fragment, weighed_words
 
 Count = Callable[[str], int]
@@ -48,6 +48,10 @@ class Scored(Protocol):
     """A candidate of a search that explains its score."""
 
     @property
+    def relevance(self) -> float:
+        """How relevant it is to the query, 0 to 1."""
+
+    @property
     def why(self) -> Why:
         """The parts of the score."""
 
@@ -66,8 +70,6 @@ class Candidate(NamedTuple):
     scored: Scored | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
-    #: A fact that was stated before this moment says when it was last verified.
-    old: datetime | None = None
 
     @property
     def why(self) -> Lazy[Why] | None:
@@ -76,22 +78,14 @@ class Candidate(NamedTuple):
         return None if scored is None else Lazy(lambda: scored.why)
 
     @property
+    def relevance(self) -> float:
+        """How relevant it is to the query, 0 to 1; 0 for a memory that was not searched for."""
+        return 0.0 if self.scored is None else self.scored.relevance
+
+    @property
     def explanation(self) -> str:
         """Why it is a candidate, in words."""
         return self.reason or f"hit {self.order[-1] + 1}, found in {self.memory.tier}"
-
-    @property
-    def verified(self) -> str:
-        """When an old fact was last verified, in words; empty for other memories."""
-        memory, old = self.memory, self.old
-        if old is None:
-            return ""
-        verified_at = memory.verified_at
-        if (verified_at is None and memory.kind != "fact") or memory.updated_at > old:
-            return ""
-        if verified_at is not None and verified_at >= memory.updated_at:
-            return f"verified {verified_at:%Y-%m-%d}"
-        return f"not verified since {memory.updated_at:%Y-%m-%d}"
 
     @property
     def handle(self) -> str:
@@ -192,7 +186,7 @@ class Item:
     """A candidate with its forms; each form is rendered and counted when it is first needed."""
 
     __slots__ = (
-        "_chosen", "_ends", "_first", "_full", "_labels", "_most", "_renderer", "_title", "candidate",
+        "_chosen", "_ends", "_first", "_full", "_label", "_most", "_renderer", "_title", "candidate",
         "section_cost",
     )  # fmt: skip
 
@@ -202,7 +196,7 @@ class Item:
         self._full: Form | None = None
         self._title: Form | None = None
         self._chosen: Form | None = None
-        self._labels: str | None = None
+        self._label: str | None = None
         #: The most tokens of the chosen form, the frame of its section included; None before `limit`.
         self._most: int | None = None
         #: Where the sentences of the content end, and the number of the sentence to begin with.
@@ -241,10 +235,11 @@ class Item:
     def _rendered(self, content: str, form: str) -> Form:
         """Return the form that has this part of the content."""
         candidate, renderer = self.candidate, self._renderer
-        if self._labels is None:
-            self._labels = labels(candidate.memory, candidate.verified)
+        if self._label is None:
+            self._label = label(candidate.memory)
         whole = "" if form == FULL else candidate.handle
-        lines = renderer.format.entry(candidate.memory, content, whole, candidate.score, self._labels)
+        memory, content = candidate.memory, with_dates(content, candidate.memory.updated_at.date())
+        lines = renderer.format.entry(memory, content, whole, candidate.score, self._label)
         return Form(form, lines, renderer.count(renderer.format.counted(lines)))
 
     def limit(self, most: int) -> bool:

@@ -278,10 +278,12 @@ class _Packer:
                 yield Exclusion(item, needed, "on_pinned_overflow", "the pinned memories alone exceed the budget")
 
 
-def _position(included: tuple[Item, Form]) -> tuple[int, bool, tuple[int, ...]]:
-    """Return where a memory stands in the text: low priority comes last in its section."""
+def _position(included: tuple[Item, Form]) -> tuple[int, bool, float, tuple[int, ...]]:
+    """Return where a memory stands in the text: low priority last in its section, recalled memories newest first."""
     candidate = included[0].candidate
-    return _PLACES[candidate.section], candidate.memory.priority is _LOW, candidate.order
+    memory, section = candidate.memory, candidate.section
+    age = -memory.updated_at.timestamp() if section == "recalled" else 0.0
+    return _PLACES[section], memory.priority is _LOW, age, candidate.order
 
 
 def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:

@@ -29,6 +29,7 @@ __all__ = [
     "StoredFields",
     "Tier",
     "TierName",
+    "author_of",
 ]
 
 TierName = Literal["hot", "warm", "cold"]
@@ -307,6 +308,10 @@ class MemoryFields(Protocol):
         """Any other data of the caller."""
 
     @property
+    def source(self) -> str:
+        """Where it came from."""
+
+    @property
     def tokens(self) -> int:
         """Tokens of the content, as they were counted when it was stored."""
 
@@ -328,6 +333,16 @@ class StoredFields(MemoryFields, Protocol):
 
     def memory(self) -> Memory:
         """Return the whole memory."""
+
+
+#: The metadata keys of a message's author.
+_AUTHOR_KEYS = ("speaker", "author", "role")
+
+
+def author_of(memory: MemoryFields) -> str:
+    """Return who wrote a message, as its metadata name them; empty if they do not."""
+    metadata = memory.metadata
+    return next((str(metadata[key]) for key in _AUTHOR_KEYS if metadata.get(key)), "")
 
 
 class ScopeFields(TypedDict, total=False):

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from memotherm.model import Priority, Retention, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.memory import author_of
 from memotherm.recall.evidence import has_terms
 from memotherm.recall.values import Question
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.store import Store
-from memotherm.storage.transaction import author_of, indexed_words
+from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import CandidateRow, Filter, Find, Identity, Record, Scores, Search, TextMatches
 
 if TYPE_CHECKING:

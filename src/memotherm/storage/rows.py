@@ -116,6 +116,7 @@ class MemoryRow:
     tier: Tier = _column(6, TIERS.__getitem__)
     priority: Priority = _column(7, PRIORITIES.__getitem__)
     metadata: Mapping[str, Any] = _column(9, lambda value: json.loads(value) if value else {})
+    source: str = _column(10)
     tokens: int = _column(11)
     digest: str = _column(12, bytes.hex)
     updated_at: datetime = _column(14, from_micros)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -58,19 +59,12 @@ _EARLIEST = -_UNLIMITED
 _MOVED = {"tier", "tier_rule"}
 
 Vectors = NDArray[np.float32]
-#: The metadata keys of a message's author.
-_AUTHOR_KEYS = ("speaker", "author", "role")
 
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
     tagged = " ".join(tags)
     return " ".join((*words(content), *(words(tagged) if tagged else ())))
-
-
-def author_of(memory: Memory) -> str:
-    """Return who has written a message, as its metadata name them; empty if they do not."""
-    return next((str(memory.metadata[key]) for key in _AUTHOR_KEYS if memory.metadata.get(key)), "")
 
 
 class Transaction(ABC):

@@ -1,0 +1,102 @@
+"""Words such as "tomorrow" and "until Friday", with the dates that they meant when they were written."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+#: Words for days, by their distance from today. Left out are words with another common meaning: the French "hier" is
+#: "here" in German, the Hindi word for yesterday is the one for tomorrow. Today needs no date: it is that of the text.
+_DAYS = {
+    -2: "vorgestern anteayer avant-hier eergisteren позавчера 前天 一昨日 그저께",
+    -1: "yesterday gestern ayer ieri ontem gisteren wczoraj dün вчера вчора أمس אתמול χθες 昨天 昨日 어제 kemarin",
+    1: "tomorrow morgen mañana demain domani amanhã jutro yarın завтра غدا מחר αύριο 明天 明日 내일 besok",
+    2: "übermorgen overmorgen après-demain dopodomani pojutrze послезавтра 后天 明後日 모레",
+}
+#: Names of weekdays from Monday to Sunday, in the form that follows the words for "until" and "by".
+_WEEKDAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "lunes martes miércoles jueves viernes sábado domingo",
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunedì martedì mercoledì giovedì venerdì sabato domenica",
+    "segunda terça quarta quinta sexta sábado domingo",
+    "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
+    "poniedziałku wtorku środy czwartku piątku soboty niedzieli",
+    "понедельника вторника среды четверга пятницы субботы воскресенья",
+    "понедельнику вторнику среде четвергу пятнице субботе воскресенью",
+)
+#: Words for "until", "by" and "before".
+_UNTIL = (
+    "until", "till", "by", "before", "due", "bis", "vor", "hasta", "antes", "para", "jusqu'à", "avant", "d'ici",
+    "entro", "fino", "até", "tot", "voor", "do", "przed", "до", "к",
+)  # fmt: skip
+#: Words between those and the weekday: articles, "next", "this".
+_BETWEEN = (
+    "the", "on", "next", "this", "zum", "nächsten", "kommenden", "el", "del", "próximo", "a", "al", "de", "volgende",
+    "następnego", "следующей",
+)  # fmt: skip
+#: Chinese, Japanese and Korean: the name of a weekday, and a word for "until" after it.
+_EAST_ASIAN = (
+    r"(?:周|星期|礼拜)([一二三四五六日天])(?:之?前|截止)|([月火水木金土日])曜日?まで|([월화수목금토일])요일까지"
+)
+_EAST_ASIAN_DAYS = ("一二三四五六日", "月火水木金土日", "월화수목금토일")
+
+
+#: One of these is in every text with such a word: a word, with or without punctuation, or a part of an unspaced text.
+_WORDS = frozenset(word + mark for word in " ".join((*_DAYS.values(), *_WEEKDAYS)).split() for mark in ("", *".,;:!?)"))
+_UNSPACED = (*(word for word in _WORDS if word > "\u3000"), "周", "星期", "礼拜", "曜", "요일")
+
+
+def with_dates(text: str, written: date) -> str:
+    """Return a text in which such words are followed by the dates that they meant on the day it was written."""
+    # The pattern takes a hundred times as long, and most texts have no such word.
+    if _WORDS.isdisjoint(text.lower().split()) and (text.isascii() or not any(sign in text for sign in _UNSPACED)):
+        return text
+    distances, weekdays, pattern = _tables()
+
+    def with_date(match: re.Match[str]) -> str:
+        found, weekday = match[0], match[1]
+        if weekday is not None:
+            days = _days_until(weekdays[weekday.lower()], written)
+        elif found.lower() in distances:
+            days = 0 if _is_morning(match) else distances[found.lower()]
+        else:
+            names, name = next(pair for pair in zip(_EAST_ASIAN_DAYS, match.groups()[1:], strict=True) if pair[1])
+            days = _days_until(names.index(name.replace("天", "日")), written)
+        try:
+            return f"{found} ({written + timedelta(days=days)})" if days else found
+        except OverflowError:
+            return found
+
+    return pattern.sub(with_date, text)
+
+
+@functools.cache
+def _tables() -> tuple[dict[str, int], dict[str, int], re.Pattern[str]]:
+    """Return the words for days and their distances, the weekdays and their numbers, and a pattern for both."""
+    distances = {word: distance for distance, words in _DAYS.items() for word in words.split()}
+    weekdays = {name: number for names in _WEEKDAYS for number, name in enumerate(names.split())}
+    spaced, unspaced = [word for word in distances if word < "\u3000"], [word for word in distances if word > "\u3000"]
+    pattern = (
+        rf"(?<!\w)(?:{_any(spaced)})(?![\w'])|{_any(unspaced)}"
+        rf"|(?<!\w)(?:{_any(_UNTIL)})(?: (?:{_any(_BETWEEN)}))* ({_any(weekdays)})(?!\w)|{_EAST_ASIAN}"
+    )
+    return distances, weekdays, re.compile(pattern, re.IGNORECASE)
+
+
+def _any(words: Iterable[str]) -> str:
+    """Return a pattern for any of the words, longer ones first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+def _days_until(weekday: int, written: date) -> int:
+    return (weekday - written.weekday()) % 7 or 7
+
+
+def _is_morning(match: re.Match[str]) -> bool:
+    """Return whether the German "Morgen" or the Spanish "mañana" is a morning."""
+    before = match.string[: match.start()].split()[-1:]
+    return match[0] == "Morgen" or (match[0].lower() == "mañana" and before in (["la"], ["esta"], ["cada"]))
