@@ -291,13 +291,14 @@ def test_every_format_holds_the_same_memories(mem: Memotherm) -> None:
     assert said(xml) == said(messages) == said(index)
 
 
-def test_what_is_injected_counts_as_use_unless_told_otherwise(mem: Memotherm) -> None:
-    """By argument for one call."""
+def test_what_is_injected_does_not_count_as_used(mem: Memotherm) -> None:
+    """A recall that returns it does."""
     mem.remember("count the otters", tier="hot")
-    mem.context(track=False)
+    mem.context()
+    mem.context("count the otters")
     assert uses(mem) == {"count the otters": 0}
 
-    mem.context()
+    mem.recall("count the otters")
 
     assert uses(mem) == {"count the otters": 1}
 

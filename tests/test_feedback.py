@@ -1,4 +1,4 @@
-"""How strongly a memory was used: injected, returned, opened, confirmed, reflected."""
+"""How strongly a memory was used: returned, opened, confirmed, reflected; not by being injected."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def weight_of(mem: Memotherm, memory_id: str) -> float:
 def test_each_kind_of_use_counts_by_its_weight(
     mem: Memotherm, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A use adds the weight of its kind, and restarts the time without use if that is above 0."""
-    weights = {"returned": 1.5, "injected": 0.25, "opened": 4.0, "confirmed": 8.0, "reflected": 16.0}
+    """A use adds the weight of its kind, and restarts the time without use; a context adds nothing."""
+    weights = {"returned": 1.5, "opened": 4.0, "confirmed": 8.0, "reflected": 16.0}
     for name, weight in weights.items():
         monkeypatch.setitem(properties.USE_WEIGHTS, UseKind(name), weight)
     port = mem.remember("The staging database listens on port 5433", tier="hot")
@@ -37,12 +37,14 @@ def test_each_kind_of_use_counts_by_its_weight(
     assert weight_of(mem, port.id) == 13.5
     mem.feedback(found, answer="It listens on 5433.")
     assert weight_of(mem, port.id) == 29.5
+    used = clock()
     clock.advance(days=2)
     mem.context()
+    mem.context("which port has staging?")
     (memory,) = mem.find()
 
-    assert (memory.use_weight, memory.recent_uses, memory.access_count) == (29.75, 29.75, 2)
-    assert memory.last_used_at == clock()
+    assert (memory.use_weight, memory.recent_uses, memory.access_count) == (29.5, 29.5, 3)
+    assert memory.last_used_at == memory.accessed_at == used
 
 
 def test_a_memory_does_not_stay_hot_because_it_is_injected(open_mem: Open, clock: FakeClock) -> None:
@@ -58,8 +60,27 @@ def test_a_memory_does_not_stay_hot_because_it_is_injected(open_mem: Open, clock
 
     tiers = {memory.id: memory.tier for memory in mem.find()}
     assert tiers == {shown.id: Tier.WARM, useful.id: Tier.HOT}
-    # Warm memories have to answer the question, and nothing does.
-    assert {memory.id: memory.access_count for memory in mem.find()} == {shown.id: 10, useful.id: 12}
+    assert {memory.id: memory.access_count for memory in mem.find()} == {shown.id: 0, useful.id: 12}
+
+
+@pytest.mark.parametrize("query", [None, "which port has the staging database?"])
+def test_a_context_promotes_warms_and_keeps_nothing(open_mem: Open, clock: FakeClock, query: str | None) -> None:
+    """Neither what is listed nor what the search of a context found: after twelve days, all is as without contexts."""
+    mem = open_mem(settings={"cool_hot_days": 5, "cool_warm_days": 10})
+    mem.remember("The staging database listens on port 5433")
+    mem.remember("The staging database is restarted on Mondays", tier="cold")
+    mem.remember("The staging database is blue", tier="hot")
+    shown = 0
+    for _ in range(16):
+        clock.advance(days=1)
+        shown += len(mem.context(query, include_cold=True).included)
+        mem.maintain()
+
+    memories = mem.find(limit=10)
+    assert shown > 4
+    assert {memory.tier for memory in memories} == {Tier.COLD}
+    assert {(memory.access_count, memory.use_weight, memory.accessed_at) for memory in memories} == {(0, 0.0, None)}
+    assert sum(len(receipt.included) for receipt in mem.receipts.list(limit=50)) == shown
 
 
 def test_feedback_counts_once_for_a_recall(mem: Memotherm) -> None:

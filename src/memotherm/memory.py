@@ -337,7 +337,7 @@ class Memotherm:
             budget: The most tokens of the text; 0 returns an empty context.
             format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
             include_cold: Whether to search cold as well; None takes the setting.
-            track: Count this as a use of the included memories, and log it.
+            track: Log it and keep its receipt; being in a context is no use of a memory.
             as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
         return self._view.context(query, budget, format, include_cold=include_cold, track=track, as_of=as_of)

@@ -68,11 +68,11 @@ class Session(Generic[M]):
         return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
-        """Return the hot memories, newest first; this counts as an injection of them."""
+        """Return the hot memories, newest first; this counts in `access_count`, but is no use."""
         services, now = self._services, self._view.now()
         records = services.working.hot(self._space, now)
         log = RecallLog(services.store, services.settings)
-        log.count_injected([record.no for record in records], now, self._view.spaces()[-1])
+        log.write_listed([record.no for record in records], now, self._view.spaces()[-1], track=True)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:

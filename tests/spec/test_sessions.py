@@ -773,14 +773,17 @@ def test_what_is_pinned_in_hot_takes_its_room_from_the_others(open_mem: Open) ->
 
 
 @spec("C43", "W23")
-def test_reading_or_injecting_a_hot_memory_counts_as_use(mem: Memotherm) -> None:
-    """So that what is in front of the agent does not look unused."""
+def test_reading_a_hot_memory_counts_as_use_and_injecting_it_does_not(mem: Memotherm) -> None:
+    """Otherwise the hot block would keep itself hot (D22); an answer that repeats it counts, and reading is no use."""
     session = mem.session("s")
     memory = session.add("the budget is $50K")
-    session.memory.context()
+    context = session.memory.context()
+    assert session.memory.find()[0].access_count == 0
     session.hot()
+    assert (session.memory.find()[0].access_count, session.memory.find()[0].use_weight) == (1, 0.0)
 
-    assert session.memory.get(memory.id).access_count == 2
+    assert session.memory.feedback(context, answer="You have $50K.").reflected == (memory.id,)
+    assert session.memory.find()[0].access_count == 2
 
 
 @spec("C44")

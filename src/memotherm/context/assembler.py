@@ -75,7 +75,7 @@ class Request:
     question: Question | None = None
     budget: int = 2000
     format: FormatName = "markdown"
-    #: Whether to count it as a use of the included memories, and to log it.
+    #: Whether to log it, and to keep its receipt.
     track: bool = True
     #: The most tokens of recalled memories; None for no limit of their own.
     recalled_tokens: int | None = None
@@ -276,7 +276,7 @@ class Assembler:
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
 
     def _log(self, request: Request, selection: Selection, packed: Packed) -> str | None:
-        """Count the uses of the included memories, store the receipt, log the context, and return its id."""
+        """Store the receipt, log the context, and return its id; this counts as a use of nothing."""
         settings, ranking = self._settings, selection.ranking
         sections = {
             candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
@@ -287,10 +287,10 @@ class Assembler:
         included = list(sections)
         if request.question is not None:
             answers = ranking.ranked if ranking.confidence >= settings.context_min_confidence else ()
-            listed = {number for number, section in sections.items() if section != "recalled"}
-            return self._recalls.write(ranking, included, answers, track=True, injected=listed, receipt=receipt)
+            return self._recalls.write(ranking, included, answers, receipt=receipt)
         if included or receipt:
-            return self._recalls.count_injected(included, request.now, request.spaces[-1], receipt, selection.seen)
+            space, seen = request.spaces[-1], selection.seen
+            return self._recalls.write_listed(included, request.now, space, receipt=receipt, seen=seen)
         return None
 
 

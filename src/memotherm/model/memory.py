@@ -188,13 +188,13 @@ class Memory(Value):
     created_at: datetime = field(repr=False)
     #: When its content, kind, tags or metadata last changed.
     updated_at: datetime = field(repr=False)
-    #: When it was last returned or injected; None if never.
+    #: When it was last returned, listed as hot or used; None if never.
     accessed_at: datetime | None = field(default=None, repr=False)
     #: When it was last verified; None if never. Uses and changes do not affect it.
     verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None if never.
     expires_at: datetime | None = field(default=None, repr=False)
-    #: How often it was returned or injected.
+    #: How often it was returned, listed as hot, confirmed, or repeated in an answer.
     access_count: int = field(default=0, repr=False)
     #: When it was last used with a weight above 0; None if never.
     last_used_at: datetime | None = field(default=None, repr=False)

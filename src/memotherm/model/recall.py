@@ -32,9 +32,7 @@ USE_WINDOW = timedelta(days=7)
 class UseKind(StrEnum):
     """How a memory was used."""
 
-    #: It was in a context without a search, because it is hot or pinned.
-    INJECTED = "injected"
-    #: A search found it.
+    #: A recall returned it.
     RETURNED = "returned"
     #: It was read by its id after a recall had returned it.
     OPENED = "opened"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -123,7 +123,6 @@ class RecallLog:
         answers: Sequence[Ranked],
         *,
         track: bool = False,
-        injected: Collection[int] = (),
         promoted: Sequence[int] = (),
         relevance: Sequence[tuple[int, float]] = (),
         receipt: ReceiptRow | None = None,
@@ -136,14 +135,13 @@ class RecallLog:
             returned: The numbers of the memories that the caller got.
             answers: The candidates whose best relevance decides whether the query counts as answered.
             track: Whether it counts as a use of what was returned.
-            injected: Those of them that no search found.
             promoted: The memories that were moved to hot.
             relevance: Memories and their new running relevance.
             receipt: The receipt of a context, to be kept with the query.
             options: What a replay needs to know beside that.
         """
         question, keep = ranking.question, self._settings.recall_log != "off"
-        uses = self._uses(returned, injected) if track else []
+        uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in returned] if track else []
         if question is None or not (keep or uses or receipt):
             return None
         best = best_relevance(answers)
@@ -167,7 +165,6 @@ class RecallLog:
             seen=ranking.seen,
             options={
                 **({"used": True} if uses else {}),
-                **({"injected": sorted(injected)} if uses and injected else {}),
                 **({"filtered": True} if question.where.selective else {}),
                 **({"alone": True} if len(question.spaces) == 1 else {}),
                 **(options or {}),
@@ -176,23 +173,30 @@ class RecallLog:
         self._store.log_recall(entry, keep=keep)
         return entry.id if keep and entry.space is not None else None
 
-    def count_injected(
+    def write_listed(
         self,
         nos: Sequence[int],
         now: datetime,
-        space: int | None = None,
+        space: int,
+        *,
+        track: bool = False,
         receipt: ReceiptRow | None = None,
         seen: int | None = None,
     ) -> str | None:
-        """Count that memories were read without a query, keep the receipt of their context, and return the id.
+        """Log that memories were listed without a query, and return the id; None if it is not kept.
 
         Args:
             nos: The numbers of the memories.
             now: When they were read.
-            space: The space in whose log it is kept; None if it is not.
+            space: The space in whose log it is kept.
+            track: Whether it counts as an access to them; it is no use.
             receipt: The receipt of a context, to be kept.
             seen: The number of the last event when they were read, if it is known.
         """
+        uses = [Use(no, 0.0) for no in nos] if track else []
+        keep = self._settings.recall_log != "off" and bool(nos)
+        if not (keep or uses or receipt):
+            return None
         entry = RecallEntry(
             id=new_id("rec", now),
             at=now,
@@ -202,16 +206,10 @@ class RecallLog:
             micros=0,
             candidates=(),
             returned=nos,
-            uses=self._uses(nos, nos),
+            uses=uses,
             receipt=receipt,
             seen=seen,
-            options={"used": True, "injected": sorted(nos)},
+            options={"used": True} if uses else {},
         )
-        keep = self._settings.recall_log != "off" and space is not None and bool(nos)
         self._store.log_recall(entry, keep=keep)
         return entry.id if keep else None
-
-    def _uses(self, returned: Sequence[int], injected: Collection[int]) -> list[Use]:
-        """Return the uses of what was returned, each with its weight."""
-        found, given = USE_WEIGHTS[UseKind.RETURNED], USE_WEIGHTS[UseKind.INJECTED]
-        return [Use(no, given if no in injected else found) for no in returned]

@@ -16,7 +16,7 @@ from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally, Use
+from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally
 from memotherm.storage.writer import UnwrittenEntry
 
 #: The beginnings of the counters of a policy in the shadow, before its hash.
@@ -62,7 +62,7 @@ def _uses(statements: Statements, entries: Sequence[UnwrittenEntry]) -> Iterator
         if isinstance(entry, RecallEntry):
             yield from ((use, at) for use in entry.uses)
         elif later_use_is_new(statements, entry):
-            yield Use(entry.no, entry.weight, times=0), at
+            yield entry.use, at
 
 
 def _counted(statements: Statements, entry: RecallEntry, shadow: str) -> dict[str, int]:
@@ -166,8 +166,7 @@ def add_later_use(statements: Statements, later: LaterUse) -> bool:
     """Record and count a use that followed a recall; tell whether it was not recorded before."""
     new = later_use_is_new(statements, later)
     if new:
-        use = Use(later.no, later.weight, times=0)
-        count_uses(statements, [(use, to_micros(later.at))])
+        count_uses(statements, [(later.use, to_micros(later.at))])
     return new
 
 

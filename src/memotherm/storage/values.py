@@ -186,6 +186,11 @@ class LaterUse:
     no: int
     weight: float
 
+    @property
+    def use(self) -> Use:
+        """The use to count; opening a memory that was returned is the same access."""
+        return Use(self.no, self.weight, times=int(self.strength is not UseKind.OPENED))
+
 
 class UseRow(NamedTuple):
     """A use that followed a recall, as it was stored."""

@@ -51,7 +51,7 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches, Use
+from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -395,8 +395,7 @@ class PostgresStore(Store):
         with self.for_tenant("")._exclusive() as statements:
             for use in later:
                 if use.no in shared:
-                    counted = Use(use.no, use.weight, times=0), to_micros(use.at)
-                    count_uses(statements, [counted])
+                    count_uses(statements, [(use.use, to_micros(use.at))])
 
     # Searches
 

@@ -169,7 +169,7 @@ class UpkeepContract(Contract):
             assert self.transaction.add_later_use(use(record, UseKind.CONFIRMED)) is new
         self.store.log_later_use(use(first, UseKind.OPENED))
         memory = self.now(first).memory
-        assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 0)
+        assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 1)
         assert memory.last_used_at == memory.accessed_at == self.clock()
         kept = self.store.later_uses([first.space])
         assert [(each.no, each.strength) for each in kept] == [

@@ -252,7 +252,7 @@ class _Steps:
             if "run" in options:
                 step = Ran(entry.at, options["run"], Scope(**options["scope"]), frozenset(options["open"]))
             elif not entry.query:
-                step = Used(entry.at, returned, UseKind.INJECTED)
+                step = Used(entry.at, returned if "used" in options else (), weight=0.0)
             else:
                 within = entry.at >= self._start
                 relevance = {
@@ -267,7 +267,6 @@ class _Steps:
                     tiers=entry.tiers,
                     returned=returned,
                     used="used" in options,
-                    injected=frozenset(self._past.known(options.get("injected", ()))),
                     demanded=demanded or (),
                     relevance=relevance,
                     promote="promote" in options,
@@ -282,7 +281,8 @@ class _Steps:
         """Add the uses that followed recalls, after the entries of the log at the same moment."""
         last = self._past.log[-1].number
         for number, use in enumerate(self._past.later_uses, last + 1):
-            step = Used(use.at, self._past.known((use.no,)), use.strength, use.recall)
+            times = int(use.strength is not UseKind.OPENED)
+            step = Used(use.at, self._past.known((use.no,)), USE_WEIGHTS[use.strength], times, use.recall)
             self._place_entry(number, step)
 
     def _place_event(self, rank: int, seq: int, step: TimelineStep) -> None:
@@ -301,14 +301,14 @@ def _logged_uses(past: _Past) -> tuple[Counter[int], defaultdict[int, float], se
     averaged: set[int] = set()
     for entry in past.log:
         if "used" in entry.options:
-            injected = frozenset(past.known(entry.options.get("injected", ())))
             for index in past.known(entry.returned):
                 uses[index] += 1
-                weights[index] += USE_WEIGHTS[UseKind.INJECTED if index in injected else UseKind.RETURNED]
+                weights[index] += USE_WEIGHTS[UseKind.RETURNED] if entry.query else 0.0
         if "average" in entry.options:
             averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
     for use in past.later_uses:
         for index in past.known((use.no,)):
+            uses[index] += use.strength is not UseKind.OPENED
             weights[index] += USE_WEIGHTS[use.strength]
     for index, events in past.changes.items():
         repeated = sum(event.rule == "duplicate" for event in events)

@@ -11,6 +11,7 @@ from memotherm.model.recall import UseKind
 from memotherm.settings import Settings
 from memotherm.tiers.lab.caches import Step
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, State, Timeline, TimelineStep, Used
+from memotherm.tiers.rules.properties import USE_WEIGHTS
 from memotherm.tiers.rules.rule import Rule
 
 #: Called before every thousandth step with how many were taken.
@@ -87,7 +88,7 @@ def simulate(
         elif isinstance(step, Used) and step.question in given_by:
             # Memories that the policy did not return cannot be used later.
             given = [index for index in step.places if index in given_by[step.question]]
-            state.use(given, step.at, step.strength)
+            state.use(given, step.at, step.weight, step.times)
         elif not isinstance(step, Moved):
             _take_recorded(outcome, step, state)
     return outcome
@@ -107,7 +108,7 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State) -> None:
     elif isinstance(step, Moved):
         state.move(step.place, step.tier, step.rule, step.at)
     elif isinstance(step, Used):
-        state.use(step.places, step.at, step.strength)
+        state.use(step.places, step.at, step.weight, step.times)
     elif isinstance(step, Asked):
         _count(outcome, step)
         missed = [index for index in step.demanded if not _searched(state, index, step)]
@@ -120,8 +121,7 @@ def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.average:
         state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
     if asked.used:
-        state.use([index for index in given if index not in asked.injected], asked.at, UseKind.RETURNED)
-        state.use([index for index in given if index in asked.injected], asked.at, UseKind.INJECTED)
+        state.use(given, asked.at, USE_WEIGHTS[UseKind.RETURNED])
 
 
 def _searched(state: State, index: int, asked: Asked) -> bool:

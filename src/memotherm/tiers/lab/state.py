@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Memory, Move, Retention, Scope, Tier
-from memotherm.model.recall import USE_WINDOW, UseKind
+from memotherm.model.recall import USE_WINDOW
 from memotherm.settings import Settings
 from memotherm.tiers.lab.columns import Columns
-from memotherm.tiers.rules.properties import USE_WEIGHTS
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, decide_all
 from memotherm.tiers.rules.select import Select
 
@@ -54,8 +53,9 @@ class Used(NamedTuple):
 
     at: datetime
     places: tuple[int, ...]
-    #: None for a memory that was remembered again.
-    strength: UseKind | None = None
+    weight: float = 1.0
+    #: By how much `access_count` grows.
+    times: int = 1
     #: The question that had returned them, for a use that followed it.
     question: int | None = None
 
@@ -70,9 +70,8 @@ class Asked(NamedTuple):
     tiers: tuple[Tier, ...]
     #: The returned memories, in order.
     returned: tuple[int, ...]
-    #: Whether results counted as used, and the results that were injected without being found.
+    #: Whether results counted as used.
     used: bool
-    injected: frozenset[int]
     #: Its answers, best first; empty if the query cannot be repeated.
     demanded: tuple[int, ...]
     #: How well memories answered it, where that decides something.
@@ -121,8 +120,6 @@ class Timeline:
 
 #: A move back to a tier that a rule took the memory out of within this time is a flap.
 FLAP = timedelta(days=7)
-#: The uses that `access_count` counts.
-_COUNTED = (None, UseKind.RETURNED, UseKind.INJECTED)
 _WRITTEN = frozenset({"content", "kind", "tags", "metadata", "source"})
 
 
@@ -209,10 +206,8 @@ class State:
             after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
         self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
 
-    def use(self, indexes: Iterable[int], at: datetime, strength: UseKind | None) -> None:
-        """Count a use of each memory; `strength` is None when it was remembered again."""
-        weight = 1.0 if strength is None else USE_WEIGHTS[strength]
-        times = 1 if strength in _COUNTED else 0
+    def use(self, indexes: Iterable[int], at: datetime, weight: float, times: int = 1) -> None:
+        """Count a use of each memory, or with weight 0 an access."""
         for index in indexes:
             memory = self.memories[index]
             if memory is None or memory.retention is Retention.PURGED:

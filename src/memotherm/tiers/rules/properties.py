@@ -12,11 +12,9 @@ from memotherm.model.recall import USE_WINDOW, UseKind
 # Use
 
 
-#: The weight of each kind of use. Being injected keeps nothing hot: otherwise the hot block would keep itself hot.
-#: A confirmation is the only use that somebody judged.
+#: The weight of each kind of use. A confirmation is the only use that somebody judged.
 USE_WEIGHTS = {
     UseKind.RETURNED: 1.0,
-    UseKind.INJECTED: 0.0,
     UseKind.OPENED: 1.0,
     UseKind.CONFIRMED: 2.0,
     UseKind.REFLECTED: 1.0,

@@ -50,7 +50,7 @@ class ExpiredMemories:
 
 
 class UnusedForArchive:
-    """A memory that is not returned or injected for `archive_after_days` is archived; 0 turns this off."""
+    """A memory that is not used for `archive_after_days` is archived; 0 turns this off."""
 
     id = "maintain.archive"
     selects = Select(during="maintain", unaccessed_for="archive_after_days")

@@ -288,7 +288,7 @@ class Select:
     priorities: tuple[Priority, ...] | None = None
     #: Not used with a weight above 0, or created, for at least this long.
     unused_for: Duration | None = None
-    #: Not returned, injected or created for at least this long.
+    #: Not used or created for at least this long.
     unaccessed_for: Duration | None = None
     #: Created at least this long ago.
     older_than: Duration | None = None
