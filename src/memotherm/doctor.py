@@ -7,11 +7,13 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import memotherm
@@ -19,6 +21,7 @@ from memotherm import Memotherm, __version__
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.install import CLIENTS, installed
+from memotherm.hooks.project import project_names
 from memotherm.hooks.spool import user_spool
 from memotherm.settings.sources import described_settings
 from memotherm.tiers.engine import CLOCK_JUMPED
@@ -100,6 +103,21 @@ def store_findings(
     yield checked("maintenance", partial(_maintenance, mem, include_narrower=include_narrower))
     yield checked("recall", partial(_recall, mem, include_narrower=include_narrower))
     yield checked("check", partial(_check, mem))
+
+
+def project_finding(mem: Memotherm, folder: Path) -> Finding:
+    """Return the project of a folder, and the memories that are stored under its former names."""
+    name, *former = project_names(folder)
+    counts = Counter[str | None]()
+    for count in mem.inspect.scopes():
+        counts[count.scope.project] += count.memories
+    found = [each for each in former if counts[each]]
+    if not found:
+        return Finding("project", "ok", f"{name} is the project of this folder")
+    under = " and ".join(f"{counts[each]} under {each}" for each in found)
+    detail = f"{name} is the project of this folder; memories are stored {under}, which it was called before"
+    commands = [f"memotherm store move-project {quote(each)} {quote(name)}" for each in found]
+    return Finding("project", "note", detail, "; ".join(commands))
 
 
 def _hooks() -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import memotherm
+from memotherm.hooks.project import project_names
 from tests.hosts.clients import HookCommands
 from tests.hosts.day import AFTERNOON, DECISION, DECISION_PROMPT, FACTS, MORNING
 from tests.hosts.first_day import CLIENTS, hold
@@ -32,10 +33,11 @@ def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Pat
     with served(data / "memory.db", home=data), memotherm.open(data / "memory.db", embedder="none") as mem:
         for project, facts in FACTS.items():
             tiers = ["hot", *["warm"] * (len(facts) - 1)]
-            mem.scoped(project=project).remember_many(
+            mem.scoped(project=project_names(tmp_path / project)[0]).remember_many(
                 [{"content": fact, "tier": tier} for fact, tier in zip(facts, tiers, strict=True)]
             )
-        tools = {DECISION_PROMPT: lambda: mem.scoped(project="harbor").remember(DECISION, kind="decision")}
+        harbor = mem.scoped(project=project_names(tmp_path / "harbor")[0])
+        tools = {DECISION_PROMPT: lambda: harbor.remember(DECISION, kind="decision")}
         sums = hold(tmp_path, env, CLIENTS["Claude Code"], lambda folder: HookCommands(settings, folder, env, tools))
 
     assert (sums["prompts"], sums["small talk"], sums["questions"]) == (20, 10, 6)

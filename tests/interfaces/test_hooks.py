@@ -24,8 +24,9 @@ import memotherm
 from memotherm import Scope, Settings
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
+from memotherm.hooks.project import project_names
 from memotherm.hooks.recall import advertised, running_server
-from memotherm.hooks.spool import Spool, project_name
+from memotherm.hooks.spool import Spool
 from memotherm.mcp.schemas import CORE
 from memotherm.testing import FakeClock
 from memotherm.text.phrases import kind_about_user
@@ -363,7 +364,7 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
 
 
 def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
-    """`--project auto` takes the name of the repository's folder, for what is given and what is kept."""
+    """`--project auto` takes the repository of the folder, for what is given and what is kept."""
     for name in ("shop", "bank"):
         (tmp_path / name / ".git").mkdir(parents=True)
         (tmp_path / name / "src").mkdir()
@@ -371,7 +372,6 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     hook({**said, "cwd": str(tmp_path / "shop" / "src")}, "--project", "auto")
     process_spool(Spool(home / "spool"), include_running=True)
 
-    assert project_name(tmp_path / "shop" / "src") == "shop"
     ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "session_id": "s2"}
     assert "purple" in hook({**ask, "cwd": str(tmp_path / "shop")}, "--project", "auto", "--no-capture")[0]
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
@@ -677,11 +677,11 @@ def test_the_tenant_of_a_hook_counts_while_a_server_is_running(home: Path):
 
 
 @pytest.mark.parametrize("name", ["x;user=ana", "x%3Buser=ana caf\u00e9"])
-def test_the_name_of_a_folder_is_the_project_and_nothing_else(name: str, home: Path, tmp_path: Path):
+def test_the_name_of_a_folder_is_in_the_project_and_in_nothing_else(name: str, home: Path, tmp_path: Path):
     """Beside a running server as without one, whatever characters it has."""
     with memotherm.open(scope=Scope(project="x", user="ana")) as mem:
         mem.remember("The staging password of Ana is on the yellow note", tier="hot")
-    with memotherm.open(scope=Scope(project=name)) as mem:
+    with memotherm.open(scope=Scope(project=project_names(tmp_path / name)[0])) as mem:
         mem.remember("The staging mascot is a purple walrus", tier="hot")
     (tmp_path / name).mkdir()
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "staging", "cwd": str(tmp_path / name)}

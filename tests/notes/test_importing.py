@@ -77,6 +77,18 @@ def test_a_claude_code_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
     assert set(told(web)) == set(told(mem.scoped(project="my-app")))
 
 
+def test_memories_of_claude_code_go_where_its_hooks_look(mem: Memotherm, tmp_path: Path) -> None:
+    """The project is the repository of the folder that the transcripts name."""
+    (tmp_path / "app" / ".git").mkdir(parents=True)
+    (tmp_path / "app" / ".git" / "config").write_text('[remote "origin"]\nurl = git@github.com:acme/app.git\n')
+    folder = tmp_path / "projects" / "-app" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "plain.md").write_text("Just text.\n")
+    (folder.parent / "s.jsonl").write_text(json.dumps({"type": "user", "cwd": str(tmp_path / "app")}))
+    mem.store.import_("claude-code", tmp_path)
+    assert told(mem.scoped(project="github.com/acme/app")) == {"Just text.": "fact"}
+
+
 def test_codex_memories(mem: Memotherm, tmp_path: Path) -> None:
     """From the folder, or from the one around it."""
     (tmp_path / "memories").mkdir()

@@ -38,7 +38,7 @@ _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.ses
 @click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
 @click.option(
     "--project", metavar="NAME", default="auto", show_default=True,
-    help="The project of the memories; `auto` uses the name of the repository's folder.",
+    help="The project of the memories; `auto` uses the repository of the folder.",
 )  # fmt: skip
 @click.option(
     "--user", metavar="NAME", default="auto", show_default=True,

@@ -18,7 +18,7 @@ from memotherm.cli.exit_codes import OK
 from memotherm.cli.output import Output, is_json, printable
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import NotFound
-from memotherm.hooks.spool import scope_of
+from memotherm.hooks.project import scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -30,7 +30,7 @@ _ID_LENGTH = 30
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 _SCOPES = {
     "tenant": "The tenant.",
-    "project": "The project; `auto` uses the name of the repository's folder.",
+    "project": "The project; `auto` uses the repository of this folder.",
     "environment": "The environment, such as production.",
     "user": "The user; `auto` uses the name of your account.",
     "agent": "The agent.",

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import time
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -108,6 +109,36 @@ def backup(path: str, store: StoreOptions) -> Output:
     write_lines(path, lines)
     total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"
     return Output({"path": path, "memories": len(lines), "scopes": scopes}, [total])
+
+
+@store.command("move-project")
+@click.argument("old")
+@click.argument("new")
+@click.option("--undo", is_flag=True, help="Move back what was moved from OLD to NEW, and nothing else.")
+@click.option("--apply", "applies", is_flag=True, help="Move them; without it, only print what would be moved.")
+@prints
+@store_option
+def move_project(store: StoreOptions, old: str, new: str, undo: bool, applies: bool) -> Output:
+    """Move the memories of a project to another one; `doctor` finds those under a former name of this folder.
+
+    Memories that NEW has already and parts of notes are not moved: they are listed with the reason.
+
+    \b
+    memotherm store move-project shop github.com/acme/shop
+    memotherm store move-project shop github.com/acme/shop --apply
+    memotherm store move-project shop github.com/acme/shop --undo --apply
+    """
+    with opened(store, dry_run=not applies) as mem:
+        outcome = mem.store.move_project(old, new, undo=undo)
+    left = {memory_id: why for memory_id, why in outcome.items() if why}
+    moved = len(outcome) - len(left)
+    line = f"{pluralize(moved, 'memory')} {'' if applies else 'would be '}moved from {new if undo else old}"
+    notes = [f"{memory_id} stays: {why}" for memory_id, why in left.items()]
+    if moved and not applies:
+        shown = f"`memotherm list --project {quote(new if undo else old)} --include-narrower` shows them"
+        notes.append(f"nothing was changed: {shown}, --apply moves them, and --undo --apply moves them back")
+    data = {"moved": moved, "not_moved": left, "applied": applies}
+    return Output(data, [f"{line} to {old if undo else new}"], notes)
 
 
 store.add_command(

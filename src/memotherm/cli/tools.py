@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memotherm
+from memotherm import Scope
 from memotherm.cli import exit_codes
 from memotherm.cli.memories import whereabouts
 from memotherm.cli.options import StoreOptions, narrower_option, prints, store_option
@@ -58,18 +59,20 @@ def _finding_lines(found: list[Finding]) -> Iterator[object]:
 
 
 def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Finding]:
-    from memotherm.doctor import Finding, failure, store_findings
+    from memotherm.doctor import Finding, checked, failure, project_finding, store_findings
 
     url = store.url or default_store(load())
     if "://" not in url and not Path(url).expanduser().exists():
         yield Finding("store", "note", f"{url} does not exist yet", f"memotherm remember '...' --store {url}")
         return
     try:
-        mem = memotherm.open(store.url, scope=store.scope)
+        outer = memotherm.open(store.url, scope=Scope(tenant=store.scope.tenant))
     except MemothermError as error:
         yield failure("store", error)
         return
-    with mem:
+    with outer:
+        mem = outer.scoped(**dict(store.scope.items()))
+        yield checked("project", lambda: project_finding(outer, Path.cwd()))
         yield from store_findings(
             mem, url, include_narrower=include_narrower, elsewhere=lambda hint: whereabouts(mem, store, hint)
         )

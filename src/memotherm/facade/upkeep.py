@@ -14,6 +14,7 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.facade.view import View
 from memotherm.model import Scope
 from memotherm.model.clock import as_duration
+from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import Importer
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.tiers.scheduler import Scheduler
@@ -73,6 +74,26 @@ class Upkeep:
         services, scope, now = self._view.services, self._view.scope, self._view.now()
         importer = Importer(services.store, services.writer, scope, now, self._view.actor)
         return import_memories(kind, path, now, services.settings, importer.store, progress)
+
+    def move_project(self, old: str, new: str, *, undo: bool = False) -> dict[str, str]:
+        """Move the memories of a project to another one, such as after its repository was renamed.
+
+        Each move is an event of the ledger; users, agents and sessions of the memories stay. A memory is not moved if
+        the other project has the same one, if a limit forbids it, or if it is part of a note, which has the scope of
+        its folder. Recall log and receipts are not moved.
+
+        Args:
+            old: The project to move from.
+            new: The project to move to.
+            undo: Move back what was moved from `old` to `new`, and nothing else.
+
+        Returns:
+            For each memory, by its id, why it was not moved; an empty text if it was.
+        """
+        view = self._view
+        cause = view.cause("move_project", f"{'undo: ' * undo}{old} -> {new}")
+        services = view.services
+        return move_project(services.store, services.changes, view.scope.tenant, old, new, cause, undo=undo)
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.store.maintenance(): ...`.

@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from memotherm.hooks.events import MAX_CHARS, SCOPE_OPTIONS, HookEvent, Options, context_size, truncated
-from memotherm.hooks.spool import scope_of, store_name
+from memotherm.hooks.project import scope_of
+from memotherm.hooks.spool import store_name
 from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.remote import is_remote
 from memotherm.settings import Settings, data_home, default_store, load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import re
@@ -13,14 +12,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from memotherm.errors import StoreBusy
+from memotherm.hooks.project import scope_of
 from memotherm.settings import data_home
 from memotherm.settings.paths import create_file, create_folder
 
 if TYPE_CHECKING:
     from memotherm.model import Scope
-
-#: The value of an option that is derived from the working folder or the user account.
-AUTO = "auto"
 
 
 def destination(job: Mapping[str, Any]) -> str:
@@ -32,37 +29,6 @@ def store_name(store: str) -> str:
     """Return the canonical name of a store."""
     path = store.removeprefix("sqlite:///")
     return store if "://" in path else os.path.realpath(Path(path).expanduser())
-
-
-def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Return the scope of an event; `auto` means the project of the working folder, or the current user."""
-    scope = dict(named)
-    if scope.get("project") == AUTO:
-        scope["project"] = project_name(Path(folder) if folder else Path.cwd())
-    if scope.get("user") == AUTO:
-        scope["user"] = user_name()
-    return scope
-
-
-def project_name(folder: Path) -> str:
-    """Return the name of the folder that contains the repository, or of the folder itself."""
-    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
-    return root.name[:200] or "root"
-
-
-def user_name() -> str:
-    """Return the name of the user account that runs the program."""
-    try:
-        import pwd
-
-        # Not the environment, which a host may change.
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        pass
-    try:
-        return getpass.getuser()[:200]
-    except (OSError, KeyError, ImportError):
-        return "user"
 
 
 #: The file of a job, and its content.

@@ -1,4 +1,4 @@
-"""Export or erase everything inside a scope."""
+"""Export everything inside a scope, move it to another project, or erase it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from memotherm.errors import InvalidInput, LimitReached
 from memotherm.model import Retention, Scope
 from memotherm.model.reports import Erased, Everything
 from memotherm.model.results import LoggedRecall
+from memotherm.remember.changes import Changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 
@@ -45,6 +47,36 @@ def _all(page_after: Callable[[int], Sequence[Item]], number: Callable[[Item], i
     while page := page_after(last):
         yield from page
         last = number(page[-1])
+
+
+# Move
+
+
+def move_project(
+    store: Store, changes: Changes, tenant: str | None, old: str, new: str, cause: Cause, *, undo: bool
+) -> dict[str, str]:
+    """Move the memories of a project to another one, or back, and return why each was not moved, by its id."""
+    source, target = (new, old) if undo else (old, new)
+    spaces = store.spaces_within(Scope(tenant=tenant, project=source))
+    events = _all(lambda after: store.ledger(spaces, after, _PAGE, oldest_first=True), lambda event: event.seq)
+    came = {
+        event.memory_id
+        for event in (events if undo else ())
+        if event.action == cause.action and event.changes["scope"][0].get("project") == target
+    }
+    outcome: dict[str, str] = {}
+    for record in _all(lambda after: store.written_before(spaces, _LATEST, after, _PAGE), lambda record: record.no):
+        memory = record.memory
+        if memory.retention is Retention.PURGED or memory.scope.tenant != tenant or (undo and memory.id not in came):
+            continue
+        try:
+            changes.change(
+                memory.scope, memory.id, lambda each: replace(each, scope=replace(each.scope, project=target)), cause
+            )
+            outcome[memory.id] = ""
+        except (InvalidInput, LimitReached) as error:
+            outcome[memory.id] = str(error)
+    return outcome
 
 
 # Erasure

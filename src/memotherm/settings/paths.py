@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -78,12 +79,21 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="")
 
 
+#: The digest in the name of a project without a remote.
+_DIGEST = re.compile(r"-[0-9a-f]{8}$")
+
+
 def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "") -> bool:
-    """Return whether a pattern of `capture_exclude` matches a project, a folder, or a parent of the folder."""
+    """Return whether a pattern of `capture_exclude` matches a project, a folder, or a parent of the folder.
+
+    It may match the whole name or path, or its last part: `shop` matches github.com/acme/shop, shop-1a2b3c4d and
+    ~/work/shop.
+    """
     if not patterns:
         return False
-    names = [project or ""]
+    last = (project or "").rpartition("/")[2]
+    names = [project or "", last, _DIGEST.sub("", last)]
     for path in {Path(folder), Path(os.path.realpath(folder))} if folder else ():
-        names += [str(path), *(str(parent) for parent in path.parents)]
+        names += [text for each in (path, *path.parents) for text in (str(each), each.name)]
     expanded = [str(Path(pattern).expanduser()) for pattern in patterns]
     return any(fnmatchcase(name, pattern) for name in filter(None, names) for pattern in expanded)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from memotherm.hooks.project import project_names
 from memotherm.model import Tier
 from memotherm.notes.imports.entries import Draft, Import, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
@@ -50,7 +51,7 @@ def read_codex(source: Path, reading: Import) -> None:
 
 
 def _project(folder: Path) -> str | None:
-    """Return the name of the project whose sessions are in a folder of Claude Code.
+    """Return the project whose sessions are in a folder of Claude Code; only a name if it is not on this machine.
 
     Transcripts contain the path of the project; the name of the folder has it with dashes for other characters, which
     is decoded if the project still exists.
@@ -62,7 +63,7 @@ def _project(folder: Path) -> str | None:
         return None
     encoded = folder.name[1:]
     existing = _existing(Path(folder.anchor), encoded)
-    return encoded if existing is None else existing.name
+    return encoded if existing is None else project_names(existing)[0]
 
 
 def _existing(parent: Path, encoded: str) -> Path | None:
@@ -86,7 +87,8 @@ def _transcript_project(transcript: Path) -> str | None:
             for _, line in zip(range(_TRANSCRIPT_LINES), lines, strict=False):
                 entry = json.loads(line)
                 if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
-                    return Path(entry["cwd"].replace("\\", "/")).name or None
+                    path = Path(entry["cwd"].replace("\\", "/"))
+                    return project_names(path)[0] if path.is_dir() else path.name or None
     except (OSError, ValueError, RecursionError):
         return None
     return None

@@ -1,0 +1,147 @@
+"""The project and the user of a folder, as hooks and commands name them.
+
+A project is a repository: its worktrees and clones share memories, folders of the same name do not. Its name is
+
+    github.com/acme/shop    the address of its remote repository: host and path
+    shop-1a2b3c4d           without a remote: the name of its folder, and a digest of the folder's path
+    notes-5e6f7a8b          the same for a folder that is not in a repository
+
+The files of git are read without git, because hooks must be fast; a folder whose files are broken is a folder
+without a repository.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+#: The value of an option that is derived from the working folder or the user account.
+AUTO = "auto"
+
+#: The most characters of a value of a scope, and of the name in a project without a remote.
+_MAX_CHARS = 200
+_MAX_NAME_CHARS = 100
+_MAX_ADDRESS_CHARS = 2000
+_MAX_POINTER_BYTES = 8192
+#: A configuration has a few lines for each branch.
+_MAX_CONFIG_BYTES = 1_000_000
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+_REMOTE = re.compile(r'\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\](.*)', re.IGNORECASE)
+_URL = re.compile(r"url\s*=(.*)", re.IGNORECASE)
+_QUOTES_AND_COMMENT = re.compile(r'"([^"]*)"|[#;].*')
+#: ssh://git@host:22/path and https://user:password@host/path.
+_WITH_SCHEME = re.compile(r"(?!file:)[a-z][\w+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/:]+)(?::\d*)?/(.+)", re.IGNORECASE)
+#: git@host:path and [git@host:22]:path; one letter before the colon is a drive.
+_LIKE_SCP = re.compile(r"(?:[^/:@\\\[]*@)?(\[[^\]/]+\]|[^/:@\\\[]{2,}):(?!//|:)(.+)")
+
+
+def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Return the scope of an event; `auto` means the project of the working folder, or the current user."""
+    scope = dict(named)
+    if scope.get("project") == AUTO:
+        scope["project"] = project_names(folder or Path.cwd())[0]
+    if scope.get("user") == AUTO:
+        scope["user"] = user_name()
+    return scope
+
+
+def project_names(folder: str | Path) -> list[str]:
+    """Return the name of a folder's project, and what it was called without its remote and in former versions."""
+    root, git, remote = Path(folder), None, ""
+    with suppress(OSError, ValueError):
+        root = Path(os.path.realpath(folder))
+        root = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+        git = _git_directory(root)
+        remote = "" if git is None else _remote(_read(git / "config", _MAX_CONFIG_BYTES))
+    # Not the git directory if it lies in the folder: `git init` does not change the project.
+    place = root if git is None else git.parent if git.name in (".git", ".bare") else git
+    local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{_digest(str(place))}"
+    return list(dict.fromkeys(filter(None, [remote, local, _printable(root.name)[:_MAX_CHARS]])))
+
+
+def _git_directory(root: Path) -> Path | None:
+    """Return the git directory of a working tree, which all its worktrees share; None without a repository."""
+    git = Path(os.path.realpath(root / ".git"))
+    if not git.is_dir():
+        # A worktree or a submodule: the file names the directory.
+        word, _, path = _read(git, _MAX_POINTER_BYTES).partition(":")
+        git = Path(os.path.realpath(root / path.strip()))
+        if word != "gitdir" or not path.strip() or not git.is_dir():
+            return None
+    common = _read(git / "commondir", _MAX_POINTER_BYTES).strip()
+    shared = Path(os.path.realpath(git / common)) if common else git
+    return shared if shared.is_dir() else None
+
+
+def _read(path: Path, most_bytes: int) -> str:
+    """Return the beginning of a regular file; an empty text if there is none."""
+    try:
+        handle = os.open(path, _READ)
+    except OSError:
+        return ""
+    try:
+        return os.fsdecode(os.read(handle, most_bytes)) if stat.S_ISREG(os.fstat(handle).st_mode) else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+
+
+def _remote(config: str) -> str:
+    """Return the address of origin, or of the first other remote by name; an empty text if there is none."""
+    remotes: dict[str, str] = {}
+    remote = None
+    for each in config.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
+        line = each.strip()
+        if line.startswith("["):
+            section = _REMOTE.match(line)
+            remote, line = (section[1], section[2].strip()) if section else (None, "")
+        url = _URL.match(line)
+        if url and remote is not None:
+            remotes.setdefault(remote, _address(_QUOTES_AND_COMMENT.sub(r"\1", url[1]).strip()))
+    usable = sorted((name != "origin", name) for name, address in remotes.items() if address)
+    return remotes[usable[0][1]] if usable else ""
+
+
+def _address(url: str) -> str:
+    """Return host and path of a URL, equal for SSH and HTTPS; an empty text for a path of this machine."""
+    found = (_WITH_SCHEME.fullmatch(url) or _LIKE_SCP.fullmatch(url)) if len(url) <= _MAX_ADDRESS_CHARS else None
+    if found is None:
+        return ""
+    host = found[1].strip("[]").rpartition("@")[2].lower()
+    host = host.partition(":")[0] if host.count(":") == 1 else host
+    path = re.split(r"[?#]", found[2])[0].strip("/").removesuffix(".git").strip("/")
+    address = f"{host}/{path}"
+    if not host or not path or not address.isprintable():
+        return ""
+    return address if len(address) <= _MAX_CHARS else f"{address[: _MAX_CHARS - 9]}-{_digest(address)}"
+
+
+def _printable(name: str) -> str:
+    return "".join(filter(str.isprintable, name)).strip() or "root"
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(os.path.normcase(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def user_name() -> str:
+    """Return the name of the user account that runs the program."""
+    try:
+        import pwd
+
+        # Not the environment, which a host may change.
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        pass
+    try:
+        return getpass.getuser()[:_MAX_CHARS]
+    except (OSError, KeyError, ImportError):
+        return "user"

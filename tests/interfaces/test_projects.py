@@ -1,0 +1,305 @@
+"""The project of a folder: its repository, read from git's files without git, for hooks and commands alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import memotherm
+from memotherm import Scope
+from memotherm.cli import app
+from memotherm.hooks.capture import process_spool
+from memotherm.hooks.project import project_names
+from memotherm.hooks.spool import Spool
+from memotherm.settings.paths import is_excluded
+from tests.interfaces.test_hooks import hook
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+@pytest.fixture(name="home", autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "data"
+    monkeypatch.setenv("MEMOTHERM_HOME", str(home))
+    monkeypatch.setenv("MEMOTHERM_DAEMON", "false")
+    return home
+
+
+def git(folder: Path, *arguments: str) -> None:
+    settings = ["user.name=a", "user.email=a@example.com", "protocol.file.allow=always", "init.defaultBranch=main"]
+    options = [word for setting in settings for word in ("-c", setting)]
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True, env=environment)
+
+
+def repository(folder: Path, remote: str = "") -> Path:
+    """Create a repository with one commit."""
+    folder.mkdir(parents=True)
+    git(folder, "init")
+    git(folder, "commit", "--allow-empty", "-m", "first")
+    if remote:
+        git(folder, "remote", "add", "origin", remote)
+    return folder
+
+
+def configured(folder: Path, config: str) -> Path:
+    """Create a repository of which only the configuration matters."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(config, "utf-8", newline="")
+    return folder
+
+
+def project(folder: Path) -> str:
+    return project_names(folder)[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com:acme/shop.git", "github.com/acme/shop"),
+        ("https://github.com/acme/shop", "github.com/acme/shop"),
+        ("https://ana:s3cret@GitHub.com:443/acme/shop.git/", "github.com/acme/shop"),
+        ("https://ana:p@ss@github.com/acme/shop", "github.com/acme/shop"),
+        ("ssh://git@github.com:22/acme/shop.git", "github.com/acme/shop"),
+        ("[git@github.com:22]:acme/shop.git", "github.com/acme/shop"),
+        ("github.com:/acme/shop", "github.com/acme/shop"),
+        ("git://github.com/acme/shop.git", "github.com/acme/shop"),
+        ("https://github.com/acme/shop?token=s3cret#x", "github.com/acme/shop"),
+        ("https://git.example.com/a/b/c/Shop.git", "git.example.com/a/b/c/Shop"),
+        ("ssh://[::1]:2222/shop", "::1/shop"),
+    ],
+)
+def test_every_form_of_an_address_is_one_project_without_credentials(url: str, name: str, tmp_path: Path):
+    """Host and path count; user, password, port, query and `.git` do not."""
+    assert project(configured(tmp_path / "x", f'[core]\n\tbare = false\n[remote "origin"]\n\turl = "{url}"\n')) == name
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["/srv/git/shop.git", "../shop", "file:///srv/shop", "C:/shop", "C:\\\\shop", "", "https://github.com", "a\tb:c",
+     "https://h/" + "a" * 5000, "helper::https://h/shop", "https://h/\x1b[31mred"],
+)  # fmt: skip
+def test_what_is_no_address_of_a_server_is_no_project(url: str, tmp_path: Path):
+    """A path means something else on another machine, so the folder counts."""
+    assert project(configured(tmp_path / "shop", f'[remote "origin"]\n url = {url}\n')).startswith("shop-")
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (
+            '[remote "b"]\nurl = git@hub:b/b\n[remote "origin"]\nurl = git@hub:o/o\n[remote "a"]\nurl = git@hub:a/a',
+            "hub/o/o",
+        ),
+        ('[remote "b"]\nurl = git@hub:b/b\n[remote "a"]\nurl = git@hub:a/a\n', "hub/a/a"),
+        ('[remote "upstream"]\nurl = git@hub:u/u\n', "hub/u/u"),
+        ('[remote "origin"]\nurl = /srv/local\n[remote "upstream"]\nurl = git@hub:u/u\n', "hub/u/u"),
+        ('[REMOTE "origin"]\r\n\tfetch = x\r\n\tURL=git@hub:o/o ; comment\r\n', "hub/o/o"),
+        ('[remote "origin"] url = git@hub:o/o\n\turl = git@hub:second/one\n', "hub/o/o"),
+        ('[remote "origin"]\n# url = git@hub:commented/out\nurl = git@hub:\\\no/o\n', "hub/o/o"),
+        ('[remote "origin"]\npushurl = git@hub:p/p\n[branch "x"]\nurl = git@hub:n/n\n', "shop"),
+        ('[remote "origin"\nurl = git@hub:o/o', "shop"),
+        ("\x00\xff[[[" * 1000, "shop"),
+        ("[" + " " * 100_000 + '\n[remote "' + "\\" * 99_999, "shop"),
+    ],
+)
+def test_the_remote_is_origin_or_the_first_by_name(config: str, name: str, tmp_path: Path):
+    """The configuration is read as git reads it; what is broken gives the folder."""
+    found = project(configured(tmp_path / "shop", config))
+    assert found == name if "/" in name else found.startswith("shop-")
+
+
+def test_a_long_address_is_cut_and_still_unique(tmp_path: Path):
+    """A value of a scope has at most 200 characters."""
+    first, second = (
+        project(configured(tmp_path / end, f'[remote "origin"]\nurl = git@hub:{"x" * 300}/{end}\n')) for end in "ab"
+    )
+    assert first != second
+    assert Scope(project=first).project == first
+
+
+@needs_git
+def test_worktrees_share_the_project_of_their_repository(tmp_path: Path):
+    """With a remote and without one, from any folder below."""
+    for name, remote in (("shop", "git@github.com:acme/shop.git"), ("local", "")):
+        root = repository(tmp_path / name, remote)
+        git(root, "worktree", "add", str(tmp_path / f"{name}-feature"))
+        (tmp_path / f"{name}-feature" / "src").mkdir()
+        assert project(tmp_path / f"{name}-feature" / "src") == project(root)
+    assert project(tmp_path / "shop") == "github.com/acme/shop"
+    assert project(tmp_path / "local").startswith("local-")
+
+
+@needs_git
+def test_a_bare_repository_with_worktrees_beside_it_is_one_project(tmp_path: Path):
+    """The usual layout: `.bare`, a `.git` file that names it, and a folder for each branch."""
+    repository(tmp_path / "origin")
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "clone", "--bare", str(tmp_path / "origin"), ".bare")
+    (folder / ".git").write_text("gitdir: ./.bare\n", "utf-8")
+    git(folder, "worktree", "add", "feature")
+    assert project(folder / "feature") == project(folder)
+    assert project(folder).startswith("shop-")
+
+
+@needs_git
+def test_clones_of_one_remote_share_it_and_equal_folder_names_do_not(tmp_path: Path):
+    """The remote decides; without one, the path."""
+    one, two = (repository(tmp_path / place / "shop", "https://github.com/acme/shop.git") for place in ("a", "b"))
+    assert project(one) == project(two)
+    three, four = (repository(tmp_path / place / "shop") for place in ("c", "d"))
+    assert len({project(one), project(three), project(four)}) == 3
+
+
+@needs_git
+def test_a_submodule_is_its_own_project(tmp_path: Path):
+    """It has its own history and remote."""
+    library = repository(tmp_path / "library")
+    outer = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    git(outer, "submodule", "add", str(library), "libs/library")
+    inner = outer / "libs" / "library"
+    assert project(inner).startswith("library-")
+    git(inner, "remote", "set-url", "origin", "git@github.com:acme/library.git")
+    assert (project(inner), project(outer / "libs")) == ("github.com/acme/library", "github.com/acme/shop")
+
+
+@needs_git
+def test_git_init_keeps_the_project_and_a_new_remote_changes_it(tmp_path: Path):
+    """The names before are known, for `doctor`."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    before = project(folder)
+    git(folder, "init")
+    assert project(folder) == before
+    git(folder, "remote", "add", "origin", "git@github.com:acme/shop.git")
+    assert project_names(folder) == ["github.com/acme/shop", before, "shop"]
+    git(folder, "remote", "set-url", "origin", "git@github.com:newco/shop.git")
+    assert project_names(folder) == ["github.com/newco/shop", before, "shop"]
+
+
+def test_a_symbolic_link_to_a_folder_is_the_folder(tmp_path: Path):
+    """With and without a repository."""
+    for name in ("plain", "repository/.git"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("plain", "repository"):
+        (tmp_path / f"link-{name}").symlink_to(tmp_path / name)
+        assert project(tmp_path / f"link-{name}") == project(tmp_path / name)
+
+
+def test_broken_and_hostile_files_give_the_folder(tmp_path: Path):
+    """Nothing raises and nothing blocks."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    without = project(folder)
+    pointers = [
+        b"",
+        b"gitdir:",
+        b"gitdir: /nowhere",
+        b"gitdir: \x00",
+        b"\xff\xfe",
+        b"gitdir: " + b"x" * 9000,
+        b"x" * 99,
+    ]
+    for pointer in pointers:
+        (folder / ".git").write_bytes(pointer)
+        assert project(folder / "deep") == without
+    (folder / ".git").unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / ".git")
+        assert project(folder) == without
+        (folder / ".git").unlink()
+    (folder / ".git").symlink_to(folder / ".git")
+    assert project(folder) == without
+    (folder / ".git").unlink()
+    (folder / ".git" / "config").mkdir(parents=True)
+    (folder / ".git" / "commondir").write_text("/nowhere")
+    assert project(folder) == without
+    for name in ("a\0b", "\ud800", "\x1b[31m", "x" * 5000, "/", ""):
+        assert Scope(project=project_names(name)[0]).project
+
+
+def test_exclusions_match_the_last_part_of_a_name(tmp_path: Path):
+    """A pattern that named a folder matches the project of that folder still."""
+    for name in ("github.com/acme/client-x", "client-x-1a2b3c4d", "client-x"):
+        assert is_excluded(["client-?"], name)
+    assert is_excluded(["client-x"], "github.com/acme/app", str(tmp_path / "client-x" / "src"))
+    assert is_excluded(["github.com/acme/*"], "github.com/acme/app")
+    assert not is_excluded(["client"], "github.com/client/app", str(tmp_path))
+
+
+@needs_git
+def test_hooks_share_memories_between_worktrees_and_not_between_equal_names(home: Path, tmp_path: Path):
+    """Through the real hooks: what is said in one worktree is recalled in another."""
+    one, other = repository(tmp_path / "a" / "shop"), repository(tmp_path / "b" / "shop")
+    git(one, "worktree", "add", str(tmp_path / "feature"))
+    said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus", "cwd": str(one)}
+    hook(said, "--project", "auto")
+    process_spool(Spool(home / "spool"), include_running=True)
+    ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "session_id": "s2"}
+    options = ("--project", "auto", "--no-capture")
+    assert "purple" in hook({**ask, "cwd": str(tmp_path / "feature")}, *options)[0]
+    assert "purple" not in hook({**ask, "cwd": str(other)}, *options)[0]
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert app.run([*arguments, "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_doctor_offers_to_move_what_has_the_former_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The command previews, moves with --apply, and moves back exactly what it moved."""
+    folder = configured(tmp_path / "shop", '[remote "origin"]\nurl = git@github.com:acme/shop.git\n')
+    monkeypatch.chdir(folder)
+    with memotherm.open() as mem:
+        ids = [mem.scoped(project="shop", user="ana").remember(f"The port is {number}").id for number in (1, 2)]
+        hidden = mem.scoped(project="shop").remember("An archived plan")
+        mem.scoped(project="shop").archive(hidden.id)
+        twin = mem.scoped(project="shop").remember("We sell tea")
+        new = mem.scoped(project="github.com/acme/shop")
+        own = [new.remember(text).id for text in ("We sell tea", "We ship on Monday")]
+    app.run(["doctor", "--json"])
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}["project"]
+    assert found["state"] == "note"
+    assert "3 under shop" in found["detail"]
+    command = found["remedy"].split()[1:]
+    assert command == ["store", "move-project", "shop", "github.com/acme/shop"]
+
+    preview = told(capsys, *command)
+    assert (preview["moved"], preview["applied"]) == (3, False)
+    assert list(dict(preview["not_moved"])) == [twin.id]  # type: ignore[call-overload]
+    with memotherm.open() as mem:
+        assert {count.scope.project: count.memories for count in mem.inspect.scopes()}["github.com/acme/shop"] == 2
+
+    assert told(capsys, *command, "--apply")["moved"] == 3
+    with memotherm.open(scope=Scope(project="github.com/acme/shop", user="ana")) as mem:
+        assert {memory.id for memory in mem.find()} == {*ids, *own}
+        assert {hit.memory.id for hit in mem.recall("which port?", 2)} == {*ids}
+        assert mem.find(retention="archived")[0].id == hidden.id
+        assert mem.check() == []
+        assert mem.history(ids[0])[-1].action == "move_project"
+
+    assert told(capsys, *command, "--undo", "--apply")["moved"] == 3
+    with memotherm.open(scope=Scope(project="shop", user="ana")) as mem:
+        assert {memory.id for memory in mem.find(retention="any")} == {*ids, hidden.id, twin.id}
+    with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
+        assert {memory.id for memory in mem.find()} == {*own}
+
+
+def test_one_move_can_be_undone_by_its_event(tmp_path: Path):
+    """As every event of the ledger."""
+    with memotherm.open(tmp_path / "m.db", embedder="none") as mem:
+        memory = mem.scoped(project="shop").remember("We sell tea")
+        assert mem.store.move_project("shop", "github.com/acme/shop") == {memory.id: ""}
+        new = mem.scoped(project="github.com/acme/shop")
+        with pytest.raises(memotherm.errors.NotFound):
+            mem.scoped(project="shop").get(memory.id)
+        new.undo(new.history(memory.id)[-1].seq)
+        assert mem.scoped(project="shop").get(memory.id).content == "We sell tea"
