@@ -31,16 +31,15 @@ from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
 from memotherm.notes.files import transcript
-from memotherm.settings import data_home
+from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
-from memotherm.text.phrases import kind_about_user
+from memotherm.text.phrases import kind_about_user, statements
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
 #: Prefixes of texts added by the host, and of commands to the host.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
 _MAX_CHARS = 20_000
-_SHORT_QUESTION_CHARS = 200
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: A session without an end event counts as ended after this time.
 _SESSION_TIMEOUT_SECONDS = 3600
@@ -224,7 +223,10 @@ def _capture(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
     if job["role"] == "assistant" and content:
         with contextlib.suppress(InvalidInput, NotFound):
             mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
-    if not _worth_storing(content, str(job["role"])) or content == mem.settings.silent_token:
+    said = without_blocks(content)
+    result.removed_chars += len(content) - len(said)
+    content = "" if _is_of_host(said, mem.settings) else statements(said)
+    if not content:
         result.skipped += 1
     else:
         metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
@@ -242,10 +244,9 @@ def _count(captured: Captured, result: WorkerResult) -> None:
         result.skipped += 1
 
 
-def _worth_storing(content: str, role: str) -> bool:
-    """Return False for empty text, text of the host, and short questions."""
-    question = role == "user" and content.endswith("?") and len(content) < _SHORT_QUESTION_CHARS and "\n" not in content
-    return bool(content) and not content.startswith(_HOST_PREFIXES) and not question
+def _is_of_host(content: str, settings: Settings) -> bool:
+    """Return whether a text is a command to the host, or written by it."""
+    return content.startswith(_HOST_PREFIXES) or content == settings.silent_token
 
 
 def _last_reply(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
         return "nothing but recalled memories"
     if redacted and not text.replace(MARK, "").strip():
         return "nothing but secrets"
-    if len(text.strip()) < _MIN_CHARS:
+    # A Chinese character says as much as two letters or more.
+    if sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text.strip()[:_MIN_CHARS]) < _MIN_CHARS:
         return f"shorter than {_MIN_CHARS} characters"
     return "nothing but filler words" if is_filler(text) else ""

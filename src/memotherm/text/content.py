@@ -115,7 +115,9 @@ def without_blocks(text: str) -> str:
 
 
 #: The end of a sentence. The pattern starts with a character class, which `re` scans for quickly.
-_SENTENCE = re.compile(r"[.!?…。！？．；\n](?:(?<=[.!?…])[\"'”’)\]]*(?=\s)|(?<=[。！？．；])[」』”’）]*|(?<=\n)\n*)")
+_SENTENCE = re.compile(
+    r"[.!?…؟।。！？．；\n](?:(?<=[.!?…؟।])[\"'”’)\]]*(?=\s)|(?<=[。！？．；])[」』”’）]*|(?<=\n)\n*)"
+)
 #: Pieces of markup that must not be split: code, links, tags, emphasis. Begins with a set, too.
 _MARKUP = re.compile(
     r"[`~!\[<*_](?:"

@@ -1,16 +1,23 @@
-"""Stock phrases: small talk, filler, and statements of users about themselves.
+"""Stock phrases: small talk, filler, questions, and statements of users about themselves.
 
 A prompt of small talk alone ("thanks", "continue", "shorter") asks for no memory. Its words are searched like all
 others; only the confidence of a recall ignores them.
+
+Filler says nothing that is worth storing: greetings, thanks, acknowledgements, offers to help, and instructions about
+the work at hand that name no subject ("run the tests", "mach weiter"). A sentence is filler only if every word is
+listed for one language, so that a sentence with a name, a number or any other word is kept.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import unicodedata
+from collections.abc import Iterator
 
-from memotherm.text.language import WORD_LISTS
-from memotherm.text.words import words
+from memotherm.text.content import sentence_ends
+from memotherm.text.language import ENGLISH, WORD_LISTS
+from memotherm.text.words import is_unspaced, stemmed_words, words
 
 
 @functools.cache
@@ -19,21 +26,128 @@ def conversational_words() -> frozenset[str]:
     return frozenset(word for text in WORD_LISTS["small_talk"].values() for word in words(text))
 
 
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-_LONGEST_CHARS = 80
-_FILLER = frozenset(WORD_LISTS["other"]["filler"].split())
+# Filler and questions
+
+_MAX_FILLER_CHARS = 160
+#: Longer sentences without a question mark are not taken for questions.
+_MAX_QUESTION_CHARS = 120
+_QUESTION_END = re.compile(
+    "(?:[?？؟\u037e]|[吗呢嘛么][。.!！]?|(?:です|ます|でしょう|ました|ません|のでしょう)か[。.]?|(?:까요?|나요|인가요)[.。]?)"
+    "[\\s\"'”’」』*_`]*$"
+)
+#: "…, ok?" asks for no answer.
+_AGREED = re.compile(r"[,，]\s*(?:ok|okay|okey|好吗)\s*[?？]\s*$", re.IGNORECASE)
+_CLAUSES = re.compile("[,，、:：;；—–]")
+_PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
+#: Languages whose question words may stand anywhere in a question.
+_ANYWHERE = ("chinese", "turkish", "hindi")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences and lines of a text, with the white space that follows each."""
+    start = 0
+    for end in (*sentence_ends(text), len(text)):
+        yield text[start:end]
+        start = end
 
 
 def is_filler(text: str) -> bool:
-    """Return whether a text has nothing but words such as "ok" and "thanks".
+    """Return whether every sentence of a text is filler, such as "ok, thanks" or "run the tests"."""
+    return all(map(_is_filler, sentences(text)))
 
-    Numbers and words of other languages are not filler.
-    """
-    stripped = text.strip()
-    if len(stripped) > _LONGEST_CHARS:
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence asks something, with a question mark or without."""
+    if _AGREED.search(sentence):
         return False
-    return all(word in _FILLER for word in _WORD.findall(stripped.casefold().replace("\u2019", "'")))
+    plain = f"{_plain(sentence)} "
+    if _QUESTION_END.search(sentence):
+        # "Can you remember that …?" says something.
+        return not any(phrase in plain for phrase in _phrases("reminders"))
+    if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
+        return False
+    return plain.startswith(_phrases("question_starts", " ")) or any(each in plain for each in _question_words())
 
+
+def statements(text: str) -> str:
+    """Return a text without the sentences that are filler or questions; empty if there are no others."""
+    parts = list(sentences(text))
+    kept = [part for part in parts if part.strip() and not _is_filler(part) and not is_question(part)]
+    return text if len(kept) == len(parts) else "".join(kept).strip()
+
+
+def _is_filler(sentence: str) -> bool:
+    return len(sentence) <= _MAX_FILLER_CHARS and all(map(_is_filler_clause, _CLAUSES.split(sentence)))
+
+
+def _is_filler_clause(clause: str) -> bool:
+    found = stemmed_words(clause)
+    if not any(word.isdecimal() for word in found) and _plain(clause).startswith(_phrases("offers")):
+        return True
+    return any(_all_listed(found, filler, instructions) for filler, instructions in _vocabularies())
+
+
+def _all_listed(found: list[str], filler: frozenset[str], instructions: frozenset[str]) -> bool:
+    """Return whether all words are listed, and are not a statement about the object of an instruction."""
+    instructs = predicates = False
+    for word in found:
+        if word in filler:
+            predicates |= word in _copulas()
+        elif word in instructions or (is_unspaced(word) and _joined(word, filler | instructions)):
+            instructs = True
+        else:
+            return False
+    return not (instructs and predicates)
+
+
+def _joined(run: str, listed: frozenset[str]) -> bool:
+    """Return whether a run without spaces consists of listed words."""
+    reached = {0}
+    for end in range(1, len(run) + 1):
+        if any(run[start:end] in listed for start in reached):
+            reached.add(end)
+    return len(run) in reached
+
+
+@functools.cache
+def _vocabularies() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """Return the filler of each language, and the words of instructions."""
+    filler, instructions = WORD_LISTS["filler"], WORD_LISTS["instructions"]
+    # English words are used in all languages. English small talk has words that say something, such as "prefer".
+    small_talk = {**WORD_LISTS["small_talk"], ENGLISH: ""}
+    return tuple(
+        (
+            frozenset(stemmed_words(f"{filler[ENGLISH]} {filler[language]} {small_talk.get(language, '')}")),
+            frozenset(stemmed_words(f"{instructions[ENGLISH]} {instructions[language]}")),
+        )
+        for language in filler
+    )
+
+
+@functools.cache
+def _copulas() -> frozenset[str]:
+    return frozenset(stemmed_words(WORD_LISTS["other"]["copulas"]))
+
+
+@functools.cache
+def _phrases(name: str, end: str = "") -> tuple[str, ...]:
+    return tuple(f"{_plain(phrase)}{end}" for text in WORD_LISTS[name].values() for phrase in text.split(", "))
+
+
+@functools.cache
+def _question_words() -> tuple[str, ...]:
+    lists = ((language, WORD_LISTS["question_starts"][language].split(", ")) for language in _ANYWHERE)
+    return tuple(
+        phrase if language == "chinese" else f" {_plain(phrase)} " for language, found in lists for phrase in found
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case with single spaces instead of punctuation."""
+    return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+# Statements of users about themselves
 
 #: A longer text is a task or a report, even if it also says something about the user.
 _MAX_CHARS = 400

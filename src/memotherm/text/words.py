@@ -99,9 +99,20 @@ def content_words(text: str) -> set[str]:
     return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
 
 
+def stemmed_words(text: str) -> list[str]:
+    """Return the words of a text, stemmed as English or by their script; unspaced runs are whole."""
+    found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return [_folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split()]
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is written in a script without spaces between words."""
+    return _UNSPACED.match(word) is not None
+
+
 def is_fragment(word: str) -> bool:
     """Return whether a query word is a single character of an unspaced script, to be searched as a prefix."""
-    return len(word) == 1 and _UNSPACED.match(word) is not None
+    return len(word) == 1 and is_unspaced(word)
 
 
 def _raw(text: str, *, ends: bool) -> Iterable[str]:
