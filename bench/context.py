@@ -1,8 +1,10 @@
-"""The share of the evidence for a question that is in its context, by budget.
+"""The share of the evidence for a question that is in its context, by budget, and the share of the context that it is.
 
 Two controls have the same memories and the same budget, and no tokens for a frame, ids or headings: the
 hits of `recall`, concatenated until the budget is used, and the newest memories, concatenated until it is
 used. A memory that is truncated at the end of the budget counts as included.
+
+Precision is the share of the tokens of the included memories that are evidence, for questions with any.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from memotherm.text.tokens import count_tokens
 
 __all__ = ["BUDGETS", "measure"]
 
-BUDGETS = (100, 200, 400, 800, 1600, 3200)
-_SETS = ("locomo", "agent_notes", "longmemeval")
+BUDGETS = (100, 200, 400, 800, 2000)
+_SETS = ("locomo", "agent_notes", "longmemeval", "precisionmembench", "scifact", "xquad")
 _HITS = 100
 
 Share = dict[str, list[float]]
@@ -85,6 +87,7 @@ def _rows(data: EvaluationSet, asked: int, shares_by_budget: dict[int, Share]) -
                 **controls,
                 "whole": shares["whole"],
                 "tokens": shares["tokens"],
+                "precision": shares.get("precision", 0.0),
                 "questions": asked,
                 "documents": len(data.documents),
             },
@@ -110,6 +113,9 @@ def _ask(
         for method, inside in methods.items():
             shares_by_budget[budget][method].append(len(question.gold & inside) / len(question.gold))
         shares_by_budget[budget]["tokens"].append(context.tokens)
+        if context.included:
+            gold = sum(entry.tokens for entry in context.included if question.gold.intersection(names[entry.id]))
+            shares_by_budget[budget]["precision"].append(gold / sum(entry.tokens for entry in context.included))
 
 
 def _pasted(memories: Iterable[Pasted], budget: int) -> set[str]:
