@@ -45,7 +45,7 @@ def test_a_draft_becomes_a_memory_with_everything_that_follows_from_it() -> None
     ("asked", "days", "starts"),
     [
         (None, None, (Tier.WARM, "default")),
-        (None, 7, (Tier.HOT, "ttl")),
+        (None, 7, (Tier.WARM, "ttl")),
         (None, 6.99, (Tier.WARM, "ttl")),
         (None, 1, (Tier.WARM, "ttl")),
         (None, 0.99, (Tier.COLD, "ttl")),

@@ -70,9 +70,9 @@ def test_the_defaults_are_a_warm_normal_fact(mem: Memotherm) -> None:
 @pytest.mark.parametrize(
     ("ttl", "tier"),
     [
-        ("7d", "hot"),
-        (timedelta(days=7), "hot"),
-        ("2w", "hot"),
+        ("7d", "warm"),
+        (timedelta(days=7), "warm"),
+        ("2w", "warm"),
         (7 * 86_400 - 1, "warm"),
         ("1d", "warm"),
         (86_400, "warm"),
@@ -82,7 +82,7 @@ def test_the_defaults_are_a_warm_normal_fact(mem: Memotherm) -> None:
     ],
 )
 def test_a_lifetime_decides_the_first_tier(mem: Memotherm, clock: FakeClock, ttl: Any, tier: str) -> None:
-    """Seven days or more start hot, a day or more warm, anything shorter cold (D20)."""
+    """A day or more starts warm, as without a lifetime, anything shorter cold (D20)."""
     memory = mem.remember("a passing thought", ttl=ttl)
 
     assert memory.tier == tier
@@ -107,9 +107,9 @@ def test_a_moment_of_expiry_is_a_date_or_time(mem: Memotherm, moment: str) -> No
 
 
 def test_the_bounds_of_lifetimes_are_settings() -> None:
-    """Zero days mean zero: every lifetime starts hot then."""
+    """Zero days mean zero: every lifetime starts in the default tier then."""
     with opened(settings={"ttl_hot_days": 0, "ttl_warm_days": 0}) as mem:
-        assert mem.remember("short", ttl="1s").tier == "hot"
+        assert mem.remember("short", ttl="1s").tier == "warm"
     with opened(settings={"default_tier": "cold"}) as mem:
         assert mem.remember("no tier named").tier == "cold"
 
@@ -169,7 +169,7 @@ def test_the_longer_of_two_lives_wins(mem: Memotherm, clock: FakeClock) -> None:
     assert mem.remember("The build needs Python 3.11", ttl="1h").expires_at == first.expires_at
     assert mem.remember("The build needs Python 3.11", ttl="60d").expires_at == clock.now + timedelta(days=60)
     assert mem.remember("The build needs Python 3.11").expires_at is None
-    assert mem.get(first.id).tier == "hot"
+    assert mem.get(first.id).tier == "warm"
 
 
 def test_the_same_content_in_another_scope_is_another_memory(mem: Memotherm) -> None:

@@ -28,7 +28,8 @@ from tests.hosts.model import Model, model
 
 #: The defaults as they were, beside one memory for all projects: something is injected with every prompt, and
 #: decisions go cold when a session ends.
-EARLIER = {"MEMOTHERM_CONTEXT_MIN_CONFIDENCE": "0", "MEMOTHERM_TASK_COLD_AFTER_DAYS": "0"}
+EARLIER = {"MEMOTHERM_CONTEXT_MIN_CONFIDENCE": "0", "MEMOTHERM_TASK_COLD_AFTER_DAYS": "0",
+           "MEMOTHERM_DECISION_COLD_AFTER_DAYS": "0"}  # fmt: skip
 
 
 class Client(NamedTuple):

@@ -49,7 +49,7 @@ def test_a_memory_expires_at_the_time_given(mem: Memotherm, clock: FakeClock, gi
     changed = mem.update(mem.remember("a walrus").id, expires_at=given)
 
     assert (memory.expires_at, changed.expires_at) == (LATER, LATER)
-    assert (memory.tier, memory.tier_rule) == ("hot", "ttl")
+    assert (memory.tier, memory.tier_rule) == ("warm", "ttl")
     clock.advance(days=30, hours=6)
     assert len(mem.recall("otter walrus")) == 0
 

@@ -23,7 +23,7 @@ name = "house"
 extends = "builtin"
 
 [limits]
-task_cold_after_days = 7
+decision_cold_after_days = 7
 
 [[rule]]
 id = "house.contracts"
@@ -48,7 +48,7 @@ expect = { tier = "warm" }
 [[test]]
 name = "a superseded contract goes cold"
 memory = { kind = "decision", tags = ["api"], tier = "warm", age = "40d", metadata = { status = "superseded" } }
-expect = { tier = "cold", rule = "compact.idle" }
+expect = { tier = "cold", rule = "compact.done" }
 """
 
 
@@ -81,14 +81,14 @@ def test_a_policy_moves_memories_of_a_store(open_mem: Open, clock: FakeClock, tm
 def test_tests_of_a_file_say_what_happened_instead() -> None:
     """A wrong tier, and a wrong rule."""
     wrong = CONTRACTS.replace('expect = { tier = "warm" }', 'expect = { tier = "cold" }').replace(
-        'rule = "compact.idle"', 'rule = "compact.done"'
+        'rule = "compact.done"', 'rule = "compact.idle"'
     )
 
     first, second = policy.loads(wrong).test()
 
     assert not first.passed
     assert "expected cold, but it is warm" in first.detail
-    assert "expected compact.done to move it, but compact.idle did" in second.detail
+    assert "expected compact.idle to move it, but compact.done did" in second.detail
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

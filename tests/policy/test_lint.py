@@ -108,7 +108,7 @@ def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm
     """With the rules of both sides, and nothing is moved."""
     decision = mem.remember("we use SQLite", kind="decision")
     mem.remember("the moon is far")
-    clock.advance(days=40)
+    clock.advance(days=100)
 
     (difference,) = mem.policies.diff("builtin", "coding-agent")
 

@@ -38,7 +38,7 @@ def lived() -> Iterator[Memotherm]:
         clock.advance(days=1)
         mem.recall("garden report 3")
         for _ in range(2):
-            clock.advance(days=20)
+            clock.advance(days=100)
             mem.compact()
             clock.advance(hours=1)
             mem.recall("blue ferry")

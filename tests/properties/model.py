@@ -248,8 +248,6 @@ def _first_tier(wish: Wish) -> tuple[Tier, str]:
         return wish.tier, "explicit"
     if wish.ttl_hours is None:
         return Tier.WARM, "default"
-    if wish.ttl_hours >= 7 * 24:
-        return Tier.HOT, "ttl"
     return (Tier.WARM if wish.ttl_hours >= 24 else Tier.COLD), "ttl"
 
 

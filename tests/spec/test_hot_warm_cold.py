@@ -208,12 +208,12 @@ def test_a_run_of_the_agent_compacts_only_when_the_setting_asks_for_it(open_mem:
 
 @spec("H18")
 def test_an_old_decision_goes_cold(mem: Memotherm, clock: FakeClock) -> None:
-    """Rule 1, after 14 days, from hot and from warm; one that says it is open stays."""
+    """Rule 1, after 90 days, from hot and from warm; one that says it is open stays."""
     warm = mem.remember("we use SQLite", kind="decision")
     hot = mem.remember("we use WAL", kind="decision", tier="hot")
     mem.remember("we might use Rust", kind="decision", metadata={"status": "open"})
 
-    clock.advance(days=13.9)
+    clock.advance(days=89.9)
     assert mem.compact().moves == ()
     clock.advance(days=0.1)
     assert moves_of(mem.compact()) == [
@@ -257,12 +257,32 @@ def test_a_change_and_a_use_each_postpone_the_move_of_a_task(open_mem: Open, clo
 
 @spec("H18", "H19")
 def test_decisions_and_tasks_can_go_cold_at_once(open_mem: Open) -> None:
-    """The literal text of the source, with a setting of 0."""
-    mem = open_mem(settings={"task_cold_after_days": 0})
-    mem.remember("we use SQLite", kind="decision")
-    mem.remember("write the report", tags=["task"])
+    """The literal text of the source, with settings of 0, also if they say that they are open."""
+    for name, cold in (("task_cold_after_days", 2), ("decision_cold_after_days", 1)):
+        mem = open_mem(settings={name: 0})
+        mem.remember("we use SQLite", kind="decision", metadata={"status": "open"})
+        mem.remember("write the report", tags=["task"])
+        mem.remember("read the report", kind="task", metadata={"status": "open"})
 
-    assert mem.compact().cold == 2
+        assert mem.compact().cold == cold
+
+
+@spec("H18", "H19")
+def test_tasks_go_cold_after_30_and_decisions_after_90_days(mem: Memotherm, clock: FakeClock) -> None:
+    """What is open or a blocker stays for good, also in maintenance; what is superseded goes at once."""
+    task = mem.remember("write the report", kind="task")
+    decision = mem.remember("we use SQLite", kind="decision")
+    mem.remember("we use pipes", kind="decision", metadata={"status": "superseded"})
+    mem.remember("call the bank", kind="task", metadata={"status": "open"})
+    mem.remember("the disk is full", kind="task", tags=["blocker"])
+    cold = 1
+    for days, moved in ((0, None), (29, None), (1, task), (59, None), (1, decision), (400, None)):
+        clock.advance(days=days)
+        mem.compact()
+        mem.maintain()
+        cold += moved is not None
+        assert len(mem.find(tier="cold")) == cold, days
+        assert moved is None or mem.get(moved.id).tier_rule == "compact.idle"
 
 
 def test_a_decision_is_still_found_after_its_session(mem: Memotherm) -> None:
@@ -447,11 +467,11 @@ def test_a_dry_run_tells_the_moves_and_makes_none(mem: Memotherm) -> None:
 def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callable[..., Memory]) -> None:
     """No store is needed to ask what compaction would do."""
     memory = a_memory("we use SQLite", kind="decision")
-    situation = Situation(now=memory.created_at + timedelta(days=20), settings=Settings())
+    situation = Situation(now=memory.created_at + timedelta(days=100), settings=Settings())
 
     move = RuleSet(DEFAULT_RULES, "compact", situation.settings).first_move(memory, situation)
 
-    assert str(move) == "mem_1 warm -> cold: a decision or task not changed or used for 20 days [compact.idle]"
+    assert str(move) == "mem_1 warm -> cold: a decision or task not changed or used for 100 days [compact.idle]"
 
 
 @spec("H30")

@@ -48,7 +48,7 @@ def test_new_memories_are_hot_where_the_setting_says_so(open_mem: Open) -> None:
 @spec("M05")
 @pytest.mark.parametrize(
     ("ttl", "tier"),
-    [("7d", "hot"), ("30d", "hot"), ("6d", "warm"), ("1d", "warm"), ("23h", "cold"), ("5m", "cold")],
+    [("7d", "warm"), ("30d", "warm"), ("6d", "warm"), ("1d", "warm"), ("23h", "cold"), ("5m", "cold")],
 )
 def test_the_first_tier_follows_from_the_time_to_live(mem: Memotherm, ttl: str, tier: str) -> None:
     """A memory that will soon be gone is not worth a place in front; an explicit tier wins."""
@@ -57,10 +57,14 @@ def test_the_first_tier_follows_from_the_time_to_live(mem: Memotherm, ttl: str, 
 
 
 def test_the_bounds_of_the_time_to_live_are_settings(open_mem: Open) -> None:
-    """Both are read."""
-    mem = open_mem(settings={"ttl_hot_days": 2, "ttl_warm_days": 0.5})
-
-    assert [mem.remember(ttl, ttl=ttl).tier for ttl in ("48h", "12h", "11h")] == ["hot", "warm", "cold"]
+    """Both are read, and a time to live never makes a memory hotter than it would be without."""
+    for default, tiers in (
+        ("hot", ["hot", "warm", "cold"]),
+        ("warm", ["warm", "warm", "cold"]),
+        ("cold", ["cold", "cold", "cold"]),
+    ):
+        mem = open_mem(settings={"default_tier": default, "ttl_hot_days": 2, "ttl_warm_days": 0.5})
+        assert [mem.remember(ttl, ttl=ttl).tier for ttl in ("48h", "12h", "11h")] == tiers
 
 
 @spec("M06")

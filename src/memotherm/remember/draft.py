@@ -175,15 +175,20 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
 
 
 def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
-    """Return the first tier of a memory and the rule that decides it; an explicit tier always wins."""
+    """Return the first tier of a memory and the rule that decides it; an explicit tier always wins.
+
+    A time to live never makes it hotter than it would be without.
+    """
     if asked is not None:
         return Tier.of(asked), "explicit"
+    default = Tier(settings.default_tier)
     if lifetime is None:
-        return Tier(settings.default_tier), "default"
+        return default, "default"
     days = lifetime / timedelta(days=1)
     if days >= settings.ttl_hot_days:
-        return Tier.HOT, "ttl"
-    return (Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD), "ttl"
+        return default, "ttl"
+    hottest = Tier.WARM if days >= settings.ttl_warm_days else Tier.COLD
+    return max(default, hottest, key=lambda tier: tier.rank), "ttl"
 
 
 def lifetime_of(

@@ -181,11 +181,12 @@ class Settings:
         "warm", "The tier of a memory that is stored without one.", choices=("hot", "warm", "cold"), project=True
     )
     ttl_hot_days: float = setting(
-        7, "A memory with at least this time to live starts hot.", high=MAX_DAYS, project=True
+        7, "A memory with at least this time to live starts in `default_tier`.", high=MAX_DAYS, project=True
     )
     ttl_warm_days: float = setting(
         1,
-        "A memory with at least this time to live, but less than `ttl_hot_days`, starts warm; a shorter one cold.",
+        "A memory with at least this time to live, but less than `ttl_hot_days`, starts no hotter than warm; a shorter "
+        "one cold.",
         high=MAX_DAYS,
         project=True,
     )
@@ -259,8 +260,16 @@ class Settings:
         7, "Days without use after which compaction moves a hot preference to warm.", high=MAX_DAYS, project=True
     )
     task_cold_after_days: float = setting(
-        14,
-        "Days without a change or use after which compaction moves a decision or a task to cold; 0: at once.",
+        30,
+        "Days without a change or use after which compaction moves a task to cold, unless its status says open; "
+        "0: every task at once.",
+        high=MAX_DAYS,
+        project=True,
+    )
+    decision_cold_after_days: float = setting(
+        90,
+        "Days without a change or use after which compaction moves a decision to cold, unless its status says open; "
+        "0: every decision at once.",
         high=MAX_DAYS,
         project=True,
     )
@@ -400,7 +409,7 @@ SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if declared.m
 #: The settings to look at first, for the reference page.
 ESSENTIAL = (
     *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
-    *("task_cold_after_days", "cool_warm_days", "retention"),
+    *("decision_cold_after_days", "cool_warm_days", "retention"),
 )
 #: The groups of the reference page by the first setting of each: its title, and what it is about.
 GROUPS = {

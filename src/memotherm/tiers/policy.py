@@ -49,7 +49,7 @@ PRESETS: Mapping[str, Path] = {
 #: The settings that a policy may set: none of them hides or deletes anything.
 LIMITS = (
     *("tiering", "hot_max_tokens", "hot_max_facts", "compaction_on_session_end", "compact_every_run"),
-    *("inactive_preference_days", "task_cold_after_days", "strict_hot_blockers_only"),
+    *("inactive_preference_days", "task_cold_after_days", "decision_cold_after_days", "strict_hot_blockers_only"),
     *("promote_threshold", "promote_access_count"),
     *("cool_hot_days", "cool_warm_days", "hot_token_limit", "warm_access_threshold"),
 )

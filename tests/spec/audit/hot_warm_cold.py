@@ -163,15 +163,17 @@ def decisions_and_tasks_go_cold(rest: Rest, tight: Rest) -> None:
 
 
 @audit(H18="D07", H19="D07")
-def decisions_and_tasks_go_cold_after_fourteen_days(python: Python) -> None:
+def tasks_go_cold_after_30_and_decisions_after_90_days(python: Python) -> None:
     mem = python.open()
     decision = mem.remember("We chose the blue hull", kind="decision")
     task = mem.remember("Paint the keel", tags=["task"])
-    python.clock.advance(days=13)
-    assert mem.compact().cold == 0
-    python.clock.advance(days=1)
-    assert mem.compact().cold == 2
-    assert {str(mem.get(each.id).tier) for each in (decision, task)} == {"cold"}
+    mem.remember("Caulk the deck", kind="task", metadata={"status": "open"})
+    mem.remember("The dock is closed", kind="task", tags=["blocker"], tier="hot")
+    for days, cold in ((29, []), (1, [task]), (59, [task]), (1, [task, decision]), (300, [task, decision])):
+        python.clock.advance(days=days)
+        mem.compact()
+        mem.maintain()
+        assert {memory.id for memory in mem.find(tier="cold")} == {memory.id for memory in cold}, days
 
 
 @audit("H20", "H21")

@@ -42,7 +42,7 @@ def filters_run_inside_the_search(rest: Rest) -> None:
 
 @audit("M05", "M06")
 def the_initial_tier_follows_the_time_to_live(rest: Rest) -> None:
-    for minutes, tier in ((30, "cold"), (3 * 24 * 60, "warm"), (8 * 24 * 60, "hot")):
+    for minutes, tier in ((30, "cold"), (3 * 24 * 60, "warm"), (8 * 24 * 60, "warm")):
         assert rest.remember(f"Lives for {minutes} minutes", ttl_minutes=minutes)["tier"] == tier
     assert rest.remember("Short, but kept hot", ttl_minutes=30, tier="hot")["tier"] == "hot"
     plain = rest.remember("Lives for good")

@@ -47,7 +47,7 @@ def recent_uses(memory: Memory, now: datetime) -> float:
 FILE_SOURCE = "file:"
 
 _OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
-_CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled"}
+_CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled", "superseded"}
 _STATE_KEYS = ("status", "state")
 #: Metadata keys of dates that protect a memory until they have passed.
 DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
