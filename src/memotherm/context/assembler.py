@@ -24,9 +24,10 @@ from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import FormatName, MemoryFields
 from memotherm.model.value import Lazy
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
-from memotherm.recall.values import Question, Ranking, State, best_relevance
+from memotherm.recall.values import Question, Ranked, Ranking, State, best_relevance
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
@@ -48,6 +49,8 @@ _FIRST_HITS = 4
 _FIRST_SHARE, _LATER_SHARE = 0.45, 0.7
 #: The least relevance of any hit.
 _LEAST_RELEVANCE = 0.25
+#: The least closeness of a hit without a word of the query: a nearer one may say the same in other words.
+_LEAST_CLOSENESS = 0.15
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 #: The role in the format `messages`.
@@ -116,15 +119,21 @@ class Selection:
     hits: list[Candidate] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     ranking: Ranking = field(default_factory=Ranking)
-    #: The best relevance of a hit.
+    #: The best relevance of a hit, and whether the query has a subject, not only a time or an author.
     best: float = 0.0
+    has_subject: bool = False
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
     notes: list[str] = field(default_factory=list)
 
-    def least(self, place: int) -> float:
-        """Return the least relevance of the hit at this place in the ranking."""
-        return max(_LEAST_RELEVANCE, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
+    def irrelevance(self, hit: Ranked, place: int) -> str:
+        """Return why the hit at this place in the ranking is not relevant enough; empty if it is."""
+        least = max(_LEAST_RELEVANCE, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
+        if hit.relevance < least:
+            return f"relevance {hit.relevance:.2f} is below {least:.2f}, the least for this query"
+        if self.has_subject and not hit.coverage and hit.closeness < _LEAST_CLOSENESS:
+            return "only its time or author matches the query"
+        return ""
 
 
 class Assembler:
@@ -215,11 +224,12 @@ class Assembler:
 
         def read_relevant(state: State) -> None:
             """Let only records be read of hits that are relevant enough, and of a few more for the receipt."""
-            relevances = [hit.relevance for hit in state.ranked[: state.count]]
             # Of all candidates, so that it does not depend on the budget.
             selection.best = best_relevance(state.ranked) or 0.0
-            enough = [place for place, each in enumerate(relevances) if each >= selection.least(place)]
-            state.count = min(state.count, len(relevances), max(enough, default=-1) + 1 + _NAMED_IRRELEVANT)
+            selection.has_subject = bool(subject_words(state.terms))
+            hits = state.ranked[: state.count]
+            relevant = [place for place, hit in enumerate(hits) if not selection.irrelevance(hit, place)]
+            state.count = min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
 
         def read_listed(state: State | None = None) -> None:
             with self._store.snapshot() as selection.seen:
@@ -242,13 +252,12 @@ class Assembler:
         new = _without_repeats(candidates, request.injected, selection.skipped)
         hits = selection.hits
         for candidate in new:
-            if candidate.section != "recalled":
+            if candidate.scored is None:
                 selection.listed.append(candidate)
-            elif candidate.relevance >= (least := selection.least(candidate.order[-1])):
-                hits.append(candidate)
+            elif why := selection.irrelevance(candidate.scored, candidate.order[-1]):
+                selection.skipped.append(Skipped(candidate, "relevance", why))
             else:
-                below = f"relevance {candidate.relevance:.2f} is below {least:.2f}, the least for this query"
-                selection.skipped.append(Skipped(candidate, "relevance", below))
+                hits.append(candidate)
         confidence, least = selection.ranking.confidence, settings.context_min_confidence
         if request.question is not None and confidence < least:
             withheld = f"confidence {confidence} is below context_min_confidence {least}"

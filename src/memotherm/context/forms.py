@@ -10,12 +10,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
 from memotherm.model import Memory, Why
 from memotherm.model.memory import StoredFields
 from memotherm.model.value import Lazy
+from memotherm.recall.values import Ranked
 from memotherm.text.content import sentence_ends, title
 from memotherm.text.relative_days import with_dates
 from memotherm.text.words import is_fragment, weighed_words
@@ -44,18 +45,6 @@ _FRAMING_WORD = 0.25
 _SPECIAL_CASES = re.compile("[\u0130\u0131\u017f]")
 
 
-class Scored(Protocol):
-    """A candidate of a search that explains its score."""
-
-    @property
-    def relevance(self) -> float:
-        """How relevant it is to the query, 0 to 1."""
-
-    @property
-    def why(self) -> Why:
-        """The parts of the score."""
-
-
 class Candidate(NamedTuple):
     """A memory that may be included in a context. Candidates are passed in order of importance."""
 
@@ -67,7 +56,7 @@ class Candidate(NamedTuple):
     reason: str
     score: float | None = None
     #: What explains the score.
-    scored: Scored | None = None
+    scored: Ranked | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
 
@@ -76,11 +65,6 @@ class Candidate(NamedTuple):
         """The parts of the score; None for a memory that was not searched for."""
         scored = self.scored
         return None if scored is None else Lazy(lambda: scored.why)
-
-    @property
-    def relevance(self) -> float:
-        """How relevant it is to the query, 0 to 1; 0 for a memory that was not searched for."""
-        return 0.0 if self.scored is None else self.scored.relevance
 
     @property
     def explanation(self) -> str:

@@ -69,12 +69,7 @@ class EstimateConfidence:
         ranked = state.ranked_blocks[0]
         if not ranked or not state.terms:
             return
-        first, small_talk = ranked[0], conversational_words()
-        telling = {
-            word: weight
-            for word, weight in state.terms.items()
-            if weight > DEFAULT_WEIGHTS.framing_word and word not in small_talk
-        }
+        first, telling = ranked[0], subject_words(state.terms)
         cosines = state.evidence[0].cosines
         if len(ranked) < len(cosines):
             cosines = cosines[ranked.rows]
@@ -94,6 +89,16 @@ class EstimateConfidence:
             asks=float(_QUESTION_MARK.search(state.question.text) is not None),
         )
         state.confidence = round(confidence(signs), _DECIMALS)
+
+
+def subject_words(terms: Mapping[str, float]) -> dict[str, float]:
+    """Return the words of a query that tell something about its subject, with their weights."""
+    small_talk = conversational_words()
+    return {
+        word: weight
+        for word, weight in terms.items()
+        if weight > DEFAULT_WEIGHTS.framing_word and word not in small_talk
+    }
 
 
 def confidence(signs: Signs) -> float:

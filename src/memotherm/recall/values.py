@@ -224,6 +224,11 @@ class Ranked(NamedTuple):
         return self.parts.evidence.coverage.item(self.row)
 
     @property
+    def closeness(self) -> float:
+        """The calibrated cosine, in [0, 1]; NaN without a vector."""
+        return self.parts.evidence.closeness.item(self.row)
+
+    @property
     def author(self) -> float:
         """How likely the query is about what its author wrote, in [0, 1]."""
         return self.parts.evidence.authors.item(self.row)
