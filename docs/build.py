@@ -293,7 +293,7 @@ def cli_page() -> str:
 
 
 #: The options that many commands have; the page explains them once.
-_COMMON_OPTIONS = {"--store", "--json", "--help", *(f"--{name}" for name in SCOPE_FIELDS)}
+_COMMON_OPTIONS = {"--store", "--json", "--help", "--everywhere", *(f"--{name}" for name in SCOPE_FIELDS)}
 
 
 def _commands(command: Any, parent: click.Context, name: str) -> Iterator[str]:  # noqa: ANN401

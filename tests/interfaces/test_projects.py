@@ -12,9 +12,9 @@ import pytest
 
 import memotherm
 from memotherm import Scope
-from memotherm.cli import app
+from memotherm.cli import app, exit_codes
 from memotherm.hooks.capture import process_spool
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_names, user_name
 from memotherm.hooks.spool import Spool
 from memotherm.settings.paths import is_excluded
 from tests.interfaces.test_hooks import hook
@@ -291,6 +291,72 @@ def test_doctor_offers_to_move_what_has_the_former_name(
         assert {memory.id for memory in mem.find(retention="any")} == {*ids, hidden.id, twin.id}
     with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
         assert {memory.id for memory in mem.find()} == {*own}
+
+
+def test_commands_in_a_repository_use_the_scope_of_the_hooks(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """What hooks have stored is listed, searched and exported there without options, and one line says why."""
+    folder = configured(tmp_path / "shop", '[remote "origin"]\nurl = git@github.com:acme/shop.git\n')
+    scope = ("--project", "auto", "--user", "auto")
+    for prompt in ("Our mascot is a purple walrus", "I prefer answers in French"):
+        hook({"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(folder)}, *scope)
+    process_spool(Spool(home / "spool"), include_running=True)
+    with memotherm.open(scope=Scope(project="other")) as mem:
+        mem.remember("Another project")
+    (folder / "src").mkdir()
+    monkeypatch.chdir(folder / "src")
+
+    def ran(*arguments: str) -> tuple[str, str]:
+        assert app.run(arguments) == 0
+        return capsys.readouterr()
+
+    out, said = ran("status", "--json")
+    assert json.loads(out)["warm"]["items"] == 2
+    assert said.startswith(f"scope: project github.com/acme/shop, user {user_name()}; --everywhere for all\n")
+    assert "walrus" in ran("recall", "mascot")[0]
+    out, said = ran("export")
+    assert len(out.splitlines()) == 2
+    assert "left out: 1 memory of other scopes; --everywhere exports all" in said
+    for command in (["list"], ["status"], ["export"], ["recall", "project walrus French"]):
+        out, said = ran(*command, "--everywhere")
+        assert "scope:" not in said
+        assert "Another project" in out or "3 memories" in out
+    assert "scope:" not in ran("list", "--project", "other")[1]
+    assert "scope:" not in ran("scopes")[1] + ran("store", "check")[1]
+
+    memory = told(capsys, "remember", "We sell tea")
+    assert memory["scope"] == {"project": "github.com/acme/shop", "user": user_name()}
+    assert told(capsys, "remember", "The office closes at six", "--everywhere")["scope"] == {}
+    assert told(capsys, "remember", "In a store of its own", "--store", str(tmp_path / "own.db"))["scope"] == {}
+    asked = {"hook_event_name": "UserPromptSubmit", "prompt": "What do we sell, tea?", "cwd": str(folder)}
+    assert "We sell tea" in hook(asked, *scope, "--no-capture")[0]
+    assert app.run(["list", "--everywhere", "--user", "ana"]) == exit_codes.USAGE
+
+
+def test_commands_elsewhere_use_no_scope_until_hooks_have_stored_there(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """A newcomer who remembers in one folder recalls in another; a folder with hooks has a memory of its own."""
+    for name in ("plain", "other"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    assert told(capsys, "remember", "We sell tea")["scope"] == {}
+    monkeypatch.chdir(tmp_path / "other")
+    assert app.run(["recall", "tea"]) == 0
+    assert "We sell tea" in capsys.readouterr().out
+
+    said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus"}
+    hook({**said, "cwd": str(tmp_path / "other")}, "--project", "auto", "--user", "auto")
+    process_spool(Spool(home / "spool"), include_running=True)
+    assert app.run(["recall", "walrus tea"]) == 0
+    printed = capsys.readouterr()
+    assert "purple" in printed.out
+    assert "We sell tea" in printed.out
+    assert printed.err.startswith("scope: project other-")
+    monkeypatch.chdir(tmp_path / "plain")
+    assert app.run(["list"]) == 0
+    assert "scope:" not in capsys.readouterr().err
 
 
 def test_one_move_can_be_undone_by_its_event(tmp_path: Path):

@@ -45,7 +45,7 @@ compact = plain(
 )  # fmt: skip
 maintain = plain(
     "maintain", _maintenance_lines, "memotherm maintain --dry-run", notes=lambda run: run.degraded, progress="changes",
-    help="Run maintenance: expiry, cooling and retention.",
+    whole_store=True, help="Run maintenance: expiry, cooling and retention.",
 )  # fmt: skip
 
 

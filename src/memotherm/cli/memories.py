@@ -8,11 +8,12 @@ import click
 
 import memotherm
 from memotherm import Memotherm, Scope
-from memotherm.cli.options import StoreOptions, memory_option, narrower_option, opened, prints, store_option
+from memotherm.cli.options import StoreOptions, folder_option, memory_option, narrower_option, opened, prints
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Memory, Recall, Tier
+from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
@@ -47,7 +48,7 @@ def changed_lines(memory: Memory) -> list[tuple[Memory, str]]:
 @operation_options("recall")
 @click.option("--include-cold", is_flag=True, help="Search cold memories as well.")
 @prints
-@store_option
+@folder_option
 def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **options: Any) -> Output:  # noqa: ANN401
     """Search memories by meaning and words, best first, with reasons.
 
@@ -138,7 +139,7 @@ def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @prints
-@store_option
+@folder_option
 def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | None, **options: Any) -> Output:  # noqa: ANN401
     """List memories, newest first unless another order is given, a page at a time.
 
@@ -178,7 +179,7 @@ def more_note(cursor: str | None) -> list[str]:
 @click.command("status")
 @narrower_option
 @prints
-@store_option
+@folder_option
 def status(store: StoreOptions, include_narrower: bool) -> Output:
     """Show how much each tier holds, and how it can be searched.
 
@@ -198,7 +199,7 @@ def status(store: StoreOptions, include_narrower: bool) -> Output:
 scopes = plain(
     "scopes", lambda counts: [counts] * bool(counts), "memotherm scopes\nmemotherm scopes --project shop --json",
     help="List the scopes at and below the given one that hold memories, with counts and sizes.",
-    notes=lambda counts: ["no scope holds memories"] * (not counts),
+    notes=lambda counts: ["no scope holds memories"] * (not counts), whole_store=True,
 )  # fmt: skip
 
 
@@ -206,14 +207,18 @@ def whereabouts(mem: Memotherm, store: StoreOptions, hint: str) -> list[str]:
     """Return notes about where memories are if `mem` can see none; its own `hint` knows only narrower scopes."""
     if hint:
         return [f"{hint}; --include-narrower includes them"]
-    if not store.scope.items() or any(count.memories for count in mem.status().tiers.values()):
+    if not mem.scope.items() or any(count.memories for count in mem.status().tiers.values()):
         return []
-    with memotherm.open(store.url, scope=Scope(tenant=store.scope.tenant)) as outer:
-        counts = sorted(
-            (count for count in outer.inspect.scopes() if count.memories), key=lambda count: -count.memories
-        )
+    counts = all_scopes(mem, store)
     if not counts:
         return []
     total = pluralize(sum(count.memories for count in counts), "memory")
     named = ", ".join(f"{count.scope} ({count.memories})" for count in counts[:_MOST_NAMED])
     return [f"{total} of this store in other scopes: {named}; `memotherm scopes` lists all"]
+
+
+def all_scopes(mem: Memotherm, store: StoreOptions) -> list[ScopeCount]:
+    """Return all scopes of the tenant that hold memories, the largest first."""
+    with memotherm.open(store.url, scope=Scope(tenant=mem.scope.tenant)) as outer:
+        counts = [count for count in outer.inspect.scopes() if count.memories]
+    return sorted(counts, key=lambda count: -count.memories)

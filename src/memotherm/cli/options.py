@@ -17,9 +17,11 @@ from memotherm import Memotherm
 from memotherm.cli.exit_codes import OK
 from memotherm.cli.output import Output, is_json, printable
 from memotherm.cli.parsing import MemoryId
-from memotherm.errors import NotFound
-from memotherm.hooks.project import scope_of
+from memotherm.errors import MemothermError, NotFound
+from memotherm.hooks.project import HOOKS, is_repository, scope_of
 from memotherm.model import SCOPE_FIELDS, Scope
+from memotherm.remote import is_remote
+from memotherm.settings import default_store, load
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: A command that returns its output; None if it has printed all by itself.
@@ -36,6 +38,7 @@ _SCOPES = {
     "agent": "The agent.",
     "session": "The session.",
 }
+_EVERYWHERE = "Use no scope inside a project; what lists, searches or exports then reads all scopes."
 
 # The store
 
@@ -45,16 +48,23 @@ class StoreOptions(NamedTuple):
 
     url: str | None = None
     scope: Scope = Scope()
+    #: Whether to use the scope of the hooks, if they store the memories of this folder.
+    as_hooks: bool = False
 
 
 def store_option(command: Command) -> Command:
     """Add `--store` and the scope options to a command; it receives both as `store`."""
 
     @functools.wraps(command)
-    def with_store(*, store: str | None, **options: Any) -> Any:  # noqa: ANN401
+    def with_store(*, store: str | None, everywhere: bool | None = None, **options: Any) -> Any:  # noqa: ANN401
         named = {name: value for name in SCOPE_FIELDS if (value := options.pop(f"scope_{name}")) is not None}
-        scope = scope_of(named, str(Path.cwd()))
-        return command(store=StoreOptions(store, Scope(**scope)), **options)
+        if everywhere and named:
+            raise click.UsageError(f"--everywhere and --{min(named)} contradict each other: leave out one of them")
+        if everywhere and "include_narrower" in options:
+            options["include_narrower"] = True
+        inside = options.get("include_narrower") or options.get("everything")
+        as_hooks = everywhere is False and not named and not inside
+        return command(store=StoreOptions(store, Scope(**scope_of(named, str(Path.cwd()))), as_hooks), **options)
 
     wrapped: Any = with_store
     for name in reversed(SCOPE_FIELDS):
@@ -65,7 +75,14 @@ def store_option(command: Command) -> Command:
     return with_options
 
 
-def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[Printing], Callable[..., int]]:
+def folder_option(command: Command) -> Command:
+    """Like `store_option`, with `--everywhere`; without a scope, the command uses that of the hooks."""
+    return click.option("--everywhere", is_flag=True, help=_EVERYWHERE)(store_option(command))
+
+
+def memory_option(
+    *, creates: bool = False, dry_run: bool = False, whole_store: bool = False
+) -> Callable[[Printing], Callable[..., int]]:
     """Add `--store`, the scope options and `--json` to a command, which receives the opened memory as `mem`.
 
     Beginnings of ids are completed. The store is closed before the output that it returns is printed.
@@ -73,6 +90,7 @@ def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[
     Args:
         creates: Whether the command creates a store that does not exist.
         dry_run: Whether to add `--dry-run`, with which the command changes a temporary copy of the store.
+        whole_store: Whether the command concerns the whole store, in a project as elsewhere.
     """
 
     def decorate(command: Printing) -> Callable[..., int]:
@@ -83,7 +101,7 @@ def memory_option(*, creates: bool = False, dry_run: bool = False) -> Callable[[
                 output = command(mem=mem, **_with_whole_ids(mem, options))
             return output.after_dry_run(on_copy) if output and dry_run else output
 
-        with_options: Printing = store_option(with_memory)
+        with_options: Printing = (store_option if whole_store else folder_option)(with_memory)
         return prints(dry_run_option(with_options) if dry_run else with_options)
 
     return decorate
@@ -95,7 +113,8 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
     path = (store.url or "").removeprefix("sqlite:///")
     if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
-    with memotherm.open(store.url, scope=store.scope) as mem:
+    with memotherm.open(store.url, scope=store.scope) as outer:
+        mem = in_folder(outer, store.url) if store.as_hooks else outer
         if not dry_run:
             yield mem
             return
@@ -103,6 +122,24 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
             copied = mem.checkpoint(Path(folder) / "copy.db")
             with memotherm.open(copied, scope=mem.scope, settings=mem.settings) as copy:
                 yield copy
+
+
+def in_folder(mem: Memotherm, url: str | None) -> Memotherm:
+    """Return the memory in the scope of the hooks, if they store the memories of this folder there, and say so.
+
+    They do in a repository, in the default store; in another folder or store, if it has memories of this project.
+    """
+    scope = scope_of(HOOKS, "")
+    named = ", ".join(f"{name} {value}" for name, value in scope.items())
+    by_default = url is None and is_repository(Path.cwd()) and not is_remote(default_store(load()))
+    try:
+        inside = mem.scoped(**scope)
+        if not by_default and not inside.inspect.scopes():
+            return mem
+    except MemothermError:
+        return mem  # an API key may have a scope of its own
+    click.echo(f"scope: {printable(named)}; --everywhere for all", err=True)
+    return inside
 
 
 def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test(name: str) -> Output:
 @policy.command("diff")
 @click.argument("first")
 @click.argument("second")
-@memory_option()
+@memory_option(whole_store=True)
 def diff(mem: Memotherm, first: str, second: str) -> Output:
     """List the memories of a store whose next move differs between two policies.
 
@@ -138,7 +138,7 @@ def diff(mem: Memotherm, first: str, second: str) -> Output:
 @click.option("--since", metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
 @click.option("--no-replay", is_flag=True, help="Do not replay the past, which takes time and needs the recall log.")
 @yes_option
-@memory_option()
+@memory_option(whole_store=True)
 def adopt(mem: Memotherm, name: str, since: str | None, no_replay: bool, yes: bool) -> Output:
     """Put a policy in force for all processes that use the store.
 
@@ -193,7 +193,7 @@ def _replayed(mem: Memotherm, candidate: Policy, since: str | None) -> Replay | 
 
 @policy.command("rollback")
 @yes_option
-@memory_option()
+@memory_option(whole_store=True)
 def rollback(mem: Memotherm, yes: bool) -> Output:
     """Take back all moves of the policy in force, and put the one before it in force.
 
@@ -210,7 +210,7 @@ def rollback(mem: Memotherm, yes: bool) -> Output:
 
 
 @policy.command("history")
-@memory_option()
+@memory_option(whole_store=True)
 def history(mem: Memotherm) -> Output:
     """List which policies were adopted and rolled back.
 

@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from memotherm import Memory, Memotherm
-from memotherm.cli.memories import changed_lines, whereabouts
+from memotherm.cli.memories import all_scopes, changed_lines, whereabouts
 from memotherm.cli.options import (
     StoreOptions,
     dry_run_option,
+    folder_option,
     narrower_option,
     opened,
     prints,
@@ -42,7 +43,7 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
     @yes_option
     @dry_run_option
     @prints
-    @store_option
+    @folder_option
     def command(
         store: StoreOptions,
         memory_id: str | None,
@@ -135,7 +136,7 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
 @click.option(
     "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
 )
-@store_option
+@folder_option
 def export(path: str, archived: bool, include_narrower: bool, everything: bool, store: StoreOptions) -> None:
     """Write memories as JSON lines, oldest first; `import jsonl` reads them.
 
@@ -152,12 +153,20 @@ def export(path: str, archived: bool, include_narrower: bool, everything: bool, 
             lines = [json.dumps(entry, ensure_ascii=False) for entry in everything_json(mem.inspect.everything())]
         else:
             lines = exported_lines(mem, include_narrower=include_narrower, archived=archived)
-        elsewhere = [] if lines else whereabouts(mem, store, mem.status(include_narrower=include_narrower).hint)
+        status = mem.status(include_narrower=include_narrower or everything)
+        others = sum(count.memories for count in all_scopes(mem, store))
+        others -= sum(count.memories for count in status.tiers.values())
+        elsewhere = [] if lines else whereabouts(mem, store, status.hint)
     write_lines(path, lines)
     written = f"{pluralize(len(lines), 'line' if everything else 'memory')} written to {path}"
     if path != "-":
         click.echo(written, err=True)
-    show(Output(None, notes=[*["no memory to export"] * (path == "-" and not lines), *elsewhere]))
+    notes = [*["no memory to export"] * (path == "-" and not lines), *elsewhere]
+    if lines and others > 0:
+        notes.append(f"left out: {pluralize(others, 'memory')} of other scopes; --everywhere exports all")
+    if not archived and not everything and status.retention[Retention.ARCHIVED]:
+        notes.append(f"left out: archived memories ({status.retention[Retention.ARCHIVED]}); --all includes them")
+    show(Output(None, notes=notes))
 
 
 def write_lines(path: str, lines: list[str]) -> None:

@@ -44,7 +44,7 @@ def store() -> None:
 
 
 @store.command("check")
-@memory_option()
+@memory_option(whole_store=True)
 def check(mem: Memotherm) -> Output:
     """Verify the whole store; exit with 1 and print the problems if there are any.
 
@@ -59,7 +59,7 @@ def check(mem: Memotherm) -> Output:
 
 @store.command("checkpoint")
 @click.argument("path", type=click.Path())
-@memory_option()
+@memory_option(whole_store=True)
 def checkpoint(mem: Memotherm, path: str) -> Output:
     """Write a consistent copy of the whole store to a new file; the store stays in use.
 
@@ -267,7 +267,7 @@ def _write_key(path: Path | None) -> None:
 @click.command("import")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("path", type=click.Path())
-@memory_option(creates=True, dry_run=True)
+@memory_option(creates=True, dry_run=True, whole_store=True)
 def import_(mem: Memotherm, kind: str, path: str) -> Output:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
 

@@ -12,7 +12,7 @@ import memotherm
 from memotherm import Scope
 from memotherm.cli import exit_codes
 from memotherm.cli.memories import whereabouts
-from memotherm.cli.options import StoreOptions, narrower_option, prints, store_option
+from memotherm.cli.options import StoreOptions, folder_option, in_folder, narrower_option, prints
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.errors import MemothermError
@@ -29,7 +29,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "cyan"), "warning": ("!", "yell
 @click.command("doctor")
 @narrower_option
 @prints
-@store_option
+@folder_option
 def doctor(store: StoreOptions, include_narrower: bool) -> Output:
     """Check the installation, and print how to correct problems.
 
@@ -71,7 +71,7 @@ def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Findin
         yield failure("store", error)
         return
     with outer:
-        mem = outer.scoped(**dict(store.scope.items()))
+        mem = in_folder(outer, store.url) if store.as_hooks else outer.scoped(**dict(store.scope.items()))
         yield checked("project", lambda: project_finding(outer, Path.cwd()))
         yield from store_findings(
             mem, url, include_narrower=include_narrower, elsewhere=lambda hint: whereabouts(mem, store, hint)

@@ -118,6 +118,7 @@ def plain(
     notes: Callable[[Any], Iterable[str]] = lambda _: (),
     more: Callable[[Memotherm, Mapping[str, Any]], dict[str, Any]] = lambda mem, values: {},  # noqa: ARG005
     progress: str = "",
+    whole_store: bool = False,
     **options: Any,  # noqa: ANN401 - those of `operation_options`
 ) -> click.Command:
     """Return the command of an operation: it calls the method and prints the result.
@@ -130,6 +131,7 @@ def plain(
         notes: What to say about a result beside it.
         more: What its JSON has beside the result, from the memory and the values of the options.
         progress: What is counted while it runs, for a method that tells its progress.
+        whole_store: Whether it concerns the whole store, in a project as elsewhere.
         options: Arguments of `operation_options`.
     """
     declared = OPERATIONS[operation]
@@ -137,7 +139,9 @@ def plain(
     dry_run = declared.writes and not declared.whole_store and not has_own
 
     @operation_options(operation, **options)
-    @memory_option(creates=declared.owner == "session", dry_run=dry_run)
+    @memory_option(
+        creates=declared.owner == "session", dry_run=dry_run, whole_store=whole_store or declared.whole_store
+    )
     def command(mem: Memotherm, **values: Any) -> Output:  # noqa: ANN401
         arguments = given(values)
         owner: Any = mem

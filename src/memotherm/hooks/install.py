@@ -256,7 +256,7 @@ def selftest() -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="memotherm-hook-", ignore_cleanup_errors=True) as folder:
         for client, names in _SESSIONS.items():
             home = Path(folder) / client
-            _run(home, "remember", _FACT, "--tier", "hot")
+            _run(home, "remember", _FACT, "--tier", "hot", "--everywhere")
             answers = [_send_event(home, client, name) for name in names]
             worker = _run(home, "agent", "worker", "--once", "--json")
             for name, ok, output in (

@@ -42,6 +42,10 @@ _WITH_SCHEME = re.compile(r"(?!file:)[a-z][\w+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/
 _LIKE_SCP = re.compile(r"(?:[^/:@\\\[]*@)?(\[[^\]/]+\]|[^/:@\\\[]{2,}):(?!//|:)(.+)")
 
 
+#: The scope of hooks, as `install` configures it.
+HOOKS = {"project": AUTO, "user": AUTO}
+
+
 def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the scope of an event; `auto` means the project of the working folder, or the current user."""
     scope = dict(named)
@@ -52,18 +56,28 @@ def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
     return scope
 
 
+def is_repository(folder: Path) -> bool:
+    """Return whether a folder is in a repository."""
+    return (_root(folder) / ".git").exists()
+
+
 def project_names(folder: str | Path) -> list[str]:
     """Return the name of a folder's project, and what it was called without its remote and in former versions."""
     root, git, remote = Path(folder), None, ""
     with suppress(OSError, ValueError):
         root = Path(os.path.realpath(folder))
-        root = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+        root = _root(root)
         git = _git_directory(root)
         remote = "" if git is None else _remote(_read(git / "config", _MAX_CONFIG_BYTES))
     # Not the git directory if it lies in the folder: `git init` does not change the project.
     place = root if git is None else git.parent if git.name in (".git", ".bare") else git
     local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{_digest(str(place))}"
     return list(dict.fromkeys(filter(None, [remote, local, _printable(root.name)[:_MAX_CHARS]])))
+
+
+def _root(folder: Path) -> Path:
+    """Return the root of the working tree; the folder itself if it is not in a repository."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def _git_directory(root: Path) -> Path | None:
