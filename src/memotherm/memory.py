@@ -17,7 +17,7 @@ from memotherm.facade.bulk import Bulk
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, system_clock
+from memotherm.model.clock import Clock, as_moment, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
@@ -249,18 +249,30 @@ class Memotherm:
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
+        at: datetime | str | None = None,
     ) -> Captured:
         """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed. What looks like a credential, and
         passages between `<private>` and `</private>`, are replaced by `[redacted]`; the result says how many.
+
+        Args:
+            content: The text.
+            kind: The kind of the memory.
+            tags: Free labels.
+            metadata: Further values, as JSON.
+            source: Where it comes from.
+            at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
         text, metadata, result = prepared(content, metadata, self.scope.project, self.settings)
         if result.status == "skipped":
             return result
         before = self._services.store.seq()
-        memory = self.remember(text, kind=kind, tags=tags, metadata=metadata, source=source)
+        now = self._view.now()
+        said_at = None if at is None else min(as_moment(at, "at", now), now)
+        draft = Draft(content=text, kind=kind, tags=tags, metadata=metadata, source=source, created_at=said_at)
+        memory = self._services.writer.remember([draft], self.scope, now, self._view.actor)[0]
         new = memory.version > before and memory.access_count == 0
         return replace(result, status="stored" if new else "duplicate", memory=memory)
 

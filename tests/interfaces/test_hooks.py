@@ -124,7 +124,7 @@ def test_a_session_of_every_host(client: str, home: Path):
 
 @pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
 def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path):
-    """Nothing while it goes on; then user and agent, in order, once, and the end after them."""
+    """Nothing while it goes on; then prompt and reply as one memory, once, and the end after it."""
     spool = Spool(home / "spool")
     *talk, _compact, end = SESSIONS[client]
     for event in talk:
@@ -134,13 +134,13 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     hook(end)
     done = process_spool(spool)
 
-    assert (done.captured, done.ended, done.failed) == (2, 1, ())
+    assert (done.captured, done.ended, done.failed) == (1, 1, ())
     assert spool.waiting() == []
     with memotherm.open() as mem:
-        said = list(mem.find(kind="message"))[::-1]
+        (said,) = mem.find(kind="message")
         (fact,) = mem.find(tier="hot")
-    assert [memory.metadata["role"] for memory in said] == ["user", "assistant"]
-    assert "heron" in said[1].content
+    assert said.content == "Tell me about the staging database\nIt is the heron database."
+    assert said.metadata["role"] == "assistant"
     assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
 
 
@@ -326,22 +326,90 @@ def test_capture_can_be_refused(home: Path):
     assert process_spool(Spool(home / "spool")) == WorkerResult(ended=1)
 
 
-def test_the_reply_is_read_from_the_transcript_where_the_host_does_not_tell_it(home: Path, tmp_path: Path):
-    """Older hosts name a file; its last answer counts."""
-    lines = [
-        {"type": "user", "message": {"role": "user", "content": "Where is staging?"}},
-        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "On heron."}]}},
-    ]
+def test_the_replies_are_read_from_the_transcript_where_the_host_does_not_tell_them(home: Path, tmp_path: Path):
+    """Older hosts name a file; every prompt gets its own reply, the last message before the next prompt."""
+    talk = [
+        ("user", "Where is staging?"), ("assistant", "Let me look."), ("assistant", "Staging runs on egret-2."),
+        ("user", "continue"), ("assistant", "Done."),
+        ("user", "Who owns billing?"), ("assistant", "Priya owns billing since May."),
+        ("user", "continue"), ("assistant", "The cutover is planned for 12 May in runbook.md."),
+    ]  # fmt: skip
+    lines = [{"type": role, "message": {"role": role, "content": text}} for role, text in talk]
     file = tmp_path / "t.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    hook({"hook_event_name": "Stop", "transcript_path": str(file)})
-    hook({"hook_event_name": "Stop", "transcript_path": str(tmp_path / "missing.jsonl")})
-    hook({"hook_event_name": "SessionEnd"})
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "session": "s1", "client": "cursor"}
+    for text in (text for role, text in talk if role == "user"):
+        spool.add({**job, "role": "user", "text": text})
+        spool.add({**job, "role": "assistant", "transcript": str(file)})
+    spool.add({**job, "role": "assistant", "transcript": str(tmp_path / "missing.jsonl")})
 
-    assert process_spool(Spool(home / "spool")).skipped == 2  # "On heron." is too short to be worth a memory
-    file.write_text(file.read_text("utf-8").replace("On heron.", "On heron, since May."), "utf-8")
+    assert process_spool(spool, include_running=True) == WorkerResult(captured=3, skipped=2)
+    with memotherm.open() as mem:
+        assert [memory.content for memory in mem.find(kind="message")][::-1] == [
+            "Where is staging?\nStaging runs on egret-2.",
+            "Who owns billing?\nPriya owns billing since May.",
+            "The cutover is planned for 12 May in runbook.md.",
+        ]
+
+
+def test_a_hook_without_a_reply_names_the_transcript(home: Path, tmp_path: Path):
+    """The last reply counts if the prompt is not known."""
+    file = tmp_path / "t.jsonl"
+    reply = {"role": "assistant", "content": "The staging server is heron-4, since May."}
+    file.write_text(json.dumps(reply) + "\n", "utf-8")
     hook({"hook_event_name": "Stop", "transcript_path": str(file)})
     assert process_spool(Spool(home / "spool"), include_running=True).captured == 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply", "stored"),
+    [
+        ("Which port does staging use?", "Staging listens on 5433. Anything else?",
+         "Which port does staging use?\nStaging listens on 5433."),
+        ("数据库用哪个端口？", "数据库使用 5433 端口。还需要什么吗？", "数据库用哪个端口？\n数据库使用 5433 端口。"),
+        ("Wie heißt der Release-Branch", "Der Branch heißt quayside. Sag Bescheid, wenn du noch etwas brauchst.",
+         "Wie heißt der Release-Branch\nDer Branch heißt quayside."),
+        ("The mascot is a walrus. Thanks!", "Noted, the mascot is a walrus.", "The mascot is a walrus."),
+        ("Stream the rows of the importer", "I rewrote `rows` in importer.py. All tests pass.",
+         "Stream the rows of the importer\nI rewrote `rows` in importer.py."),
+        ("run the tests", "Two tests fail in tests/test_auth.py.", "Two tests fail in tests/test_auth.py."),
+        ("run the tests", "All tests pass.", None),
+        ("Which port does staging use?", "I don't know, sorry.", None),
+        ("Which port does staging use?", "", None),
+        ("hello", "Hello! How can I help you today?", None),
+    ],
+)  # fmt: skip
+def test_a_turn_is_one_memory(prompt: str, reply: str, stored: str | None, home: Path):
+    """A question with the conclusion of its answer, a statement, or nothing; dated when it was said."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "session": "s1", "client": "claude"}
+    weeks_ago = time.time_ns() - 20 * 86_400 * 10**9
+    asked = spool.add({**job, "role": "user", "text": prompt})
+    asked.rename(spool.folder / f"{weeks_ago:020d}-1-x.job.json")
+    if reply:
+        spool.add({**job, "role": "assistant", "text": reply})
+    process_spool(spool, include_running=True)
+
+    with memotherm.open() as mem:
+        found = [memory for memory in mem.find() if memory.content != FACT]
+    assert [memory.content for memory in found] == ([stored] if stored else [])
+    assert all(abs(memory.created_at.timestamp() - weeks_ago / 1e9) < 1 for memory in found)
+
+
+def test_a_long_reply_is_reduced_to_its_conclusion(home: Path):
+    """The sentences that share words with the question or name something, at most sixty tokens."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "session": "s1", "client": "claude"}
+    chatter = "This is a long sentence with many words that says little about the subject at hand. " * 12
+    spool.add({**job, "role": "user", "text": "How does the cache work?"})
+    spool.add({**job, "role": "assistant", "text": f"{chatter}So the cache keeps 500 entries in Redis. {chatter}"})
+    process_spool(spool, include_running=True)
+
+    with memotherm.open() as mem:
+        (said,) = mem.find(kind="message")
+    assert "the cache keeps 500 entries in Redis" in said.content
+    assert said.tokens < 80
 
 
 @pytest.mark.parametrize("runs", [True, False])

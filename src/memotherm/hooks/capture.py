@@ -27,20 +27,19 @@ from memotherm.errors import (
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked
+from memotherm.hooks.turns import Transcripts, content_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
-from memotherm.notes.files import transcript
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
-from memotherm.text.phrases import kind_about_user, statements
+from memotherm.text.phrases import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
 #: Prefixes of texts added by the host, and of commands to the host.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
 _MAX_CHARS = 20_000
-_TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: A session without an end event counts as ended after this time.
 _SESSION_TIMEOUT_SECONDS = 3600
 #: How long a failing job is retried, and the pauses between attempts.
@@ -125,18 +124,25 @@ def _process(
     jobs = list(spool.jobs())
     ready = jobs if include_running else _ready(jobs, now)
     result = WorkerResult(waiting=len(jobs) - len(ready))
+    transcripts: dict[int, Transcripts] = {}
     paused: set[str] = set()
-    for path, job in ready:
+    for turn in turns_of(ready):
+        path, job = turn[0]
         if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
             paused.add(destination(job))
-            result.waiting += 1
+            result.waiting += len(turn)
             continue
         try:
-            placed = {**_placed(job), "at": datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)}
-            _run(placed, _open(placed, opened, stack), result)
+            placed = [_placed(path, job) for path, job in turn]
+            mem = _open(placed[0], opened, stack)
+            if job.get("do") == "capture":
+                known = transcripts.setdefault(id(mem), Transcripts(mem.settings))
+                _capture(placed, mem, known, result)
+            else:
+                _run(placed[0], mem, result)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
-                spool.set_aside(path)
+                _set_aside(spool, turn)
                 result.failed += (f"{path.name}: {error}; not retried any more",)
             else:
                 paused.add(destination(job))
@@ -145,13 +151,19 @@ def _process(
                 why = " ".join(str(error).split())
                 spool.replace(path, {**job, "attempts": attempts, "retry_at": now + pause, "error": why})
                 result.failed += (f"{error}; the jobs of this store wait",)
-                result.waiting += 1
+                result.waiting += len(turn)
         except (MemothermError, KeyError, TypeError, ValueError) as error:
-            spool.set_aside(path)
+            _set_aside(spool, turn)
             result.failed += (f"{path.name}: {error}",)
         else:
-            spool.remove(path)
+            for path, _ in turn:
+                spool.remove(path)
     return result
+
+
+def _set_aside(spool: Spool, turn: list[Job]) -> None:
+    for path, _ in turn:
+        spool.set_aside(path)
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:
@@ -171,19 +183,13 @@ def _name_before(seconds: int, now: float) -> str:
     return f"{int((now - seconds) * 10**9):020d}"
 
 
-def _placed(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job with its settings; facts about the user are stored for all of their projects."""
+def _placed(path: Path, job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job with its settings and its time."""
     if "settings" not in job:
         # The hook could not read them.
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
-    if excluded(job):
-        # Found only now, because the hook could not read the settings.
-        return {**job, "excluded": True}
-    scope = job["scope"]
-    kind = kind_about_user(str(job.get("text", ""))) if job.get("role") == "user" else None
-    if kind is None or "user" not in scope:
-        return job
-    return {**job, "kind": kind, "scope": {name: scope[name] for name in ("tenant", "user") if name in scope}}
+    # Whether it is excluded is found only now, if the hook could not read the settings.
+    return {**job, "excluded": excluded(job), "at": datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)}
 
 
 def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
@@ -203,35 +209,51 @@ def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
         mem.session(str(job["session"])).session_end()
         result.ended += 1
     elif job["do"] == "store":
-        _count(mem.capture(job["text"], **job["arguments"]), result)
-    elif job["do"] == "capture":
-        _capture(job, mem, result)
+        _count(mem.capture(job["text"], **{"at": job["at"], **job["arguments"]}), result)
     else:
         raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
 
 
-def _capture(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
-    """Store a text of a conversation, and count the memories that a reply of the agent repeats as used."""
-    if job.get("excluded"):
+def _capture(turn: list[dict[str, Any]], mem: Memotherm, transcripts: Transcripts, result: WorkerResult) -> None:
+    """Store what a turn says as one memory, and count the memories that the reply repeats as used."""
+    if any(job["excluded"] for job in turn):
         result.skipped += 1
         return
-    job = unseal(job, mem.settings.key)
-    if "text" not in job:
-        job = {**job, "text": _last_reply(Path(str(job["transcript"])))}
-    job = redacted(job, mem.settings)
-    content = job["text"][:_MAX_CHARS]
-    if job["role"] == "assistant" and content:
+    jobs = [redacted(unseal(job, mem.settings.key), mem.settings) for job in turn]
+    prompts: list[str] = []
+    for text in (_said(job["text"], mem.settings, result) for job in jobs if job["role"] == "user"):
+        # A host may say the prompt twice.
+        if text not in prompts[-1:] or not text:
+            prompts.append(text)
+    # An earlier prompt without a reply was interrupted.
+    *interrupted, prompt = prompts or [""]
+    reply, last = "", jobs[-1]
+    if last["role"] == "assistant":
+        text = last["text"] if "text" in last else transcripts.reply(Path(str(last["transcript"])), prompt)
+        reply = _said(text, mem.settings, result)
+    if reply:
         with contextlib.suppress(InvalidInput, NotFound):
-            mem.scoped(session=str(job["session"])).feedback(answer=without_blocks(content), at=job["at"])
-    said = without_blocks(content)
-    result.removed_chars += len(content) - len(said)
-    content = "" if _is_of_host(said, mem.settings) else statements(said)
-    if not content:
-        result.skipped += 1
-    else:
-        metadata = {"role": job["role"], "session": job["session"], "client": job["client"]}
-        _count(mem.capture(content, str(job.get("kind", "message")), metadata=metadata, source="hook"), result)
-    result.redacted += job["redacted"]
+            mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
+    origin = {"session": last["session"], "client": last["client"]}
+    for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
+        kind = kind_about_user(asked)
+        content = content_of(asked, answered if kind is None else "", mem.settings.tokenizer)
+        if not content.text:
+            result.skipped += 1
+            continue
+        # Facts about users are stored for all of their projects.
+        scoped = mem if kind is None or mem.scope.user is None else mem.for_user()
+        metadata = {"role": content.role, **origin}
+        captured = scoped.capture(content.text, kind or "message", metadata=metadata, source="hook", at=jobs[0]["at"])
+        _count(captured, result)
+    result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
+
+
+def _said(text: str, settings: Settings, result: WorkerResult) -> str:
+    """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""
+    said = without_blocks(text[:_MAX_CHARS])
+    result.removed_chars += len(text[:_MAX_CHARS]) - len(said)
+    return "" if said.startswith(_HOST_PREFIXES) or said == settings.silent_token else said
 
 
 def _count(captured: Captured, result: WorkerResult) -> None:
@@ -242,18 +264,3 @@ def _count(captured: Captured, result: WorkerResult) -> None:
         result.captured += 1
     else:
         result.skipped += 1
-
-
-def _is_of_host(content: str, settings: Settings) -> bool:
-    """Return whether a text is a command to the host, or written by it."""
-    return content.startswith(_HOST_PREFIXES) or content == settings.silent_token
-
-
-def _last_reply(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TRANSCRIPT_TAIL_BYTES))
-            lines = transcript(file.read())
-    except OSError:
-        return ""
-    return next((line.removeprefix("Assistant: ") for line in reversed(lines) if line.startswith("Assistant: ")), "")

@@ -120,10 +120,12 @@ class RemoteMemotherm(Memotherm):
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
+        at: datetime | str | None = None,
     ) -> Captured:
         """Store text of a conversation; if the server cannot be reached, spool it for `memotherm agent worker`."""
         operation = OPERATIONS["capture"]
-        options = write_arguments(operation, {"kind": kind, "tags": list(tags), "metadata": metadata, "source": source})
+        given = {"kind": kind, "tags": list(tags), "metadata": metadata, "source": source, "at": at}
+        options = write_arguments(operation, given)
         try:
             return from_json(Captured, self._call(operation, {"content": content, **options}))
         except StoreUnavailable as error:

@@ -32,7 +32,9 @@ _MAX_FILLER_CHARS = 160
 #: Longer sentences without a question mark are not taken for questions.
 _MAX_QUESTION_CHARS = 120
 _QUESTION_END = re.compile(
-    "(?:[?？؟\u037e]|[吗呢嘛么][。.!！]?|(?:です|ます|でしょう|ました|ません|のでしょう)か[。.]?|(?:까요?|나요|인가요)[.。]?)"
+    "(?:[?？؟\u037e]|[吗呢嘛么][。.!！]?|(?:です|ます|でしょう|ました|ません|のでしょう)か[。.]?"
+    "|(?:까요?|나요|인가요|(?:알려|설명해|보여) ?(?:줘|주세요))[.。]?"
+    "|教えて(?:ください|下さい)?[。.]?)"
     "[\\s\"'”’」』*_`]*$"
 )
 #: "…, ok?" asks for no answer.
@@ -57,7 +59,7 @@ def is_filler(text: str) -> bool:
 
 
 def is_question(sentence: str) -> bool:
-    """Return whether a sentence asks something, with a question mark or without."""
+    """Return whether a sentence asks to be told something, with a question mark or without."""
     if _AGREED.search(sentence):
         return False
     plain = f"{_plain(sentence)} "
@@ -67,6 +69,12 @@ def is_question(sentence: str) -> bool:
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
     return plain.startswith(_phrases("question_starts", " ")) or any(each in plain for each in _question_words())
+
+
+def is_no_answer(sentence: str) -> bool:
+    """Return whether a sentence says that the answer is not known."""
+    plain = _plain(sentence)
+    return any(phrase in plain for phrase in _phrases("no_answer"))
 
 
 def statements(text: str) -> str:
