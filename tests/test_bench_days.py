@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.days.__main__ import WEEKS, entries
+from bench.days.__main__ import WEEKS, entries, has
 
 from tests.helpers import ROOT
 
@@ -26,6 +26,7 @@ TINY = {
             "turns": [
                 {"prompt": "Which port does staging use?", "reply": "The staging database listens on port 5433."},
                 {"prompt": "run the tests", "reply": "All 212 tests pass.", "filler": True},
+                {"prompt": "OK", "reply": "Right.", "filler": True},
             ],
         },
         {
@@ -51,7 +52,7 @@ def test_a_week_is_held_through_the_hooks(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.days", "--week", str(path), "--json"]
     found = json.loads(subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE).stdout)
     (asked,) = found["questions"]
-    assert (found["turns"], found["filler"], found["starts"], found["prompts"]) == (3, 1, 2, 1)
+    assert (found["turns"], found["filler"], found["starts"], found["prompts"]) == (4, 2, 2, 1)
     assert found["memories"] > 0
     assert len(found["hot_after_sessions"]) == 2
     assert found["answered"] == found["answerable"] == 1
@@ -74,7 +75,7 @@ def test_weeks_are_complete(path: Path) -> None:
         next((kind for kind in ("needs_nothing", "unanswerable", "answer") if question.get(kind)), "none")
         for question in week["questions"]
     )
-    said = " ".join(text for turn in turns for text in (turn["prompt"], turn["reply"])).casefold()
+    said = " ".join(text for turn in turns for text in (turn["prompt"], turn["reply"]))
     assert len({session["day"] for session in week["sessions"]}) >= 4
     assert 35 <= len(turns) <= 50
     assert 0.4 <= sum(turn.get("filler", False) for turn in turns) / len(turns) <= 0.6
@@ -83,4 +84,4 @@ def test_weeks_are_complete(path: Path) -> None:
     assert not kinds["none"]
     for question in week["questions"]:
         texts = [*question.get("answer", []), *question.get("relevant", []), *question.get("old", [])]
-        assert [text for text in texts if text.casefold() not in said] == []
+        assert [text for text in texts if not has(said, [text])] == []

@@ -33,7 +33,6 @@ _SHARES = {
 }
 #: Means: sum and number in a summary, and the target.
 _MEANS = {
-    "lines_per_prompt": ("lines", "prompts", 8),
     "tokens_per_prompt": ("tokens", "prompts", 300),
     "tokens_at_start": ("start_tokens", "starts", 300),
 }
@@ -94,7 +93,7 @@ def summary(week: Week, held: Held) -> dict[str, Any]:
     changed = [each for each in questions if each["old_first"] is not None]
     idle = [each for each in questions if each["needs_nothing"]]
     filler = [turn for session in week["sessions"] for turn in session["turns"] if turn.get("filler")]
-    contents = [_plain(memory.content) for memory in held.memories]
+    contents = [memory.content for memory in held.memories]
     start_tokens = [count_tokens(text) for text in held.starts]
     return {
         "language": week["language"],
@@ -117,6 +116,7 @@ def summary(week: Week, held: Held) -> dict[str, Any]:
         "memories": len(held.memories),
         "starts": len(held.starts),
         "start_tokens": sum(start_tokens),
+        "most_start_tokens": max(start_tokens),
         "last_start_tokens": count_tokens(held.asked[-1].start) if held.asked else start_tokens[-1],
         "hot_after_sessions": [len(hot) for hot in held.hot],
         "hot": _hot(held.hot[-1], filler),
@@ -130,7 +130,7 @@ def summary(week: Week, held: Held) -> dict[str, Any]:
 
 def _hot(hot: Sequence[tuple[str, str]], filler: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how many memories are hot, how many of them are filler, and which rules made them hot."""
-    stored = (any(_is_stored(turn, [_plain(content)]) for turn in filler) for content, _ in hot)
+    stored = (any(_is_stored(turn, [content]) for turn in filler) for content, _ in hot)
     return {
         "memories": len(hot), "filler": sum(stored), "rules": dict(Counter(rule for _, rule in hot).most_common()),
     }  # fmt: skip
@@ -141,7 +141,7 @@ def _judged(asked: Asked) -> dict[str, Any]:
     question = asked.question
     answer, old = question.get("answer", []), question.get("old", [])
     shown, lines = entries(asked.start), entries(asked.prompt)
-    relevant = [line for line in lines if _has(line, [*answer, *question.get("relevant", [])])]
+    relevant = [line for line in lines if has(line, [*answer, *question.get("relevant", [])])]
     first_answer = _first([*shown, *lines], answer)
     first_old = _first([*shown, *lines], old)
     return {
@@ -176,18 +176,25 @@ def entries(block: str) -> list[str]:
 
 def _first(lines: Sequence[str], texts: Iterable[str]) -> int | None:
     texts = list(texts)
-    return next((number for number, line in enumerate(lines) if _has(line, texts)), None)
+    return next((number for number, line in enumerate(lines) if has(line, texts)), None)
 
 
-def _has(line: str, texts: Iterable[str]) -> bool:
-    """Return whether a line has one of the texts; a number is not found inside a longer number."""
+def has(line: str, texts: Iterable[str]) -> bool:
+    """Return whether a line has one of the texts, from the start of a word; a number is not part of a longer one."""
     plain = _plain(line)
-    return any(re.search(rf"(?<!\d){each}(?!\d)", plain) for each in map(re.escape, map(_plain, texts)))
+    return any(re.search(rf"(?<![0-9a-z]){each}(?!\d)", plain) for each in map(re.escape, map(_plain, texts)))
 
 
 def _is_stored(turn: Mapping[str, Any], contents: Iterable[str]) -> bool:
-    texts = [_plain(turn["prompt"]), _plain(turn["reply"])]
-    return any(text in content for content in contents for text in texts if text)
+    """Return whether one of the contents has the prompt or the reply of a turn, as whole sentences."""
+    texts = [_sentences(turn["prompt"]), _sentences(turn["reply"])]
+    return any(text in content for content in map(_sentences, contents) for text in texts)
+
+
+def _sentences(text: str) -> str:
+    """Return the sentences of a text between bars, so that those of another text are found only whole."""
+    parts = (_plain(part) for part in re.split(r"[\n.!?¡¿。！？…:;\"“”|→]+|\s[-–—]\s", text))
+    return f"|{'|'.join(filter(None, parts))}|"
 
 
 def _plain(text: str) -> str:
@@ -200,6 +207,7 @@ def _plain(text: str) -> str:
 def rows(weeks: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return the measures over all weeks, with their targets."""
     total: Counter[str] = Counter()
+    weeks = list(weeks)
     for week in weeks:
         total.update({key: value for key, value in week.items() if isinstance(value, int)})
     found = [
@@ -211,7 +219,8 @@ def rows(weeks: Iterable[Mapping[str, Any]]) -> list[Row]:
         Row(key=key, what=key.replace("_", " "), value=round(_ratio(total, part, whole), 1), unit="", target=target)
         for key, (part, whole, target) in _MEANS.items()
     ]
-    return found
+    most = max(week["most_start_tokens"] for week in weeks)
+    return [*found, Row(key="most_at_start", what="most tokens at a start", value=most, unit="", target=300)]
 
 
 def _ratio(counts: Mapping[str, Any], part: str, whole: str) -> float:
@@ -222,7 +231,7 @@ def print_weeks(weeks: Mapping[str, Mapping[str, Any]]) -> None:
     """Print one table of all weeks, what is hot at their ends, and the measures over all weeks."""
     table = Table(title="Weeks of work", title_justify="left")
     columns = ("week", "answered", "precision", "by tokens", "lines", "tokens", "old first", "silent", "filler stored",
-               "memories", "at start", "last", "hot")  # fmt: skip
+               "memories", "at start", "most", "hot")  # fmt: skip
     for name in columns:
         table.add_column(name, justify="left" if name == "week" else "right")
     for name, week in weeks.items():
@@ -244,14 +253,14 @@ def cells(week: Mapping[str, Any]) -> list[str]:
         f"{week['answered']}/{week['answerable']}",
         f"{shares['precision']:.2f}",
         f"{shares['precision_by_tokens']:.2f}",
-        f"{means['lines_per_prompt']:.1f}",
+        f"{_ratio(week, 'lines', 'prompts'):.1f}",
         f"{means['tokens_per_prompt']:.0f}",
         f"{week['old_first']}/{week['changed']}",
         f"{week['silent']}/{week['need_nothing']}",
         f"{week['filler_stored']}/{week['filler']}",
         str(week["memories"]),
         f"{means['tokens_at_start']:.0f}",
-        str(week["last_start_tokens"]),
+        str(week["most_start_tokens"]),
         f"{week['hot_most']['memories']} → {week['hot']['memories']}",
     ]
 
