@@ -160,16 +160,12 @@ def _judged(asked: Asked) -> dict[str, Any]:
 
 
 def entries(block: str) -> list[str]:
-    """Return the entries of an injected block: the lines that begin with "- ", each with the lines that continue it."""
+    """Return the entries of an injected block: the lines that begin with "- ", with the indented ones that follow."""
     found: list[str] = []
-    inside = False
     for line in block.splitlines():
         if line.startswith("- "):
             found.append(line)
-            inside = True
-        elif inside and line.startswith(("#", "<", "[")):
-            inside = False
-        elif inside and line.strip():
+        elif found and line.startswith("  "):
             found[-1] += f"\n{line}"
     return found
 
