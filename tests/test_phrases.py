@@ -1,4 +1,4 @@
-"""Filler and questions, which are not worth storing, in all supported languages."""
+"""Filler, questions and the kinds of statements, in all supported languages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from memotherm import Memotherm
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import is_filler, statements
+from memotherm.text.statements import kind_of
 
 FILLER = {
     "english": [
@@ -105,6 +106,9 @@ FACTS = [
     "The staging port is 5433.",
     "We use Postgres for invoices",
     "I prefer short answers",
+    "And I don't like long comments.",
+    "I like long comments",
+    "No comments in the code",
     "Run the tests with uv",
     "Run the tests before you commit",
     "Don't push to main",
@@ -144,12 +148,130 @@ FACTS = [
     "Χρησιμοποιούμε Postgres",
 ]
 
+KINDS = {
+    "preference": [
+        "I prefer tabs over spaces",
+        "And I don't like long comments.",
+        "From now on, answer in German",
+        "please always use uv",
+        "Ich mag kurze Antworten",
+        "Ab jetzt bitte auf Deutsch antworten",
+        "Je préfère les réponses courtes",
+        "Prefiero respuestas cortas",
+        "Me gusta el modo oscuro",
+        "Preferisco risposte brevi",
+        "Prefiro respostas curtas",
+        "Я предпочитаю короткие ответы",
+        "我喜欢简短的回答",
+        "我更喜欢深色主题",
+        "以后请用中文回答",
+        "短い回答が好きです",
+        "今後は日本語で答えてください",
+        "저는 짧은 답변을 선호합니다",
+        "أفضل الإجابات القصيرة",
+        "Wolę krótkie odpowiedzi",
+        "Ik heb liever korte antwoorden",
+        "Kısa cevapları tercih ederim",
+    ],
+    "fact about the user": [
+        "My name is Ana",
+        "I'm a nurse and I work in Lyon",
+        "Ich heiße Jonas und wohne in Köln",
+        "Ich bin allergisch gegen Nüsse",
+        "Me llamo Lucía",
+        "Je m'appelle Paul",
+        "我叫李雷",
+        "我对花生过敏",
+        "我住在杭州",
+        "私の名前は田中です",
+        "제 이름은 민수입니다",
+        "Меня зовут Иван",
+        "У меня аллергия на орехи",
+        "اسمي سارة",
+    ],
+    "decision": [
+        "We decided to use Postgres",
+        "Let's go with SQLite",
+        "Decision: bookings get UUIDv7",
+        "Wir nehmen Postgres",
+        "Entscheidung: wir bleiben bei Go",
+        "Wir haben uns für Vue entschieden",
+        "我们决定用 Postgres",
+        "就用 SQLite 吧",
+        "Hemos decidido usar Postgres",
+        "Vamos con la opción B",
+        "Nous avons décidé de garder Go",
+        "On part sur Postgres",
+        "Abbiamo deciso di usare Go",
+        "Decidimos usar Postgres",
+        "Мы решили использовать Postgres",
+        "Postgresを使うことにしました",
+        "Postgres를 사용하기로 했습니다",
+        "قررنا استخدام بوستجرس",
+        "From now on we deploy on Tuesdays",
+        "Zdecydowaliśmy się na Go",
+    ],
+    "task": [
+        "We promised them a demo until Friday",
+        "The report is due 3 March",
+        "Remind me to renew the certificate",
+        "Der Bericht muss bis Freitag fertig sein",
+        "Erinnere mich an den Vertrag",
+        "周五之前要提交报告",
+        "提醒我续签证书",
+        "截止日期是3月3日",
+        "Hay que entregar el informe antes del viernes",
+        "Recuérdame llamar a Ana",
+        "Le rapport est à rendre avant vendredi",
+        "レポートは金曜日までに提出",
+        "보고서는 금요일까지 제출해야 합니다",
+        "Отчёт нужно сдать до пятницы",
+        "Consegnare il report entro venerdì",
+        "Submit the invoice by 2026-03-05",
+    ],
+    "correction": [
+        "Changed my mind: four spaces",
+        "Actually it's port 6000",
+        "The port is now 5544",
+        "Meinung geändert: wir nutzen vier Leerzeichen",
+        "Der Port ist jetzt 5544",
+        "端口改成 6000",
+        "会议改到周四",
+        "Ahora es el puerto 6000",
+        "Ya no usamos Heroku",
+        "Le port est maintenant 6000",
+        "Теперь порт 6000",
+        "ポートは6000に変更しました",
+        "포트가 6000으로 변경되었습니다",
+        "Ora è la porta 6000",
+        "Agora é a porta 6000",
+    ],
+    "nothing": [
+        "The staging port is 5433",
+        "Rename the function my_name and run it",
+        "The server should never use HTTP",
+        "Der Staging-Port ist 5433",
+        "端口是5433",
+        "El puerto es 5433",
+        "Anna owns billing",
+        "Deploys run on Tuesdays",
+        "Die Tests brauchen Redis",
+        "服务器在法兰克福",
+        "The CI takes 14 minutes",
+        "Run the terminal",
+        "Let me do that today",
+        "It works by the way",
+        "テストにはRedisが必要です",
+        "Сервер во Франкфурте",
+    ],
+}
+
 
 def test_every_language_has_its_lists() -> None:
     """Filler, instructions, offers and the words that begin a question."""
     languages = {*FUNCTION_WORDS, *WORD_LISTS["script_function_words"], *WORD_LISTS["small_talk"]}
     assert set(FILLER) == languages == set(WORD_LISTS["filler"]) == set(WORD_LISTS["instructions"])
-    assert set(WORD_LISTS["offers"]) == languages
+    assert set(WORD_LISTS["offers"]) == set(WORD_LISTS["statements"]) == languages
 
 
 @pytest.mark.parametrize("language", FILLER)
@@ -182,3 +304,17 @@ def test_capture_skips_filler_of_all_languages(mem: Memotherm, text: str) -> Non
 def test_a_short_fact_in_wide_characters_is_captured(mem: Memotherm) -> None:
     """Seven characters can be a sentence."""
     assert mem.capture("端口是5433").status == "stored"
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in KINDS.items() for text in texts])
+def test_statements_are_recognised_by_their_kind(name: str, text: str) -> None:
+    """Preferences, facts about the user, decisions, tasks and corrections, in many languages."""
+    kind = kind_of(text)
+    if name == "nothing":
+        assert kind is None
+    elif name == "correction":
+        assert kind == ("fact", False, True)
+    else:
+        assert kind is not None
+        assert name.startswith(kind.name)
+        assert kind.about_user == (name in ("preference", "fact about the user"))

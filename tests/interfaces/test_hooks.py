@@ -29,7 +29,6 @@ from memotherm.hooks.recall import advertised, running_server
 from memotherm.hooks.spool import Spool
 from memotherm.mcp.schemas import CORE
 from memotherm.testing import FakeClock
-from memotherm.text.phrases import kind_about_user
 from memotherm.tools import TOOLS
 from tests.helpers import ROOT, python
 from tests.interfaces.served import served
@@ -467,23 +466,36 @@ def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, 
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("prompt", "project", "user"),
     [
-        ("I prefer tabs over spaces", "preference"),
-        ("Fix the test. And I don't like long comments.", "preference"),
-        ("From now on, answer in German", "preference"),
-        ("please always use uv", "preference"),
-        ("My name is Ana", "fact"),
-        ("I'm a nurse and I work in Lyon", "fact"),
-        ("Do I like this?", None),
-        ("Rename the function my_name and run it", None),
-        ("The server should never use HTTP", None),
-        ("I like this. " + "Now read the file and correct it. " * 20, None),
+        ("Fix the test. And I don't like long comments.", {}, {"preference": "And I don't like long comments."}),
+        ("Ich bin Vegetarier. Wir nehmen Postgres für die Rechnungen.",
+         {"decision": "Wir nehmen Postgres für die Rechnungen."}, {"fact": "Ich bin Vegetarier."}),
+        ("好的。端口改成 6000。", {"fact": "端口改成 6000。"}, {}),
+        ("El demo es en Lisboa. Hay que entregarlo antes del viernes.",
+         {"task": "El demo es en Lisboa. Hay que entregarlo antes del viernes."}, {}),
+        ("We decided to keep Go. The report is due on 3 March. Thanks!",
+         {"decision": "We decided to keep Go.", "task": "The report is due on 3 March."}, {}),
+        ("I like this. " + "Now read the invoice of March and correct it. " * 20,
+         {"message": ("Now read the invoice of March and correct it. " * 20).strip()}, {}),
     ],
-)
-def test_statements_of_users_about_themselves_are_recognised(text: str, kind: str | None):
-    """Short statements only, and no questions or tasks."""
-    assert kind_about_user(text) == kind
+)  # fmt: skip
+def test_statements_become_memories_of_their_kind(
+    prompt: str, project: dict[str, str], user: dict[str, str], home: Path
+):
+    """In their own words; those about the user for all projects, and nothing twice."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "session": "s1", "client": "claude", "scope": {"project": "shop", "user": "ana"}}
+    spool.add({**job, "role": "user", "text": prompt})
+    spool.add({**job, "role": "assistant", "text": "Noted."})
+    process_spool(spool, include_running=True)
+
+    with memotherm.open(scope=Scope(project="shop", user="ana")) as mem:
+        found = [memory for memory in mem.find() if memory.content != FACT]
+    about_user = [memory for memory in found if memory.scope.project is None]
+    assert {memory.kind: memory.content for memory in about_user} == user
+    assert {memory.kind: memory.content for memory in found if memory not in about_user} == project
+    assert len(found) == len(user) + len(project)
 
 
 def test_the_hook_starts_with_the_standard_library_alone(home: Path):

@@ -27,13 +27,12 @@ from memotherm.errors import (
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked
-from memotherm.hooks.turns import Transcripts, content_of, turns_of
+from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
-from memotherm.text.phrases import kind_about_user
 
 __all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
 
@@ -236,16 +235,15 @@ def _capture(turn: list[dict[str, Any]], mem: Memotherm, transcripts: Transcript
             mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
     origin = {"session": last["session"], "client": last["client"]}
     for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
-        kind = kind_about_user(asked)
-        content = content_of(asked, answered if kind is None else "", mem.settings.tokenizer)
-        if not content.text:
-            result.skipped += 1
-            continue
-        # Facts about users are stored for all of their projects.
-        scoped = mem if kind is None or mem.scope.user is None else mem.for_user()
-        metadata = {"role": content.role, **origin}
-        captured = scoped.capture(content.text, kind or "message", metadata=metadata, source="hook", at=jobs[0]["at"])
-        _count(captured, result)
+        contents = contents_of(asked, answered, mem.settings.tokenizer)
+        result.skipped += not contents
+        for content in contents:
+            # Facts about users are stored for all of their projects.
+            scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
+            metadata = {"role": content.role, **origin}
+            tags = ("correction",) if content.kind.correction else ()
+            at = jobs[0]["at"]
+            _count(scoped.capture(content.text, content.kind.name, tags, metadata, source="hook", at=at), result)
     result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
 
 

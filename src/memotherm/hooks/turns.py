@@ -12,16 +12,17 @@ from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.text.phrases import is_filler, is_no_answer, is_question, sentences, statements
 from memotherm.text.redaction import redactor
+from memotherm.text.statements import Kind, kind_of
 from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words, is_unspaced
 
 _CONCLUSION_TOKENS = 60
-_MAX_QUESTION_CHARS = 300
-#: The content words that a reply needs to be worth storing without a question; pairs of characters count half.
-_MIN_WORDS = 5
+#: The content words that a reply to filler needs to be worth storing; pairs of characters count half.
+_MIN_WORDS = 4
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: Numbers, code, paths, and Latin words between other letters.
 _SPECIFIC = re.compile(r"`[^`\n]+`|[\w./\\@:#-]*[\d_/\\@#][\w./\\@:#-]*\w|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}")
+_DIGITS = re.compile(r"\d+")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 
 
@@ -80,32 +81,56 @@ def _messages(path: Path, redact: Callable[[str], str]) -> list[str]:
 
 
 class Content(NamedTuple):
-    """The text of a turn that is worth storing, and the role of who said what is new in it."""
+    """A text of a turn that is worth storing."""
 
     text: str
+    #: The role of who said what is new in it.
     role: str
+    kind: Kind = Kind("message")
 
 
-def content_of(prompt: str, reply: str, tokenizer: str) -> Content:
-    """Return what to store of a turn: statements of the user, or a question with the conclusion of its answer.
+def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
+    """Return what to store of a turn: what users say about themselves, and at most one text of everything else.
 
-    The conclusion is a few sentences of the reply. After a statement they are included only if they have numbers,
-    code or paths that the prompt does not have. The text is empty if nothing is worth storing.
+    The rest is what the prompt states, or a question with the conclusion of its answer, and has the kind of its
+    statements. If it is long, or has statements of several kinds, each of these is a text of its own.
     """
-    said = statements(prompt)
-    asked = " ".join(part.strip() for part in sentences(prompt) if is_question(part) and not is_filler(part))
+    parts = [part for part in sentences(prompt) if not is_filler(part)]
+    kinds = [None if is_question(part) else kind_of(part) for part in parts]
+    others = {kind.name for kind in kinds if kind and not kind.about_user}
+    long = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS
+    alone = [kind and (kind.about_user or long or len(others) > 1) for kind in kinds]
+    own = [
+        Content(part.strip(), "user", kind)
+        for part, kind, each in zip(parts, kinds, alone, strict=True)
+        if each and kind
+    ]
+    rest = [(part, kind) for part, kind, each in zip(parts, kinds, alone, strict=True) if not each]
+    found = [kind for _, kind in rest if kind]
+    turn = _turn("".join(part for part, _ in rest), prompt, reply, tokenizer)
+    if found:
+        turn = turn._replace(kind=found[0]._replace(correction=any(kind.correction for kind in found)))
+    return [each for each in (*own, turn) if each.text]
+
+
+def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
+    """Return the text of a turn: the rest of its prompt, and sentences of the reply.
+
+    Without a question, they are included only if they have numbers, code or paths that the prompt does not have.
+    """
+    said = statements(rest)
     told = [part.strip() for part in sentences(reply) if part.strip() and statements(part)]
     told = [part for part in told if _specifics(part) or not is_no_answer(part)]
+    asked = " ".join(filter(is_question, sentences(rest)))
     if asked:
-        asked = asked[-_MAX_QUESTION_CHARS:]
         answer = _conclusion(told, asked, tokenizer)
-        kept = [said, asked, answer] if answer else [said]
-        return Content("\n".join(filter(None, kept)), "user" if said else "assistant")
-    if said:
-        known = _specifics(prompt)
-        told = [part for part in told if _specifics(part) - known]
-        return Content("\n".join(filter(None, [said, _conclusion(told, said, tokenizer)])), "user")
-    told = [part for part in told if _specifics(part) or _NAME.search(part) or _weight(part) >= _MIN_WORDS]
+        return Content(f"{rest.strip()}\n{answer}" if answer else said, "user" if said else "assistant")
+    if statements(prompt):
+        told = [part for part in told if _specifics(part) - _specifics(prompt)]
+        return Content(f"{said}\n{_conclusion(told, said, tokenizer)}".strip(), "user" if said else "assistant")
+    if prompt:
+        told = [part for part in told if not is_filler(_DIGITS.sub("", part))]
+        told = [part for part in told if _specifics(part) or _NAME.search(part) or _weight(part) >= _MIN_WORDS]
     return Content(_conclusion(told, "", tokenizer), "assistant")
 
 
@@ -126,7 +151,7 @@ def _conclusion(told: list[str], question: str, tokenizer: str) -> str:
         tokens = count_tokens(told[position], tokenizer)
         if not chosen and tokens > left:
             return _shortened(told[position], tokenizer)
-        if tokens <= left and scores[position] >= scores[chosen[0] if chosen else position] / 2:
+        if tokens <= left:
             chosen.append(position)
             left -= tokens
     return " ".join(told[position] for position in sorted(chosen))

@@ -1,4 +1,4 @@
-"""Stock phrases: small talk, filler, questions, and statements of users about themselves.
+"""Stock phrases: small talk, filler and questions.
 
 A prompt of small talk alone ("thanks", "continue", "shorter") asks for no memory. Its words are searched like all
 others; only the confidence of a recall ignores them.
@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from memotherm.text.content import sentence_ends
-from memotherm.text.language import ENGLISH, WORD_LISTS
+from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.words import is_unspaced, stemmed_words, words
 
 
@@ -62,7 +62,7 @@ def is_question(sentence: str) -> bool:
     """Return whether a sentence asks to be told something, with a question mark or without."""
     if _AGREED.search(sentence):
         return False
-    plain = f"{_plain(sentence)} "
+    plain = f"{plain_text(sentence)} "
     if _QUESTION_END.search(sentence):
         # "Can you remember that …?" says something.
         return not any(phrase in plain for phrase in _phrases("reminders"))
@@ -73,7 +73,7 @@ def is_question(sentence: str) -> bool:
 
 def is_no_answer(sentence: str) -> bool:
     """Return whether a sentence says that the answer is not known."""
-    plain = _plain(sentence)
+    plain = plain_text(sentence)
     return any(phrase in plain for phrase in _phrases("no_answer"))
 
 
@@ -90,7 +90,7 @@ def _is_filler(sentence: str) -> bool:
 
 def _is_filler_clause(clause: str) -> bool:
     found = stemmed_words(clause)
-    if not any(word.isdecimal() for word in found) and _plain(clause).startswith(_phrases("offers")):
+    if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_phrases("offers")):
         return True
     return any(_all_listed(found, filler, instructions) for filler, instructions in _vocabularies())
 
@@ -121,12 +121,15 @@ def _joined(run: str, listed: frozenset[str]) -> bool:
 def _vocabularies() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     """Return the filler of each language, and the words of instructions."""
     filler, instructions = WORD_LISTS["filler"], WORD_LISTS["instructions"]
-    # English words are used in all languages. English small talk has words that say something, such as "prefer".
+    # English small talk has words that say something, such as "prefer".
     small_talk = {**WORD_LISTS["small_talk"], ENGLISH: ""}
+    # English words are used in all languages, but not its function words.
+    shared = [frozenset(stemmed_words(words[ENGLISH])) for words in (filler, instructions)]
+    own = FUNCTION_WORDS[ENGLISH]
     return tuple(
         (
-            frozenset(stemmed_words(f"{filler[ENGLISH]} {filler[language]} {small_talk.get(language, '')}")),
-            frozenset(stemmed_words(f"{instructions[ENGLISH]} {instructions[language]}")),
+            frozenset(stemmed_words(f"{filler[language]} {small_talk.get(language, '')}")) | (shared[0] - own),
+            frozenset(stemmed_words(instructions[language])) | (shared[1] - own),
         )
         for language in filler
     )
@@ -139,54 +142,17 @@ def _copulas() -> frozenset[str]:
 
 @functools.cache
 def _phrases(name: str, end: str = "") -> tuple[str, ...]:
-    return tuple(f"{_plain(phrase)}{end}" for text in WORD_LISTS[name].values() for phrase in text.split(", "))
+    return tuple(f"{plain_text(phrase)}{end}" for text in WORD_LISTS[name].values() for phrase in text.split(", "))
 
 
 @functools.cache
 def _question_words() -> tuple[str, ...]:
     lists = ((language, WORD_LISTS["question_starts"][language].split(", ")) for language in _ANYWHERE)
     return tuple(
-        phrase if language == "chinese" else f" {_plain(phrase)} " for language, found in lists for phrase in found
+        phrase if language == "chinese" else f" {plain_text(phrase)} " for language, found in lists for phrase in found
     )
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text in lower case with single spaces instead of punctuation."""
     return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
-
-
-# Statements of users about themselves
-
-#: A longer text is a task or a report, even if it also says something about the user.
-_MAX_CHARS = 400
-_START = r"(?:^|[.!?;\n]\s*|\b(?:and|but|that|note|remember|hi|hello|hey)[,:]?\s+)"
-_PREFERENCE = re.compile(
-    _START + r"(?:"
-    r"i(?:\s+(?:really|always|usually|generally|would|do|don't|do not|never|strongly|still))*\s+"
-    r"(?:prefer|like|love|hate|dislike|enjoy|avoid|want you to|favou?r)\b"
-    r"|i(?:'d| would) (?:prefer|rather)\b"
-    r"|my (?:favou?rite|preferred|preference)\b"
-    r"|i (?:always|never|usually) \w+"
-    r"|(?:from now on|in (?:the )?future)\b"
-    r"|(?:please )?(?:always|never) (?:answer|reply|write|use|call|ask|explain|show|give|address|respond|speak)\b"
-    r"|call me\b"
-    r")",
-    re.IGNORECASE,
-)
-_FACT = re.compile(
-    _START + r"(?:"
-    r"my (?:name|birthday|wife|husband|partner|daughter|son|dog|cat|time ?zone|job|role|native language|pronouns)\b"
-    r"|i (?:live|work|was born|grew up|speak|studied) (?:in|at|as|for|on|with|a|an|the|[A-Z])"
-    r"|(?:i'm|i am) (?:an?|allergic|vegan|vegetarian|based|from|left-handed|colou?r-?blind|new to)\b"
-    r")",
-    re.IGNORECASE,
-)
-
-
-def kind_about_user(text: str) -> str | None:
-    """Return `preference` or `fact` for a short statement of a user about themselves, and None for any other text."""
-    if len(text) > _MAX_CHARS or text.rstrip().endswith("?"):
-        return None
-    if _PREFERENCE.search(text):
-        return "preference"
-    return "fact" if _FACT.search(text) else None
