@@ -318,3 +318,26 @@ def test_statements_are_recognised_by_their_kind(name: str, text: str) -> None:
         assert kind is not None
         assert name.startswith(kind.name)
         assert kind.about_user == (name in ("preference", "fact about the user"))
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "status"),
+    [
+        ("The staging port is 5433.", "the staging ports is 5433", "duplicate"),
+        ("Wir nehmen Postgres für die Rechnungen", "Wir nehmen Postgres für Rechnungen!", "duplicate"),
+        ("数据库端口是5433。", "数据库端口是5433！", "duplicate"),
+        ("The staging port is 5433.", "The staging port is 5544.", "stored"),
+        ("We use Redis for the cache", "We don't use Redis for the cache", "stored"),
+        ("Anna takes over from Tobias", "Tobias takes over from Anna", "stored"),
+    ],
+)
+def test_a_repetition_is_a_use_of_what_is_stored(mem: Memotherm, first: str, again: str, status: str) -> None:
+    """Case, punctuation, articles and inflection do not matter; numbers, negations and the order do."""
+    stored = mem.capture(first).memory
+    repeated = mem.capture(again, kind="fact")
+    assert stored is not None
+    assert repeated.memory is not None
+    assert repeated.status == status
+    assert (repeated.memory.id == stored.id) == (status == "duplicate")
+    assert mem.get(stored.id).access_count == (1 if status == "duplicate" else 0)
+    assert mem.scoped(user="ana").capture(first).status == "stored"

@@ -23,7 +23,7 @@ from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.capture import prepared
+from memotherm.remember.capture import prepared, repeated
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -272,6 +272,10 @@ class Memotherm:
         now = self._view.now()
         said_at = None if at is None else min(as_moment(at, "at", now), now)
         draft = Draft(content=text, kind=kind, tags=tags, metadata=metadata, source=source, created_at=said_at)
+        if isinstance(text, str) and self.settings.deduplicate:
+            same = repeated(self._services.store, self.scope, text, now)
+            # The memory that exists is used once more.
+            draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
         memory = self._services.writer.remember([draft], self.scope, now, self._view.actor)[0]
         new = memory.version > before and memory.access_count == 0
         return replace(result, status="stored" if new else "duplicate", memory=memory)

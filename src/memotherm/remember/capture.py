@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from memotherm.model import Memory, Scope, Tier
 from memotherm.model.results import Captured
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
+from memotherm.storage.store import Store
+from memotherm.storage.values import Filter
 from memotherm.text.content import pluralize, without_blocks
+from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import is_filler
 from memotherm.text.redaction import MARK, redactor
+from memotherm.text.words import query_words, stemmed_words
 
 #: Shorter texts are not captured.
 _MIN_CHARS = 10
+#: How many memories are compared to find one that says the same, and by how many words they are searched for.
+_COMPARED = 5
+_SEARCHED_WORDS = 24
+#: Words that change nothing.
+_ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
 
 
 class Prepared(NamedTuple):
@@ -58,3 +69,21 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
     if sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text.strip()[:_MIN_CHARS]) < _MIN_CHARS:
         return f"shorter than {_MIN_CHARS} characters"
     return "nothing but filler words" if is_filler(text) else ""
+
+
+def repeated(store: Store, scope: Scope, text: str, now: datetime) -> Memory | None:
+    """Return the memory of a scope that has the same words in the same order, whatever their case and inflection."""
+    wanted = _said(text)
+    words = query_words(text)[:_SEARCHED_WORDS]
+    found = (
+        store.search_text(store.spaces(scope), tuple(Tier), words, _COMPARED, Filter(now=now)).scores if words else {}
+    )
+    records = store.records(list(found))
+    memories = (records[no].memory for no in found if no in records)
+    return next(
+        (each for each in memories if each.scope == scope and not each.key and _said(each.content) == wanted), None
+    )
+
+
+def _said(text: str) -> list[str]:
+    return [word for word in stemmed_words(text) if word not in _ARTICLES]
