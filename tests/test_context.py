@@ -335,6 +335,18 @@ def test_a_turn_does_not_repeat_what_the_session_was_given(mem: Memotherm, clock
     assert said(mem.session("t").before_turn("otters")) == ["count the otters twice", "otters hold hands"]
 
 
+def test_a_session_starts_with_the_last_summary_and_open_tasks(mem: Memotherm, clock: FakeClock) -> None:
+    """Also if they are cold; tasks that are done are left out, and each turn brings only what it is asked for."""
+    mem.remember("Feed the otters by Friday", kind="task", tier="cold")
+    mem.remember("Count the beavers by Monday", kind="task", metadata={"status": "done"})
+    for day in range(3):
+        mem.remember(f"Session of day {day}", kind="summary", tier="cold", key=f"session/s{day}/summary")
+        clock.advance(days=1)
+
+    assert said(mem.session("s").session_start()) == ["Session of day 2", "Feed the otters by Friday"]
+    assert said(mem.context()) == []
+
+
 def test_a_move_or_a_pin_alone_is_no_reason_to_repeat(mem: Memotherm, clock: FakeClock) -> None:
     """Only what a memory says counts as a change."""
     memory = mem.remember("otters hold hands")

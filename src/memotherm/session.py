@@ -153,9 +153,10 @@ class Session(Generic[M]):
         return self._view.compact() if self._services.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
-        """Return the context that a session starts with: pinned and hot memories."""
+        """Return the context that a session starts with: pinned and hot memories, the last summary, open tasks."""
         self._services.assembler.forget_turns(self._space)
-        return self._services.assembler.turn_context(self._space, self._view.context_request(None, budget, format))
+        request = replace(self._view.context_request(None, budget, format), begins=True)
+        return self._services.assembler.turn_context(self._space, request)
 
     def before_turn(
         self,

@@ -391,7 +391,7 @@ def test_a_turn_is_one_memory(prompt: str, reply: str, stored: str | None, home:
     process_spool(spool, include_running=True)
 
     with memotherm.open() as mem:
-        found = [memory for memory in mem.find() if memory.content != FACT]
+        found = [memory for memory in mem.find() if memory.content != FACT and memory.kind != "summary"]
     assert [memory.content for memory in found] == ([stored] if stored else [])
     assert all(abs(memory.created_at.timestamp() - weeks_ago / 1e9) < 1 for memory in found)
 
@@ -491,11 +491,49 @@ def test_statements_become_memories_of_their_kind(
     process_spool(spool, include_running=True)
 
     with memotherm.open(scope=Scope(project="shop", user="ana")) as mem:
-        found = [memory for memory in mem.find() if memory.content != FACT]
+        found = [memory for memory in mem.find() if memory.content != FACT and memory.kind != "summary"]
     about_user = [memory for memory in found if memory.scope.project is None]
     assert {memory.kind: memory.content for memory in about_user} == user
     assert {memory.kind: memory.content for memory in found if memory not in about_user} == project
     assert len(found) == len(user) + len(project)
+
+
+def test_the_next_session_starts_with_the_summary_of_the_last_one(home: Path):
+    """What was decided, changed, asked and left open, at most 120 tokens, once for each session."""
+    job = {"session_id": "s1", "cwd": str(home)}
+    scope = ("--project", "shop", "--user", "ana")
+    talk = [
+        ("hello", "Hello!"),
+        ("We decided to keep the invoices in Postgres.", "Noted."),
+        ("Which port does staging use?", "Staging listens on 5433."),
+        ("The demo for Lisbon has to be ready by Friday.", "OK."),
+        *((f"The walrus number {number} of the exhibition weighs {number * 31} pounds and likes fish", "OK.")
+          for number in range(30)),
+    ]  # fmt: skip
+    spool = Spool(home / "spool")
+    place = {"client": "claude", "session": "s1", "folder": str(home), "scope": {"project": "shop", "user": "ana"}}
+    for prompt, reply in talk:
+        spool.add({"do": "capture", "role": "user", "text": prompt, **place})
+        spool.add({"do": "capture", "role": "assistant", "text": reply, **place})
+    hook({"hook_event_name": "SessionEnd", **job}, *scope)
+    process_spool(spool)
+    started = hook({"hook_event_name": "SessionStart", "session_id": "s2", "cwd": str(home)}, *scope)[0]
+    other = hook({"hook_event_name": "SessionStart", "session_id": "s3", "cwd": str(home)}, "--project", "bank")[0]
+
+    assert "Decided: We decided to keep the invoices in Postgres" in started
+    assert "Asked: Which port does staging use?" in started
+    assert started.count("The demo for Lisbon has to be ready by Friday") == 1
+    assert "Lisbon" not in other
+    spool.add({"do": "capture", "role": "user", "text": "We decided to drop Redis.", **place})
+    spool.add({"do": "capture", "role": "user", "text": "thanks", **place, "session": "s4"})
+    process_spool(spool, include_running=True)
+    with memotherm.open(scope=Scope(project="shop", user="ana")) as mem:
+        (stored,) = mem.find(kind="summary")
+        found = mem.recall("invoices Postgres")
+    assert "drop Redis" in stored.content
+    assert stored.tokens <= 120
+    assert [hit.memory.kind for hit in found][:1] == ["decision"]
+    assert "summary" not in {hit.memory.kind for hit in found}
 
 
 def test_the_hook_starts_with_the_standard_library_alone(home: Path):
@@ -606,7 +644,7 @@ def test_a_worker_uses_the_settings_of_the_folder_where_the_hook_ran(
     assert (result.captured, result.failed) == (2, ())
     for name in ("shop", "bank"):
         with memotherm.open(tmp_path / name / "own.db") as mem:
-            assert [f"mascot of the {name}" in memory.content for memory in mem.find()] == [True]
+            assert [f"mascot of the {name}" in memory.content for memory in mem.find(kind="message")] == [True]
 
 
 def test_a_broken_settings_file_loses_no_job(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

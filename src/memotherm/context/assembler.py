@@ -33,7 +33,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
-from memotherm.tiers.rules.properties import is_blocker
+from memotherm.tiers.rules.properties import is_blocker, is_closed
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
@@ -53,6 +53,10 @@ _LEAST_RELEVANCE = 0.25
 _LEAST_CLOSENESS = 0.15
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
+#: The most open tasks at the beginning of a session, newest first.
+_MOST_TASKS = 5
+#: The kind of the summaries of sessions.
+SUMMARY = "summary"
 #: The role in the format `messages`.
 _ROLE = "user"
 _NOT_HASHED = {
@@ -82,6 +86,8 @@ class Request:
     track: bool = True
     #: The most tokens of recalled memories; None for no limit of their own.
     recalled_tokens: int | None = None
+    #: Whether it begins a session: with the summary of the last one, and open tasks.
+    begins: bool = False
     #: What was injected before: memory number -> its `updated_at` then, in microseconds.
     injected: Mapping[int, int] = field(default_factory=dict)
 
@@ -220,6 +226,7 @@ class Assembler:
         settings, selection = self._settings, Selection()
         pinned: list[Record] = []
         hot: list[Record] = []
+        recent: list[tuple[Record, str]] = []
         where = (request.spaces, request.now)
 
         def read_relevant(state: State) -> None:
@@ -237,6 +244,7 @@ class Assembler:
                 searched_here = state is not None and self._pipeline.store is self._store
                 pinned.extend(state.pinned_records if state and searched_here else self._store.pinned(*where))
                 hot.extend(self._hot(request, selection))
+                recent.extend(self._recent(request) if request.begins else ())
 
         if request.question is None:
             read_listed()
@@ -248,6 +256,10 @@ class Assembler:
             )
         candidates = [_listed(record, "pinned", (record.no,)) for record in pinned]
         candidates += [_listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
+        candidates += [
+            Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
+            for place, (record, reason) in enumerate(recent)
+        ]
         candidates += _hits(selection.ranking)
         new = _without_repeats(candidates, request.injected, selection.skipped)
         hits = selection.hits
@@ -283,6 +295,20 @@ class Assembler:
             )
         unpinned = (record for record in records.values() if record.fields.priority is not Priority.PINNED)
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
+
+    def _recent(self, request: Request) -> Iterator[tuple[Record, str]]:
+        """Yield the summary of the last session, and open tasks, newest first."""
+        found = Find(now=request.now, kinds=(SUMMARY,), order="updated", limit=1)
+        summaries = self._store.find(request.spaces, found)
+        yield from ((record, "the summary of the last session") for record in summaries)
+        told = "".join(record.fields.content for record in summaries)
+        tasks = self._store.find(request.spaces, replace(found, kinds=("task",), limit=4 * _MOST_TASKS))
+        unfinished = [
+            record
+            for record in tasks
+            if not is_closed(record.fields) and record.fields.content.partition("\n")[0].rstrip(".。;") not in told
+        ]
+        yield from ((record, "an open task") for record in unfinished[:_MOST_TASKS])
 
     def _log(self, request: Request, selection: Selection, packed: Packed) -> str | None:
         """Store the receipt, log the context, and return its id; this counts as a use of nothing."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.context.assembler import SUMMARY
 from memotherm.errors import (
     EmbedderError,
     InvalidInput,
@@ -27,10 +28,11 @@ from memotherm.errors import (
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked
-from memotherm.hooks.turns import Transcripts, contents_of, turns_of
+from memotherm.hooks.turns import Transcripts, contents_of, summary_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.results import Captured
+from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 
@@ -123,7 +125,7 @@ def _process(
     jobs = list(spool.jobs())
     ready = jobs if include_running else _ready(jobs, now)
     result = WorkerResult(waiting=len(jobs) - len(ready))
-    transcripts: dict[int, Transcripts] = {}
+    run = _Run(opened, stack, result)
     paused: set[str] = set()
     for turn in turns_of(ready):
         path, job = turn[0]
@@ -132,13 +134,7 @@ def _process(
             result.waiting += len(turn)
             continue
         try:
-            placed = [_placed(path, job) for path, job in turn]
-            mem = _open(placed[0], opened, stack)
-            if job.get("do") == "capture":
-                known = transcripts.setdefault(id(mem), Transcripts(mem.settings))
-                _capture(placed, mem, known, result)
-            else:
-                _run(placed[0], mem, result)
+            run.process(turn)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
                 _set_aside(spool, turn)
@@ -157,12 +153,59 @@ def _process(
         else:
             for path, _ in turn:
                 spool.remove(path)
+    run.summarize()
     return result
+
+
+class _Run:
+    """One run of the worker: the open stores, the transcripts that it has read, and the sessions that it stored."""
+
+    def __init__(self, opened: dict[str, Memotherm], stack: contextlib.ExitStack, result: WorkerResult) -> None:
+        self._opened = opened
+        self._stack = stack
+        self._result = result
+        self._transcripts: dict[int, Transcripts] = {}
+        self._sessions: dict[tuple[int, str], Memotherm] = {}
+
+    def process(self, turn: list[Job]) -> None:
+        """Store the texts of a turn, or run the job of another kind."""
+        placed = [_placed(path, job) for path, job in turn]
+        mem = _open(placed[0], self._opened, self._stack)
+        if placed[0]["do"] != "capture":
+            _run(placed[0], mem, self._result)
+            return
+        _capture(placed, mem, self._transcripts.setdefault(id(mem), Transcripts(mem.settings)), self._result)
+        self._sessions[id(mem), str(placed[0]["session"])] = mem
+
+    def summarize(self) -> None:
+        """Store the summaries of the sessions whose texts were stored."""
+        for (_, session), mem in self._sessions.items():
+            try:
+                _summarize(mem, session)
+            except MemothermError as error:
+                self._result.failed += (f"summary: {error}",)
 
 
 def _set_aside(spool: Spool, turn: list[Job]) -> None:
     for path, _ in turn:
         spool.set_aside(path)
+
+
+def _summarize(mem: Memotherm, session: str) -> None:
+    """Store the summary of a session, or replace it; it is cold, so that it is not recalled beside what it repeats."""
+    said = [memory for memory in mem.find(where={"session": session}, limit=200) if memory.kind != SUMMARY]
+    text = summary_of(reversed(said), mem.settings.tokenizer)
+    if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
+        return
+    day = local_day(max(memory.created_at for memory in said), mem.settings)
+    mem.remember(
+        f"Session of {day}\n{text}",
+        kind=SUMMARY,
+        tier="cold",
+        key=f"session/{session}/summary",
+        source="hook",
+        index=False,
+    )
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:
@@ -242,8 +285,9 @@ def _capture(turn: list[dict[str, Any]], mem: Memotherm, transcripts: Transcript
             scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
             metadata = {"role": content.role, **origin}
             tags = ("correction",) if content.kind.correction else ()
+            kind = content.kind.name if content.kind.name in (mem.settings.kinds or (content.kind.name,)) else "message"
             at = jobs[0]["at"]
-            _count(scoped.capture(content.text, content.kind.name, tags, metadata, source="hook", at=at), result)
+            _count(scoped.capture(content.text, kind, tags, metadata, source="hook", at=at), result)
     result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
 
 
