@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -643,7 +643,7 @@ def test_listings_and_recalls_are_filtered(cli: Cli):
     for wrong in ("status", "{status}", '{"a": {"$like": 1}}'):
         assert cli("list", "--where", wrong).code == 2, wrong
     assert "twice" in cli("list", "--where", "a=1", "--where", "a=2").err
-    assert "7d" in cli("list", "--since", "yesterday").err
+    assert "7d" in cli("list", "--since", "soon").err
 
 
 def test_many_memories_are_changed_after_a_confirmation_that_names_their_number(cli: Cli):
@@ -697,6 +697,75 @@ def test_a_store_that_looks_empty_says_where_its_memories_are(cli: Cli, command:
         assert "project=shop (1)" in ran.out + ran.err
     ran = cli(*command, "--project", "shop")
     assert "scopes" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("since", "found"),
+    [
+        ("today", 1),
+        ("Yesterday", 2),
+        ("1 day ago", 2),
+        ("two weeks ago", 3),
+        ("last 3 days", 2),
+        ("2026-01-26", 3),
+        ("3d", 2),
+    ],
+)
+def test_times_may_be_days_in_words(cli: Cli, since: str, found: int):
+    """They begin at midnight of the user's time zone, for `--since` and for `--until`."""
+    midnight = datetime.now(UTC).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    for days in (0, 1, 14):
+        clock = FakeClock(midnight - timedelta(days=days))
+        with memotherm.open("words.db", clock=clock, embedder="none") as mem:
+            mem.remember(f"Stored {days} days ago")
+    store = ("--store", "words.db", "--count")
+    assert cli("list", "--since", since, *store).out == f"{found}\n"
+    if since != "2026-01-26":
+        assert cli("list", "--until", since, *store).out == f"{3 - found}\n"
+
+
+def test_a_time_that_is_none_is_refused(cli: Cli):
+    """With examples of what can be written."""
+    remembered(cli, "We sell tea")
+    for words in ("soon", "yesterday morning tea", "32 May"):
+        ran = cli("list", "--since", words)
+        assert ran.code == exit_codes.USAGE
+        assert "2026-01-31" in ran.err
+
+
+def test_an_export_does_not_replace_a_file_unasked(cli: Cli, tmp_path: Path):
+    """Only with --force; the file stays as it is otherwise."""
+    remembered(cli, "We sell tea")
+    (tmp_path / "all.jsonl").write_text("precious")
+    ran = cli("export", "all.jsonl")
+    assert ran.code != exit_codes.OK
+    assert "--force" in ran.err
+    assert (tmp_path / "all.jsonl").read_text() == "precious"
+    assert cli("export", "all.jsonl", "--force").code == exit_codes.OK
+    assert "We sell tea" in (tmp_path / "all.jsonl").read_text()
+
+
+def test_an_export_names_archived_memories_that_it_leaves_out(cli: Cli):
+    """And those of other scopes; nothing is said if all is written."""
+    remembered(cli, "We sell tea")
+    cli("archive", remembered(cli, "An old plan"))
+    remembered(cli, "We sell coffee", "--project", "cafe")
+    said = cli("export").err
+    assert "archived memories (1); --all" in said
+    assert "1 memory of other scopes" in said
+    assert "left out" not in cli("export", "--everywhere", "--all").err
+
+
+@pytest.mark.parametrize(
+    ("kind", "looked_for"), [("openclaw", "MEMORY.md"), ("claude-code", "projects/*/memory"), ("mem0", "get_all()")]
+)
+def test_an_import_that_finds_nothing_fails(cli: Cli, tmp_path: Path, kind: str, looked_for: str):
+    """It says what it looked for."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.json").write_text("[]")
+    ran = cli("import", kind, "empty.json" if kind == "mem0" else "empty")
+    assert ran.code == exit_codes.NOT_FOUND
+    assert looked_for in ran.err
 
 
 def test_a_backup_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):

@@ -28,6 +28,24 @@ def notes_cli(
     return ran
 
 
+def test_a_plain_folder_of_markdown_is_indexed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without MEMORY.md and memory/, every Markdown file is a note; a repository is not taken for one."""
+    store = ("--store", str(tmp_path / "plain.db"))
+    folder = tmp_path / "vault"
+    (folder / "sub").mkdir(parents=True)
+    assert run(["notes", "sync", "--root", str(folder), *store]) == 0
+    assert "--extra ." in capsys.readouterr().err
+    (folder / "tea.md").write_text("# Tea\n\nOolong is brewed at 85 degrees.\n")
+    (folder / "sub" / "coffee.md").write_text("# Coffee\n\nThe grinder stands on the left.\n")
+    assert run(["notes", "sync", "--root", str(folder), *store]) == 0
+    assert "+ tea.md" in capsys.readouterr().out
+    assert run(["notes", "search", "grinder", "--root", str(folder), *store]) == 0
+    assert "sub/coffee.md" in capsys.readouterr().out
+    (folder / ".git").mkdir()
+    assert run(["notes", "sync", "--root", str(folder), "--store", str(tmp_path / "other.db")]) == 0
+    assert "no notes" in capsys.readouterr().err
+
+
 def test_sync_tells_what_it_did(notes_cli: Callable[..., str], workspace: Path) -> None:
     """In words and as JSON."""
     assert notes_cli("sync").endswith("4 added, 0 unchanged\n")

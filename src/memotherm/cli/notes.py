@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -41,7 +42,16 @@ def notes() -> None:
 def _notes(mem: Memotherm, root: str | None, extra: tuple[str, ...] = ()) -> Notes:
     """Return the notes of a folder: this one unless it is given, that of the server for a store on a server."""
     opened: object = mem
-    return mem.notes("." if root is None and not isinstance(opened, RemoteMemotherm) else root, extra)
+    if isinstance(opened, RemoteMemotherm):
+        return mem.notes(root, extra)
+    folder = Path(root or ".").expanduser()
+    return mem.notes(folder, extra or (".",) * _is_plain(folder))
+
+
+def _is_plain(folder: Path) -> bool:
+    """Return whether a folder has Markdown files and nothing that says which of them are notes."""
+    names = [entry.name.casefold() for entry in folder.iterdir()] if folder.is_dir() else []
+    return any(name.endswith(".md") for name in names) and not {"memory.md", "memory", ".git"} & {*names}
 
 
 @notes.command("sync")
@@ -51,6 +61,8 @@ def _notes(mem: Memotherm, root: str | None, extra: tuple[str, ...] = ()) -> Not
 def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
     """Synchronise the index with the files.
 
+    Notes are MEMORY.md and memory/**/*.md, or, in a folder that has neither, all Markdown files.
+
     \b
     memotherm notes sync --root workspace
     """
@@ -59,6 +71,8 @@ def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
         result = _notes(mem, root, extra).sync(progress)
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
     problems = [*map(str, result.skipped), *map(str, result.conflicts), *result.degraded]
+    if not any((result.added, result.changed, result.removed, result.renamed, result.unchanged)):
+        problems.append("no notes: there is no MEMORY.md and no memory/*.md; --extra . takes every Markdown file")
     return Output(to_json(result), _sync_lines(result), [*problems, took])
 
 

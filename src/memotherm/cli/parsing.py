@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any
 
 import click
+
+from memotherm.text.times import first_day
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
 _TEXT_MARK = "\x00"
@@ -73,6 +75,16 @@ def moment(text: str) -> datetime:
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a time: write it like 2026-01-26 or 2026-01-26T10:30Z") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def since(text: str) -> str:
+    """Return a time or a duration as the facade reads it; days in English words, such as yesterday, are local."""
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        day = first_day(text, datetime.now(UTC).astimezone().date())
+        return text if day is None else datetime.combine(day, time()).astimezone(UTC).isoformat()
+    return text
 
 
 def duration(text: str) -> float | str:

@@ -13,7 +13,7 @@ from memotherm import Memotherm
 from memotherm.cli.exit_codes import CONFIG, FAILURE, OK
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option, yes_option
 from memotherm.cli.output import Output, confirm, is_json, printable, progress_bar
-from memotherm.cli.parsing import SuggestingGroup
+from memotherm.cli.parsing import SuggestingGroup, since
 from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
@@ -135,7 +135,7 @@ def diff(mem: Memotherm, first: str, second: str) -> Output:
 
 @policy.command("adopt")
 @click.argument("name", metavar="POLICY")
-@click.option("--since", metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
+@click.option("--since", type=since, metavar="TIME", help="When the period of the replay begins, such as 90d (ago).")
 @click.option("--no-replay", is_flag=True, help="Do not replay the past, which takes time and needs the recall log.")
 @yes_option
 @memory_option(whole_store=True)
@@ -274,7 +274,7 @@ def _print_before_change(lines: Iterable[str]) -> None:
 
 @policy.command("replay")
 @click.argument("policies", nargs=-1)
-@click.option("--since", metavar="TIME", help="When the period begins, or how long ago, such as 90d.")
+@click.option("--since", type=since, metavar="TIME", help="When the period begins, or how long ago, such as 90d.")
 @click.option(
     "--limit", default=10, show_default=True, help="How many of the best hits of a question it demands at most."
 )

@@ -136,8 +136,11 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
 @click.option(
     "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
 )
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @folder_option
-def export(path: str, archived: bool, include_narrower: bool, everything: bool, store: StoreOptions) -> None:
+def export(
+    path: str, archived: bool, include_narrower: bool, everything: bool, force: bool, store: StoreOptions
+) -> None:
     """Write memories as JSON lines, oldest first; `import jsonl` reads them.
 
     With --everything, each line has a `type`: memory, event, receipt or recall. That answers a request of access.
@@ -146,6 +149,8 @@ def export(path: str, archived: bool, include_narrower: bool, everything: bool, 
     memotherm export memories.jsonl --project shop
     memotherm import jsonl memories.jsonl --store other.db
     """
+    if path != "-" and not force and Path(path).expanduser().is_file():
+        raise InvalidInput(f"{path} exists: name another file, or replace it with --force")
     with opened(store) as mem:
         if everything:
             from memotherm.tools.results import everything_json

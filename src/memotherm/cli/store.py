@@ -18,7 +18,7 @@ from memotherm.cli.output import Output, content_of, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.cli.privacy import exported_lines, write_lines
 from memotherm.cli.verbs import plain
-from memotherm.errors import InvalidInput
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes.imports import KINDS
 from memotherm.operations.codec import to_json
 from memotherm.settings.keys import KEY_BYTES
@@ -265,7 +265,7 @@ def _write_key(path: Path | None) -> None:
 
 
 @click.command("import")
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice([*KINDS]))
 @click.argument("path", type=click.Path())
 @memory_option(creates=True, dry_run=True, whole_store=True)
 def import_(mem: Memotherm, kind: str, path: str) -> Output:
@@ -284,5 +284,8 @@ def import_(mem: Memotherm, kind: str, path: str) -> Output:
             source = Path(folder) / "stdin"
             write_text(source, content_of(path))
         imported = mem.store.import_(kind, source, progress)
+    if not imported.stored + imported.duplicates + imported.purged:
+        first = f" (skipped: {imported.skipped[0]})" if imported.skipped else ""
+        raise NotFound(f"{path} has no memories{first}: `import {kind}` reads {KINDS[kind]}")
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
     return Output(to_json(imported), [str(imported)], [*map(str, imported.skipped), took])

@@ -13,7 +13,7 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output, content_of, progress_bar
-from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment
+from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment, since
 from memotherm.errors import InvalidInput
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
@@ -51,6 +51,8 @@ _METAVARS = {
     "metadata": "JSON",
     "recall": "RECALL_ID",
     "session_id": "SESSION",
+    "since": "TIME",
+    "until": "TIME",
 }
 _IDS = {"memory_id", "ids", "used", "supersedes"}
 #: Texts of which `-` means standard input.
@@ -68,7 +70,7 @@ _HELP = {
     "limit": "How many at most.",
     "min_score": "The least relevance; default: 0.",
     "prefix": "Only memories whose key begins with this.",
-    "since": "Only memories created since: 2026-01-31, 2026-01-31T12:00Z, or 7d (ago).",
+    "since": "Only memories created since: 2026-01-31, 2026-01-31T12:00Z, 7d (ago), or yesterday.",
     "tags": "A tag",
     "tier": "hot, warm or cold.",
     "track": "Whether to count this as a use of the memories.",
@@ -189,6 +191,8 @@ def _type(parameter: Parameter) -> Any:  # noqa: ANN401 - any type of click
         return click.Choice([*parameter.choices])
     if parameter.name == "ttl":
         return duration
+    if parameter.name in ("since", "until"):
+        return since
     if parameter.type is datetime:
         return moment
     if parameter.type in (int, float):

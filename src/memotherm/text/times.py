@@ -54,6 +54,19 @@ def spans(query: str, today: date) -> list[Span]:
     return result
 
 
+def first_day(text: str, today: date) -> date | None:
+    """Return the day that a text names, such as "yesterday" or "2 weeks ago", or the first one of "last week"."""
+    for phrase in (text.strip(), f"on {text.strip()}", f"in {text.strip()}"):
+        for pattern, parse in _PATTERNS:
+            match = re.fullmatch(pattern, phrase, re.IGNORECASE)
+            span = parse(match, today) if match else None
+            if span is not None:
+                first, last = span
+                # "2 weeks ago" is a span around that day.
+                return first + (last - first) / 2 if parse is _ago else first
+    return None
+
+
 def _may_name_a_time(query: str) -> bool:
     """Return whether a query may name a time: it contains a digit or a time word. Most contain neither."""
     return _DIGIT.search(query) is not None or not _TIME_WORDS.isdisjoint(_LETTERS.findall(query.casefold()))

@@ -1,16 +1,5 @@
 """Imports of the memories of other programs: each entry becomes a memory, duplicates are skipped.
 
-    openclaw      a workspace: MEMORY.md, USER.md, memory/**/*.md
-    claude-code   a memory folder (or ~/.claude with all of them): *.md, MEMORY.md is their index
-    codex         ~/.codex/memories: *.md
-    mcp-memory    the JSON lines of the MCP reference memory server
-    mem0          the JSON of get_all() or of an export
-    letta         an agent file (.af), or the JSON of archival memory
-    claude-mem    the JSON of its export script, or its database
-    mempalace     the folder that `mempalace export` writes
-    hindsight     the JSON that lists the memories of a bank
-    jsonl         the JSON lines that `memotherm export` writes
-
 Times, users, projects and ids are kept: as `created_at`, as the scope, and as `original_id` in the metadata.
 To index files and keep them as the source instead, open their folder with `mem.notes(...)`.
 """
@@ -47,8 +36,19 @@ _READERS: dict[str, Callable[[Path, Import], None]] = {
     "codex": markdown.read_codex,
     **formats.READERS,
 }
-#: What can be imported.
-KINDS = tuple(_READERS)
+#: What can be imported, and what each of them is read from.
+KINDS = {
+    "openclaw": "a workspace with MEMORY.md, USER.md and memory/**/*.md",
+    "claude-code": "~/.claude with projects/*/memory/*.md, or one such memory folder",
+    "codex": "~/.codex/memories with *.md",
+    "mcp-memory": "the JSON lines of the MCP reference memory server",
+    "mem0": "the JSON of get_all() or of an export",
+    "letta": "an agent file (.af), or the JSON of archival memory",
+    "claude-mem": "the JSON of its export script, or its database",
+    "mempalace": "the folder that `mempalace export` writes",
+    "hindsight": "the JSON that lists the memories of a bank",
+    "jsonl": "the JSON lines that `memotherm export` writes",
+}
 _BATCH = 200
 
 
