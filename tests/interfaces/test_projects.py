@@ -303,7 +303,7 @@ def test_commands_in_a_repository_use_the_scope_of_the_hooks(
         hook({"hook_event_name": "UserPromptSubmit", "prompt": prompt, "cwd": str(folder)}, *scope)
     process_spool(Spool(home / "spool"), include_running=True)
     with memotherm.open(scope=Scope(project="other")) as mem:
-        mem.remember("Another project")
+        other = mem.remember("Another project")
     (folder / "src").mkdir()
     monkeypatch.chdir(folder / "src")
 
@@ -324,6 +324,11 @@ def test_commands_in_a_repository_use_the_scope_of_the_hooks(
         assert "Another project" in out or "3 memories" in out
     assert "scope:" not in ran("list", "--project", "other")[1]
     assert "scope:" not in ran("scopes")[1] + ran("store", "check")[1]
+
+    assert app.run(["get", other.id]) == exit_codes.NOT_FOUND
+    assert told(capsys, "get", other.id, "--everywhere")["content"] == "Another project"
+    assert told(capsys, "move", other.id, "cold", "--everywhere")["scope"] == {"project": "other"}
+    assert told(capsys, "forget", other.id, "--everywhere")["retention"] == "deleted"
 
     memory = told(capsys, "remember", "We sell tea")
     assert memory["scope"] == {"project": "github.com/acme/shop", "user": user_name()}

@@ -6,7 +6,7 @@ import functools
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -38,7 +38,7 @@ _SCOPES = {
     "agent": "The agent.",
     "session": "The session.",
 }
-_EVERYWHERE = "Use no scope inside a project; what lists, searches or exports then reads all scopes."
+_EVERYWHERE = "Use no scope inside a project; lists, searches, exports and whole ids then reach all scopes."
 
 # The store
 
@@ -114,7 +114,7 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
     if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
     with memotherm.open(store.url, scope=store.scope) as outer:
-        mem = in_folder(outer, store.url) if store.as_hooks else outer
+        mem = in_folder(outer, store.url) if store.as_hooks else _around(outer)
         if not dry_run:
             yield mem
             return
@@ -140,6 +140,16 @@ def in_folder(mem: Memotherm, url: str | None) -> Memotherm:
         return mem  # an API key may have a scope of its own
     click.echo(f"scope: {printable(named)}; --everywhere for all", err=True)
     return inside
+
+
+def _around(mem: Memotherm) -> Memotherm:
+    """With `--everywhere` and the whole id of a memory, return the view from the scope of that memory."""
+    options = click.get_current_context().params
+    memory_id = options.get("memory_id") or ""
+    if options.get("everywhere") and len(memory_id) == _ID_LENGTH:
+        with suppress(NotFound):
+            return mem.scoped(**dict(mem.get(memory_id, include_narrower=True).scope.items()))
+    return mem
 
 
 def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:

@@ -58,7 +58,9 @@ def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
 
 def is_repository(folder: Path) -> bool:
     """Return whether a folder is in a repository."""
-    return (_root(folder) / ".git").exists()
+    with suppress(OSError):
+        return (_root(folder) / ".git").exists()
+    return False
 
 
 def project_names(folder: str | Path) -> list[str]:
