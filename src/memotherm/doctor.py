@@ -114,8 +114,8 @@ def project_finding(mem: Memotherm, folder: Path) -> Finding:
     found = [each for each in former if counts[each]]
     if not found:
         return Finding("project", "ok", f"{name} is the project of this folder")
-    under = " and ".join(f"{counts[each]} under {each}" for each in found)
-    detail = f"{name} is the project of this folder; memories are stored {under}, which it was called before"
+    held = ", ".join(f"{counts[each]} under {each}" for each in found)
+    detail = f"{name} is the project of this folder; former names still hold memories: {held}"
     commands = [f"memotherm store move-project {quote(each)} {quote(name)}" for each in found]
     return Finding("project", "note", detail, "; ".join(commands))
 
