@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from memotherm.model.clock import system_clock
 from memotherm.text.times import first_day
 
 #: Marks an argument as text; it cannot occur in an argument of a process.
@@ -82,7 +83,7 @@ def since(text: str) -> str:
     try:
         datetime.fromisoformat(text.strip())
     except ValueError:
-        day = first_day(text, datetime.now(UTC).astimezone().date())
+        day = first_day(text, system_clock().astimezone().date())
         return text if day is None else datetime.combine(day, time()).astimezone(UTC).isoformat()
     return text
 
