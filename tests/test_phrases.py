@@ -6,7 +6,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
-from memotherm.text.phrases import is_filler, statements
+from memotherm.text.phrases import is_filler, is_self_contained, statements
 from memotherm.text.statements import kind_of
 
 FILLER = {
@@ -341,3 +341,26 @@ def test_a_repetition_is_a_use_of_what_is_stored(mem: Memotherm, first: str, aga
     assert (repeated.memory.id == stored.id) == (status == "duplicate")
     assert mem.get(stored.id).access_count == (1 if status == "duplicate" else 0)
     assert mem.scoped(user="ana").capture(first).status == "stored"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "needs_nothing"),
+    [
+        ("What is 384 divided by 12?", True),
+        ("17 * 23", True),
+        ("Was ist 23 mal 19?", True),
+        ("125 乘以 16 等于多少？", True),
+        ("сколько будет 12 умножить на 5?", True),
+        ("Translate into French: the weather is lovely", True),
+        ("Übersetze ins Englische: Der Zug hat Verspätung.", True),
+        ("把这句话翻译成英文：今天的天气真好。", True),
+        ("translate the README", False),
+        ("what changed between 3.12 and 3.13?", False),
+        ("Is it 250 or 100 requests per minute?", False),
+        ("When is the meeting on 12 May at 10?", False),
+        ("", False),
+    ],
+)
+def test_a_sum_and_a_text_to_translate_need_no_memory(prompt: str, needs_nothing: bool) -> None:
+    """They bring all that they need; what names anything else may need a memory."""
+    assert is_self_contained(prompt) is needs_nothing

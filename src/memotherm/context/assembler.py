@@ -46,11 +46,15 @@ _LEAST_HITS, _MOST_HITS = 20, 100
 #: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. Measured on
 #: conversations and notes: contexts of 2,000 tokens have up to 3.5 times the precision, and at most .01 less gold.
 _FIRST_HITS = 4
-_FIRST_SHARE, _LATER_SHARE = 0.45, 0.7
-#: The least relevance of any hit.
+_FIRST_SHARE, _LATER_SHARE = 0.5, 0.7
+#: The least relevance of any hit, unless the search is so confident: then the best hits may be right although none
+#: of them is close.
 _LEAST_RELEVANCE = 0.25
-#: The least closeness of a hit without a word of the query: a nearer one may say the same in other words.
-_LEAST_CLOSENESS = 0.15
+_CONFIDENT = 0.7
+#: The most that time and author may add to a hit that is far from the query and has none of its words: its
+#: relevance against its closeness, and how close is not far.
+_MOST_HINTS = 1.5
+_CLOSE = 0.15
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
@@ -128,16 +132,19 @@ class Selection:
     #: The best relevance of a hit, and whether the query has a subject, not only a time or an author.
     best: float = 0.0
     has_subject: bool = False
+    #: The least relevance of any hit.
+    least: float = _LEAST_RELEVANCE
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
     notes: list[str] = field(default_factory=list)
 
     def irrelevance(self, hit: Ranked, place: int) -> str:
         """Return why the hit at this place in the ranking is not relevant enough; empty if it is."""
-        least = max(_LEAST_RELEVANCE, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
+        least = max(self.least, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
         if hit.relevance < least:
             return f"relevance {hit.relevance:.2f} is below {least:.2f}, the least for this query"
-        if self.has_subject and not hit.coverage and hit.closeness < _LEAST_CLOSENESS:
+        close = hit.closeness >= min(_CLOSE, hit.relevance / _MOST_HINTS)
+        if self.has_subject and not hit.coverage and not close:
             return "only its time or author matches the query"
         return ""
 
@@ -234,9 +241,11 @@ class Assembler:
             # Of all candidates, so that it does not depend on the budget.
             selection.best = best_relevance(state.ranked) or 0.0
             selection.has_subject = bool(subject_words(state.terms))
+            selection.least = 0.0 if state.confidence >= _CONFIDENT else _LEAST_RELEVANCE
             hits = state.ranked[: state.count]
             relevant = [place for place, hit in enumerate(hits) if not selection.irrelevance(hit, place)]
-            state.count = min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
+            if settings.context_min_confidence:
+                state.count = min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
 
         def read_listed(state: State | None = None) -> None:
             with self._store.snapshot() as selection.seen:
@@ -261,22 +270,21 @@ class Assembler:
             for place, (record, reason) in enumerate(recent)
         ]
         candidates += _hits(selection.ranking)
-        new = _without_repeats(candidates, request.injected, selection.skipped)
-        hits = selection.hits
-        for candidate in new:
-            if candidate.scored is None:
-                selection.listed.append(candidate)
-            elif why := selection.irrelevance(candidate.scored, candidate.order[-1]):
-                selection.skipped.append(Skipped(candidate, "relevance", why))
-            else:
-                hits.append(candidate)
         confidence, least = selection.ranking.confidence, settings.context_min_confidence
+        withheld = ""
         if request.question is not None and confidence < least:
             withheld = f"confidence {confidence} is below context_min_confidence {least}"
             if selection.ranking.ranked:
                 selection.notes.append(f"nothing that was found is included: {withheld}")
-            selection.skipped[:0] = [Skipped(hit, "context_min_confidence", withheld) for hit in hits]
-            selection.hits = []
+        for candidate in _without_repeats(candidates, request.injected, selection.skipped):
+            if candidate.scored is None:
+                selection.listed.append(candidate)
+            elif withheld:
+                selection.skipped.append(Skipped(candidate, "context_min_confidence", withheld))
+            elif least and (why := selection.irrelevance(candidate.scored, candidate.order[-1])):
+                selection.skipped.append(Skipped(candidate, "relevance", why))
+            else:
+                selection.hits.append(candidate)
         return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from memotherm.embed.calibration import Calibration
 from memotherm.recall.values import DEFAULT_WEIGHTS, State
-from memotherm.text.phrases import conversational_words
+from memotherm.text.phrases import conversational_words, is_self_contained
 
 _DECIMALS = 4
 #: With fewer cosines, their spread is not known and this one is taken.
@@ -62,12 +62,12 @@ class Signs(NamedTuple):
 
 
 class EstimateConfidence:
-    """Adds the confidence of a query; it is 0 without words or candidates."""
+    """Adds the confidence of a query; it is 0 without words or candidates, and for a prompt that needs no memory."""
 
     def __call__(self, state: State) -> None:
         """Estimate confidence from the first block of candidates."""
         ranked = state.ranked_blocks[0]
-        if not ranked or not state.terms:
+        if not ranked or not state.terms or is_self_contained(state.question.text):
             return
         first, telling = ranked[0], subject_words(state.terms)
         cosines = state.evidence[0].cosines

@@ -297,7 +297,10 @@ class Settings:
         project=True,
     )
     context_min_confidence: float = setting(
-        0.3, "The minimum confidence of a search whose hits enter a context; 0: they always do.", high=1, project=True
+        0.3,
+        "The minimum confidence of a search whose hits enter a context; 0: all hits enter, relevant or not.",
+        high=1,
+        project=True,
     )
 
     # Sessions

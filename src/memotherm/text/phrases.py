@@ -40,6 +40,10 @@ _QUESTION_END = re.compile(
 #: "…, ok?" asks for no answer.
 _AGREED = re.compile(r"[,，]\s*(?:ok|okay|okey|好吗)\s*[?？]\s*$", re.IGNORECASE)
 _CLAUSES = re.compile("[,，、:：;；—–]")
+#: What a text to translate or to correct follows, or stands in.
+_MATERIAL = re.compile('[:：\n"“„«「『]')
+_NUMBER = re.compile(r"\d+")
+_MAX_SUM_CHARS = 80
 _PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
 #: Languages whose question words may stand anywhere in a question.
 _ANYWHERE = ("chinese", "turkish", "hindi")
@@ -75,6 +79,23 @@ def is_no_answer(sentence: str) -> bool:
     """Return whether a sentence says that the answer is not known."""
     plain = plain_text(sentence)
     return any(phrase in plain for phrase in _phrases("no_answer"))
+
+
+def is_self_contained(prompt: str) -> bool:
+    """Return whether a prompt brings all that it needs: a sum to calculate, or a text to translate or to correct."""
+    plain = plain_text(prompt)
+    if _MATERIAL.search(prompt) and plain.startswith(_phrases("transforms")):
+        return True
+    if len(plain) > _MAX_SUM_CHARS or len(_NUMBER.findall(plain)) < 2:
+        return False
+    words = stemmed_words(_NUMBER.sub(" ", plain))
+    return all(word in _arithmetic() or (is_unspaced(word) and _joined(word, _arithmetic())) for word in words)
+
+
+@functools.cache
+def _arithmetic() -> frozenset[str]:
+    lists = (WORD_LISTS["other"]["arithmetic"], *WORD_LISTS["question_starts"].values(), "x")
+    return frozenset(word for text in lists for word in stemmed_words(text))
 
 
 def statements(text: str) -> str:
