@@ -265,7 +265,7 @@ def test_the_spool_of_the_hooks_is_encrypted_with_the_key(tmp_path: Path, monkey
     monkeypatch.setenv("MEMOTHERM_KEY", RAW)
     assert process_spool(spool, include_running=True).captured == 1
     with memotherm.open() as mem:
-        assert contents(mem.find()) == [SECRET]
+        assert contents(mem.find(kind="message")) == [SECRET]
 
 
 def test_without_the_package_the_error_has_the_line_to_install_it(tmp_path: Path) -> None:

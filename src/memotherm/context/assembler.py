@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from memotherm.context.formats import format_of
@@ -59,6 +60,7 @@ _CLOSE = 0.15
 _NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
 _MOST_TASKS = 5
+_MOST_RECENT = 50
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
 #: The role in the format `messages`.
@@ -270,13 +272,18 @@ class Assembler:
             for place, (record, reason) in enumerate(recent)
         ]
         candidates += _hits(selection.ranking)
-        confidence, least = selection.ranking.confidence, settings.context_min_confidence
+        self._choose(selection, _without_repeats(candidates, request.injected, selection.skipped))
+        return selection
+
+    def _choose(self, selection: Selection, candidates: Iterable[Candidate]) -> None:
+        """Divide the candidates into those that may be included and those that are left out."""
+        ranking, least = selection.ranking, self._settings.context_min_confidence
         withheld = ""
-        if request.question is not None and confidence < least:
-            withheld = f"confidence {confidence} is below context_min_confidence {least}"
-            if selection.ranking.ranked:
+        if ranking.question is not None and ranking.confidence < least:
+            withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
+            if ranking.ranked:
                 selection.notes.append(f"nothing that was found is included: {withheld}")
-        for candidate in _without_repeats(candidates, request.injected, selection.skipped):
+        for candidate in candidates:
             if candidate.scored is None:
                 selection.listed.append(candidate)
             elif withheld:
@@ -285,7 +292,6 @@ class Assembler:
                 selection.skipped.append(Skipped(candidate, "relevance", why))
             else:
                 selection.hits.append(candidate)
-        return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
@@ -306,17 +312,14 @@ class Assembler:
 
     def _recent(self, request: Request) -> Iterator[tuple[Record, str]]:
         """Yield the summary of the last session, and open tasks, newest first."""
-        found = Find(now=request.now, kinds=(SUMMARY,), order="updated", limit=1)
-        summaries = self._store.find(request.spaces, found)
+        find = Find(now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT)
+        found = self._store.find(request.spaces, find)
+        summaries = [record for record in found if record.fields.kind == SUMMARY][:1]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)
-        tasks = self._store.find(request.spaces, replace(found, kinds=("task",), limit=4 * _MOST_TASKS))
-        unfinished = [
-            record
-            for record in tasks
-            if not is_closed(record.fields) and record.fields.content.partition("\n")[0].rstrip(".。;") not in told
-        ]
-        yield from ((record, "an open task") for record in unfinished[:_MOST_TASKS])
+        tasks = (record for record in found if record.fields.kind == "task" and not is_closed(record.fields))
+        untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
+        yield from ((record, "an open task") for record in islice(untold, _MOST_TASKS))
 
     def _log(self, request: Request, selection: Selection, packed: Packed) -> str | None:
         """Store the receipt, log the context, and return its id; this counts as a use of nothing."""

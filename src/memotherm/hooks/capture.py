@@ -198,14 +198,8 @@ def _summarize(mem: Memotherm, session: str) -> None:
     if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
         return
     day = local_day(max(memory.created_at for memory in said), mem.settings)
-    mem.remember(
-        f"Session of {day}\n{text}",
-        kind=SUMMARY,
-        tier="cold",
-        key=f"session/{session}/summary",
-        source="hook",
-        index=False,
-    )
+    key = f"session/{session}/summary"
+    mem.remember(f"Session of {day}\n{text}", SUMMARY, tier="cold", key=key, source="hook", index=False)
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:

@@ -16,14 +16,14 @@ from memotherm.text.phrases import is_filler, is_no_answer, is_question, sentenc
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
 from memotherm.text.tokens import count_tokens
-from memotherm.text.words import content_words, is_unspaced
+from memotherm.text.words import content_words
 
 _CONCLUSION_TOKENS = 60
 _SUMMARY_TOKENS = 110
 #: The most characters of each sentence in a summary.
 _SUMMARY_CHARS = 120
 _SUMMARIZED = {"task": "Open", "decision": "Decided"}
-#: The content words that a reply to filler needs to be worth storing; pairs of characters count half.
+#: The content words that a reply to filler needs to be worth storing.
 _MIN_WORDS = 4
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: Numbers, code, paths, and Latin words between other letters.
@@ -136,7 +136,9 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
         return Content(f"{said}\n{_conclusion(told, said, tokenizer)}".strip(), "user" if said else "assistant")
     if prompt:
         told = [part for part in told if not is_filler(_DIGITS.sub("", part))]
-        told = [part for part in told if _specifics(part) or _NAME.search(part) or _weight(part) >= _MIN_WORDS]
+        told = [
+            part for part in told if _specifics(part) or _NAME.search(part) or len(content_words(part)) >= _MIN_WORDS
+        ]
     return Content(_conclusion(told, "", tokenizer), "assistant")
 
 
@@ -196,7 +198,3 @@ def _shortened(sentence: str, tokenizer: str) -> str:
 
 def _specifics(text: str) -> set[str]:
     return set(_SPECIFIC.findall(text))
-
-
-def _weight(text: str) -> float:
-    return sum(0.5 if is_unspaced(word) else 1 for word in content_words(text))

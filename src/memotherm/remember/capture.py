@@ -22,8 +22,8 @@ from memotherm.text.words import query_words, stemmed_words
 #: Shorter texts are not captured.
 _MIN_CHARS = 10
 #: How many memories are compared to find one that says the same, and by how many words they are searched for.
-_COMPARED = 5
-_SEARCHED_WORDS = 24
+_COMPARED = 20
+_SEARCHED_WORDS = 5
 #: Words that change nothing.
 _ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
 
@@ -74,15 +74,14 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
 def repeated(store: Store, scope: Scope, text: str, now: datetime) -> Memory | None:
     """Return the memory of a scope that has the same words in the same order, whatever their case and inflection."""
     wanted = _said(text)
-    words = query_words(text)[:_SEARCHED_WORDS]
-    found = (
-        store.search_text(store.spaces(scope), tuple(Tier), words, _COMPARED, Filter(now=now)).scores if words else {}
-    )
-    records = store.records(list(found))
-    memories = (records[no].memory for no in found if no in records)
-    return next(
-        (each for each in memories if each.scope == scope and not each.key and _said(each.content) == wanted), None
-    )
+    # Numbers and long words are rare.
+    words = sorted(query_words(text), key=lambda word: (word.isalpha(), -len(word)))[:_SEARCHED_WORDS]
+    if not words:
+        return None
+    found = store.search_text(store.spaces(scope), tuple(Tier), words, _COMPARED, Filter(now=now)).scores
+    memories = (record.memory for record in store.records(list(found)).values())
+    own = (memory for memory in memories if memory.scope == scope and memory.key is None)
+    return next((memory for memory in own if _said(memory.content) == wanted), None)
 
 
 def _said(text: str) -> list[str]:

@@ -69,22 +69,22 @@ def is_question(sentence: str) -> bool:
     plain = f"{plain_text(sentence)} "
     if _QUESTION_END.search(sentence):
         # "Can you remember that …?" says something.
-        return not any(phrase in plain for phrase in _phrases("reminders"))
+        return not any(phrase in plain for phrase in _plain_phrases("reminder"))
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
-    return plain.startswith(_phrases("question_starts", " ")) or any(each in plain for each in _question_words())
+    return plain.startswith(_plain_phrases("question", " ")) or any(each in plain for each in _question_words())
 
 
 def is_no_answer(sentence: str) -> bool:
     """Return whether a sentence says that the answer is not known."""
     plain = plain_text(sentence)
-    return any(phrase in plain for phrase in _phrases("no_answer"))
+    return any(phrase in plain for phrase in _plain_phrases("no_answer"))
 
 
 def is_self_contained(prompt: str) -> bool:
     """Return whether a prompt brings all that it needs: a sum to calculate, or a text to translate or to correct."""
     plain = plain_text(prompt)
-    if _MATERIAL.search(prompt) and plain.startswith(_phrases("transforms")):
+    if _MATERIAL.search(prompt) and plain.startswith(_plain_phrases("transform")):
         return True
     if len(plain) > _MAX_SUM_CHARS or len(_NUMBER.findall(plain)) < 2:
         return False
@@ -94,7 +94,7 @@ def is_self_contained(prompt: str) -> bool:
 
 @functools.cache
 def _arithmetic() -> frozenset[str]:
-    lists = (WORD_LISTS["other"]["arithmetic"], *WORD_LISTS["question_starts"].values(), "x")
+    lists = (WORD_LISTS["other"]["arithmetic"], *listed_phrases("question"), "x")
     return frozenset(word for text in lists for word in stemmed_words(text))
 
 
@@ -111,7 +111,7 @@ def _is_filler(sentence: str) -> bool:
 
 def _is_filler_clause(clause: str) -> bool:
     found = stemmed_words(clause)
-    if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_phrases("offers")):
+    if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_plain_phrases("offer")):
         return True
     return any(_all_listed(found, filler, instructions) for filler, instructions in _vocabularies())
 
@@ -162,16 +162,25 @@ def _copulas() -> frozenset[str]:
 
 
 @functools.cache
-def _phrases(name: str, end: str = "") -> tuple[str, ...]:
-    return tuple(f"{plain_text(phrase)}{end}" for text in WORD_LISTS[name].values() for phrase in text.split(", "))
+def listed_phrases(name: str) -> tuple[str, ...]:
+    """Return the phrases of all languages that `word_lists.json` lists under a name."""
+    return tuple(phrase for language in WORD_LISTS["phrases"] for phrase in _phrases_of(language, name))
+
+
+@functools.cache
+def _plain_phrases(name: str, end: str = "") -> tuple[str, ...]:
+    return tuple(f"{plain_text(phrase)}{end}" for phrase in listed_phrases(name))
 
 
 @functools.cache
 def _question_words() -> tuple[str, ...]:
-    lists = ((language, WORD_LISTS["question_starts"][language].split(", ")) for language in _ANYWHERE)
-    return tuple(
-        phrase if language == "chinese" else f" {plain_text(phrase)} " for language, found in lists for phrase in found
-    )
+    found = ((language, plain_text(phrase)) for language in _ANYWHERE for phrase in _phrases_of(language, "question"))
+    return tuple(phrase if language == "chinese" else f" {phrase} " for language, phrase in found)
+
+
+def _phrases_of(language: str, name: str) -> list[str]:
+    entries = dict(entry.split(": ") for entry in WORD_LISTS["phrases"][language].split("; "))
+    return entries[name].split(", ") if name in entries else []
 
 
 def plain_text(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import plain_text
+from memotherm.text.phrases import listed_phrases, plain_text
 from memotherm.text.words import is_unspaced
 
 
@@ -65,11 +65,7 @@ def kind_of(sentence: str) -> Kind | None:
 @functools.cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the phrases of each kind; in a list, `^` begins a sentence and `*` is the rest of a word."""
-    phrases: dict[str, list[str]] = {name: [] for name in _KINDS}
-    for text in WORD_LISTS["statements"].values():
-        for name, listed in (entry.split(": ") for entry in text.split("; ")):
-            phrases[name] += map(_pattern, listed.split(", "))
-    return {name: re.compile("|".join(listed)) for name, listed in phrases.items()}
+    return {name: re.compile("|".join(map(_pattern, listed_phrases(name)))) for name in _KINDS}
 
 
 def _pattern(phrase: str) -> str:
