@@ -507,7 +507,7 @@ def test_the_next_session_starts_with_the_summary_of_the_last_one(home: Path):
         ("We decided to keep the invoices in Postgres.", "Noted."),
         ("Which port does staging use?", "Staging listens on 5433."),
         ("The demo for Lisbon has to be ready by Friday.", "OK."),
-        *((f"The walrus number {number} of the exhibition weighs {number * 31} pounds and likes fish", "OK.")
+        *((f"The walrus_number {number} of the exhibition weighs {number * 31} pounds and likes fish", "OK.")
           for number in range(30)),
     ]  # fmt: skip
     spool = Spool(home / "spool")
@@ -522,6 +522,7 @@ def test_the_next_session_starts_with_the_summary_of_the_last_one(home: Path):
 
     assert "Decided: We decided to keep the invoices in Postgres" in started
     assert "Asked: Which port does staging use?" in started
+    assert "The walrus_number 0 of" in started  # in its own words
     assert started.count("The demo for Lisbon has to be ready by Friday") == 1
     assert "Lisbon" not in other
     spool.add({"do": "capture", "role": "user", "text": "We decided to drop Redis.", **place})

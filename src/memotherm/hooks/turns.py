@@ -11,7 +11,7 @@ from memotherm.hooks.spool import Job, destination
 from memotherm.model import Memory
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
-from memotherm.text.content import title
+from memotherm.text.content import first_characters
 from memotherm.text.phrases import is_filler, is_no_answer, is_question, sentences, statements
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
@@ -146,14 +146,15 @@ def summary_of(memories: Iterable[Memory], tokenizer: str) -> str:
     """Return what was asked, decided, changed and left open in a session, in its own words; empty if nothing was."""
     named: dict[str, list[str]] = {name: [] for name in ("Open", "Decided", "Changed", "Asked", "Said")}
     for memory in memories:
-        said, _, answer = memory.content.partition("\n")
+        said = memory.content.partition("\n")[0]
         if memory.kind in _SUMMARIZED:
             name = _SUMMARIZED[memory.kind]
         elif "correction" in memory.tags:
             name = "Changed"
         else:
-            name = "Asked" if answer and memory.metadata.get("role") == "assistant" else "Said"
-        named[name].append(title(said, _SUMMARY_CHARS).rstrip(".。;"))
+            name = "Asked" if any(map(is_question, sentences(said))) else "Said"
+        short = said if len(said) <= _SUMMARY_CHARS else f"{first_characters(said, _SUMMARY_CHARS)}…"
+        named[name].append(short.rstrip(".。;"))
     chosen: dict[str, list[str]] = {name: [] for name in named}
     text = ""
     for name, items in named.items():
