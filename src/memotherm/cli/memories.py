@@ -13,6 +13,7 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Memory, Recall, Tier
+from memotherm.model.recall import SEARCH_COLD
 from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
@@ -61,13 +62,14 @@ def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **op
     searched = [tier for tier in Tier if tier in named or (include_cold and tier is Tier.COLD)]
     with opened(store) as mem:
         found = mem.recall(tiers=searched, **given(options))
-        elsewhere = [] if found.hits else whereabouts(mem, store, found.hint)
+        in_cold = [found.hint.replace(SEARCH_COLD, "(--include-cold)")] if SEARCH_COLD in found.hint else []
+        elsewhere = in_cold or ([] if found.hits else whereabouts(mem, store, found.hint))
     return recalled(found, options["limit"], elsewhere)
 
 
 def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> Output:
-    """Return the output of a recall, with the limit that took effect, and where memories are if it found none."""
-    none = [] if found.hits else ["no memory matches", *(elsewhere or [])]
+    """Return the output of a recall, with the limit that took effect, and where better matches are."""
+    none = [*["no memory matches"] * (not found.hits), *(elsewhere or [])]
     promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
     data = {**to_json(found), "limit": limit}
     return Output(data, [(hit, hit.memory.id) for hit in found], [*none, *found.degraded, *promoted])

@@ -23,7 +23,7 @@ from memotherm.context.values import Context, Entry, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import FormatName, MemoryFields
+from memotherm.model.memory import SUMMARY, FormatName, MemoryFields
 from memotherm.model.value import Lazy
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.pipeline import Pipeline
@@ -61,8 +61,6 @@ _NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
 _MOST_TASKS = 5
 _MOST_RECENT = 50
-#: The kind of the summaries of sessions.
-SUMMARY = "summary"
 #: The role in the format `messages`.
 _ROLE = "user"
 _NOT_HASHED = {

@@ -342,7 +342,7 @@ class View:
             return self.services.engine.promote(hits, self.scope, self.cause("move"))
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-        return recall if recall.hits or include_narrower else replace(recall, hint=self.hint())
+        return recall if recall.hits or recall.hint or include_narrower else replace(recall, hint=self.hint())
 
     def context(
         self,

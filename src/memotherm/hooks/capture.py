@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.context.assembler import SUMMARY
 from memotherm.errors import (
     EmbedderError,
     InvalidInput,
@@ -31,6 +30,7 @@ from memotherm.hooks.spool import Job, Spool, destination, locked
 from memotherm.hooks.turns import Transcripts, contents_of, summary_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
+from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
 from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home

@@ -15,6 +15,7 @@ from memotherm.model.value import Value
 __all__ = [
     "KNOWN_KINDS",
     "SCOPE_FIELDS",
+    "SUMMARY",
     "FormatName",
     "Memory",
     "MemoryFields",
@@ -42,6 +43,8 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 
 #: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
 KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
+#: The kind of the summaries of sessions.
+SUMMARY = "summary"
 
 _LONGEST_SCOPE_VALUE = 200
 

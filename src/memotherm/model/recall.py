@@ -13,6 +13,7 @@ from memotherm.model.value import Value
 
 __all__ = [
     "HIT_THRESHOLD",
+    "SEARCH_COLD",
     "USE_WINDOW",
     "Feedback",
     "Hit",
@@ -25,6 +26,8 @@ __all__ = [
 
 #: Metrics count a recall as answered from this relevance on.
 HIT_THRESHOLD = 0.35
+#: The end of a hint that cold has better matches: how to see them.
+SEARCH_COLD = "(recall with tiers=hot,warm,cold)"
 #: Uses count as recent until a pause this long.
 USE_WINDOW = timedelta(days=7)
 
@@ -132,7 +135,7 @@ class Recall(Value):
     confidence: float = 0.0
     #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
-    #: Where the memories are, if none is visible from the scope.
+    #: Where better matches are: in cold, if the answer is weak; in narrower scopes, if no memory is visible.
     hint: str = ""
 
     def __iter__(self) -> Iterator[Hit]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memotherm.model import Hit, Move, Recall
+from memotherm.model import Hit, Move, Recall, Tier
 from memotherm.model.clock import new_id
-from memotherm.model.recall import HIT_THRESHOLD, UseKind
+from memotherm.model.memory import SUMMARY
+from memotherm.model.recall import HIT_THRESHOLD, SEARCH_COLD, UseKind
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
+from memotherm.text.content import pluralize, title
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
@@ -46,6 +49,7 @@ class Recaller:
     def __init__(self, store: Store, pipeline: Pipeline, settings: Settings) -> None:
         self._store = store
         self._pipeline = pipeline
+        self._settings = settings
         self._log = RecallLog(store, settings)
 
     def recall(
@@ -98,7 +102,32 @@ class Recaller:
             tiers=question.tiers,
             confidence=ranking.confidence,
             degraded=(*ranking.degraded, *failures),
+            hint=better_in_cold(self._pipeline, ranking, self._settings),
         )
+
+
+#: By how much confidence and relevance in cold must exceed those of the live answer.
+_CLEARLY = 0.1
+#: How many of the best cold memories are looked at.
+_MOST_IN_COLD = 10
+
+
+def better_in_cold(pipeline: Pipeline, ranking: Ranking, settings: Settings) -> str:
+    """Search cold if it was not searched and the live answer is weak; say what is clearly better there, if anything."""
+    question, best = ranking.question, best_relevance(ranking.ranked) or 0.0
+    least = settings.context_min_confidence
+    if question is None or Tier.COLD in question.tiers or (best >= HIT_THRESHOLD and ranking.confidence >= least):
+        return ""
+    cold = pipeline.run(replace(question, tiers=(Tier.COLD,)), _MOST_IN_COLD)
+    if cold.confidence < max(least, ranking.confidence + _CLEARLY):
+        return ""
+    least_relevance = max(HIT_THRESHOLD, best + _CLEARLY)
+    found = (cold.records[hit.no].memory for hit in cold.ranked[:_MOST_IN_COLD] if hit.relevance >= least_relevance)
+    # The summary of a session repeats what other memories say.
+    better = [memory for memory in found if memory.kind != SUMMARY]
+    if not better:
+        return ""
+    return f"{pluralize(len(better), 'better match')} in cold: {title(better[0].content)} {SEARCH_COLD}"
 
 
 _CANDIDATES_LOGGED = 50

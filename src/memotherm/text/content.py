@@ -56,7 +56,7 @@ def digest(content: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", content).strip().encode()).hexdigest()
 
 
-_PLURALS = {"memory": "memories"}
+_PLURALS = {"memory": "memories", "better match": "better matches"}
 
 
 def pluralize(count: int, noun: str) -> str:
