@@ -178,11 +178,33 @@ def test_imports_are_redacted_but_not_our_own_exports(open_mem: Callable[..., Me
     assert "AKIA" not in str([memory.metadata for memory in mem.find()])
 
 
-def test_tools_store_secrets_and_warn(open_mem: Callable[..., Memotherm]) -> None:
-    """What an agent stores on purpose is kept, with a warning; other results have none."""
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [
+        ("store_memory", {}),
+        ("memory_put_key", {"key": "staging"}),
+        ("memory_add", {"sessionId": "s", "type": "message"}),
+    ],
+)
+def test_tools_replace_secrets_and_keep_them_by_choice(
+    open_mem: Callable[..., Memotherm], tool: str, more: dict[str, str]
+) -> None:
+    """In content and metadata, and the answer says so; no context injects what was replaced."""
     mem = open_mem()
-    stored = tools.call(mem, "store_memory", {"content": "the key is AKIAIOSFODNN7EXAMPLE"})
-    assert "AKIA" in stored["content"]
+    arguments = {
+        "content": "the staging key is AKIAIOSFODNN7EXAMPLE",
+        "metadata": {"k": "AKIAIOSFODNN7EXAMPLE"},
+        **more,
+    }
+    stored = tools.call(mem, tool, arguments)
+    assert (stored["content"], stored["metadata"]["k"]) == (f"the staging key is {MARK}", MARK)
     (warning,) = stored["warnings"]
+    assert "2 secrets replaced by" in warning
     assert "an AWS access key" in warning
+    assert "AKIA" not in mem.session("s").memory.context("which staging key?").text
+
+    kept = tools.call(mem, tool, {**arguments, "keepSecrets": True})
+    assert "AKIA" in kept["content"]
+    assert kept["metadata"]["k"] == "AKIAIOSFODNN7EXAMPLE"
+    assert "was stored as it is" in kept["warnings"][0]
     assert tools.call(mem, "store_memory", {"content": "Blue is the colour of the shop"})["warnings"] == []

@@ -105,7 +105,7 @@ class Inspection:
     def secrets_in(self, content: str) -> tuple[str, ...]:
         """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".
 
-        `capture` and imports replace it; `remember` stores what it is given.
+        `capture`, imports and MCP tools replace it; `remember` stores what it is given.
         """
         return redactor(self._view.services.settings).find(content)
 

@@ -10,7 +10,8 @@ from memotherm.model import Memory
 from memotherm.model.reports import Everything, Metrics
 from memotherm.operations.codec import to_json
 from memotherm.settings import Settings
-from memotherm.text.redaction import redactor
+from memotherm.text.content import pluralize
+from memotherm.text.redaction import MARK, redactor
 
 if TYPE_CHECKING:
     from memotherm.tiers.policy import Policy
@@ -26,15 +27,33 @@ def secret_warnings(content: str, settings: Settings) -> list[str]:
     return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
 
 
-def added_warnings(memory: Memory, content: str, settings: Settings) -> list[str]:
-    """Return why a memory that was added to a session is not hot, and which secrets it seems to contain."""
+def without_secrets(
+    content: str, metadata: Json | None, settings: Settings, *, keep: bool
+) -> tuple[str, Json | None, list[str]]:
+    """Return what a tool is to store, with secrets replaced unless they are to be kept, and what to tell about it."""
+    if keep or not isinstance(content, str):
+        return content, metadata, secret_warnings(content, settings) if keep else []
+    secrets = redactor(settings)
+    (text, values), count = secrets.redact_values([content, metadata])
+    if not count:
+        return content, metadata, []
+    names = ", ".join(secrets.find(content)) or "in the metadata"
+    return text, values, [f"{pluralize(count, 'secret')} replaced by {MARK} ({names}): keepSecrets stores them"]
+
+
+def placement_warnings(memory: Memory, settings: Settings) -> list[str]:
+    """Return why a memory that was added to a session is not hot."""
     reasons = {
         "session.oversized": f"its {memory.tokens} tokens are more than the whole hot limit of "
         f"{settings.hot_token_limit} (hot_token_limit)",
         "session.full": "what is hot cannot be spilled, and it does not fit beside it",
     }
-    warnings = [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
-    return [*warnings, *secret_warnings(content, settings)]
+    return [f"stored in {memory.tier}: {reasons[memory.tier_rule]}"] if memory.tier_rule in reasons else []
+
+
+def added_warnings(memory: Memory, content: str, settings: Settings) -> list[str]:
+    """Return why a memory that was added to a session is not hot, and which secrets it seems to contain."""
+    return [*placement_warnings(memory, settings), *secret_warnings(content, settings)]
 
 
 def everything_json(stored: Everything) -> Iterator[Json]:

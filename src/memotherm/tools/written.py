@@ -15,7 +15,7 @@ from memotherm.model.memory import PriorityName
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
 from memotherm.text.phrases import is_filler
-from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
+from memotherm.tools.results import metrics_json, placement_warnings, without_secrets
 from memotherm.tools.tool import Json, SessionKind
 
 TierOrPriority = Literal["hot", "warm", "cold", "pinned", "critical", "important", "normal", "low"]
@@ -28,10 +28,18 @@ _GET_CHARS = 20_000
 _MAX_LEFT_OUT = 20
 
 
-def memory_add(mem: Memotherm, sessionId: str, content: str, type: SessionKind, metadata: Json | None = None) -> Json:  # noqa: A002, N803
+def memory_add(
+    mem: Memotherm,
+    sessionId: str,  # noqa: N803
+    content: str,
+    type: SessionKind,  # noqa: A002
+    metadata: Json | None = None,
+    keepSecrets: bool = False,  # noqa: N803
+) -> Json:
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
+    content, metadata, replaced = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     memory = mem.session(sessionId).add(content, type, metadata)
-    warnings = added_warnings(memory, content, mem.settings)
+    warnings = [*placement_warnings(memory, mem.settings), *replaced]
     return {**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}
 
 
@@ -97,13 +105,15 @@ def store_memory(
     metadata: Json | None = None,
     supersedes: str | None = None,
     sessionId: str | None = None,  # noqa: N803
+    keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
-    """Store a memory; `tier` may be a priority."""
+    """Store a memory; `tier` may be a priority. Credentials are replaced unless keepSecrets is true."""
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
     if isinstance(content, str) and content.strip() and is_filler(content):
         return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
+    content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     memory = view.remember(
@@ -116,7 +126,7 @@ def store_memory(
         metadata=metadata,
         supersedes=supersedes,
     )
-    return {**to_json(memory), "warnings": secret_warnings(content, mem.settings)}
+    return {**to_json(memory), "warnings": warnings}
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -208,11 +218,13 @@ def memory_put_key(
     metadata: Json | None = None,
     index: bool = True,
     sessionId: str | None = None,  # noqa: N803
+    keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
     """Store a memory under a key; replaces the one that has it, with history."""
+    content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
-    return {**to_json(memory), "warnings": secret_warnings(content, mem.settings)}
+    return {**to_json(memory), "warnings": warnings}
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
