@@ -35,7 +35,7 @@ def test_remembering_a_key_again_updates_the_memory_and_keeps_its_history(mem: M
     assert (second.key, second.priority) == ("plan", "pinned")
     assert mem.get(key="plan") == second
     assert contents(mem.find()) == ["Ship on Monday"]
-    assert contents(mem.recall("Monday")) == ["Ship on Monday"]
+    assert contents(mem.recall("Monday").pinned) == ["Ship on Monday"]
     changed = mem.history(first.id)[-1]
     assert (changed.rule, changed.changes["content"]) == ("key", ("Ship on Friday", "Ship on Monday"))
     assert mem.undo(changed.seq).content == "Ship on Friday"

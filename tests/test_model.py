@@ -109,10 +109,10 @@ def test_a_recall_and_a_page_are_sequences(a_memory: Callable[..., Memory]) -> N
     """They can be looped over, counted and indexed."""
     pinned = Hit(memory=a_memory(priority=Priority.PINNED), score=1.0, why=Why())
     other = Hit(memory=a_memory(), score=0.5, why=Why())
-    recall = Recall(query="?", hits=(pinned, other))
+    recall = Recall(query="?", hits=(other,), pinned=(pinned,))
     page = Page(memories=(a_memory("one"), a_memory("two")))
 
-    assert (list(recall), len(recall), recall[1], recall.pinned) == ([pinned, other], 2, other, (pinned,))
+    assert (list(recall), len(recall), recall[0], recall.pinned) == ([other], 1, other, (pinned,))
     assert ([memory.content for memory in page], len(page), page[0].content) == (["one", "two"], 2, "one")
     assert not Recall(query="?")
 

@@ -126,21 +126,21 @@ def test_what_is_hidden_is_never_found(mem: Memotherm, verb: str, priority: str)
     assert ids(mem.recall("lantern", tiers=tuple(Tier))) == []
 
 
-def test_pinned_memories_come_first_and_beside_the_limit(mem: Memotherm) -> None:
-    """Pinned memories are in every answer, from any tier, once, and leave `limit` results (D14, D15, E46)."""
+def test_pinned_memories_are_beside_the_hits_and_the_limit(mem: Memotherm) -> None:
+    """Pinned memories are in every answer, from any tier, apart, and leave `limit` results (D14, D15, E46)."""
     pinned = [mem.remember("never deploy on Friday", tier="cold", priority="pinned"), mem.remember("the boat is red")]
     mem.pin(pinned[1].id)
     mem.remember_many([{"content": f"boat number {number}"} for number in range(5)])
 
     recall = mem.recall("boat", limit=3)
 
-    assert len(recall) == 5
+    assert len(recall) == len(recall.hits) == 3
+    assert recall[0] is recall.hits[0]
     assert set(ids(recall.pinned)) == {memory.id for memory in pinned}
-    assert ids(recall)[:2] == ids(recall.pinned)
-    assert len(set(ids(recall))) == 5
-    assert ids(mem.recall("boat", limit=0)) == ids(recall.pinned)
+    assert set(ids(recall)).isdisjoint(ids(recall.pinned))
+    assert (ids(mem.recall("boat", limit=0)), ids(mem.recall("boat", limit=0).pinned)) == ([], ids(recall.pinned))
     assert mem.unpin(pinned[0].id).priority == "normal"
-    assert pinned[0].id not in ids(mem.recall("boat", limit=3))
+    assert pinned[0].id not in ids(mem.recall("boat", limit=3).pinned)
 
 
 @pytest.mark.parametrize("fusion", ["evidence", "weighted", "rrf"])
@@ -168,8 +168,8 @@ def test_pinned_memories_obey_the_filters_and_the_scope(mem: Memotherm) -> None:
     mem.remember("always be kind", priority="pinned", kind="preference")
     mem.scoped(user="ann").remember("Ann's secret", priority="pinned")
 
-    assert ids(mem.recall("boat", kinds=["fact"])) == []
-    assert contents(mem.scoped(user="bob").recall("boat")) == ["always be kind"]
+    assert ids(mem.recall("boat", kinds=["fact"]).pinned) == []
+    assert contents(mem.scoped(user="bob").recall("boat").pinned) == ["always be kind"]
 
 
 def test_a_boost_changes_the_ranking(monkeypatch: pytest.MonkeyPatch) -> None:

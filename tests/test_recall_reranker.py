@@ -95,14 +95,14 @@ def test_equal_scores_keep_their_order() -> None:
         assert contents(mem.recall("otter wet", track=False)) == contents(plain.recall("otter wet", track=False))
 
 
-def test_pinned_memories_stay_first() -> None:
+def test_pinned_memories_stay_apart() -> None:
     """They are not reranked."""
     with filled(reranker=by_length) as mem:
         mem.remember("dry", priority="pinned")
         found = mem.recall("otter wet", limit=3)
 
-    assert contents(found)[0] == "dry"
-    assert found[0].why.rerank is None
+    assert contents(found.pinned) == ["dry"]
+    assert found.pinned[0].why.rerank is None
 
 
 def raises(query: str, texts: Sequence[str]) -> list[float]:

@@ -134,7 +134,7 @@ def _week(folder: Path) -> Iterator[_Step]:
             "A preference is pinned",
             "Every recall and context includes a pinned memory.",
             'mem.pin(id)  ·  mem.recall("how far is the data centre?", limit=1)',
-            [*mem.recall("how far is the data centre?", limit=1)],
+            [*mem.recall("how far is the data centre?", limit=1).pinned],
         )
 
         wait_until(2, 11)

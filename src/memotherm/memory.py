@@ -380,7 +380,8 @@ class Memotherm:
 
     def get_relevant_memories(self, agent_id: str, query: str, limit: int = 5) -> str:
         """Return the memories that answer a query as lines of text, pinned memories first."""
-        memories = (hit.memory for hit in self.scoped(agent=agent_id).recall(query, limit))
+        found = self.scoped(agent=agent_id).recall(query, limit)
+        memories = (hit.memory for hit in (*found.pinned, *found.hits))
         lines = (
             f"- {'' if each.priority is Priority.NORMAL else f'[{each.priority}] '}{' '.join(each.content.split())}"
             for each in memories

@@ -101,7 +101,7 @@ class Session(Generic[M]):
     ) -> Recall:
         """Search the memories of this session in all tiers, and promote hits that the rules select.
 
-        Pinned memories of the scope come first and do not count towards the limit.
+        Pinned memories of the scope are beside the hits and do not count towards the limit.
         """
         _require_whole("limit", limit)
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote

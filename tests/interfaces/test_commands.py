@@ -1131,3 +1131,18 @@ def test_receipts_say_why_a_memory_was_in_a_context_or_not(cli: Cli) -> None:
 
     assert [answer["state"] for answer in answers] == ["included", "not_considered"]
     assert "not considered: it was cold" in cli("receipts", "--memory", cold).out
+
+
+def test_a_recall_shows_pinned_memories_under_a_heading_of_their_own(cli: Cli):
+    """After the hits, and only if there are any; in JSON they are a member of their own."""
+    fact = remembered(cli, "The otter pond freezes in January")
+    assert "Pinned" not in cli("recall", "otter pond").out
+    rule = remembered(cli, "Answer in metric units", "--priority", "pinned")
+
+    found = cli("recall", "otter pond", "--json").data
+    lines = cli("recall", "otter pond").out.splitlines()
+
+    assert ([hit["id"] for hit in found["items"]], [hit["id"] for hit in found["pinned"]]) == ([fact], [rule])
+    heading = lines.index("Pinned:")
+    assert any("otter pond" in line for line in lines[:heading])
+    assert any("metric units" in line for line in lines[heading:])

@@ -124,7 +124,8 @@ def test_a_pinned_memory_is_included_whatever_is_asked(mem: Memotherm) -> None:
     mem.remember("otters hold hands")
 
     for question in ("otters", "quantum chromodynamics"):
-        assert mem.recall(question)[0].memory.id == pinned.id
+        assert [hit.memory.id for hit in mem.recall(question).pinned] == [pinned.id]
+        assert pinned.id not in [hit.memory.id for hit in mem.recall(question)]
         assert pinned.id in [memory.id for memory in mem.context(question).included]
     assert pinned.id in [memory.id for memory in mem.context().included]
 
@@ -136,7 +137,8 @@ def test_boosts_are_added_to_the_score(mem: Memotherm) -> None:
     for name in wanted:
         mem.remember(f"the otter fact that is {name}", priority=name)
 
-    hits = mem.recall("otter fact")
+    found = mem.recall("otter fact")
+    hits = (*found.pinned, *found.hits)
 
     assert {str(hit.memory.priority): hit.why.boost for hit in hits} == wanted
     for hit in hits:
@@ -184,7 +186,7 @@ def test_relevant_memories_are_lines_of_text(mem: Memotherm) -> None:
 
 @spec("E12")
 def test_pinned_memories_do_not_eat_the_limit(mem: Memotherm) -> None:
-    """Five are pinned and three results are wanted: there are eight lines, the pinned apart."""
+    """Five are pinned and three results are wanted: there are three, and five apart."""
     for n in range(5):
         mem.remember(f"pinned rule {n}", priority="pinned")
     for n in range(5):
@@ -193,8 +195,8 @@ def test_pinned_memories_do_not_eat_the_limit(mem: Memotherm) -> None:
     recall = mem.recall("otter fact", limit=3)
 
     assert len(recall.pinned) == 5
-    assert len(recall) == 8
-    assert len(mem.recall("otter fact", limit=0)) == 5
+    assert len(recall) == 3
+    assert (len(mem.recall("otter fact", limit=0)), len(mem.recall("otter fact", limit=0).pinned)) == (0, 5)
 
 
 @spec("E13")
@@ -281,7 +283,8 @@ def test_the_boosts_are_read_from_the_settings(open_mem: Open) -> None:
     for name in ("critical", "low", "pinned"):
         mem.remember(f"the otter fact that is {name}", priority=name)
 
-    hits = mem.recall("otter fact")
+    found = mem.recall("otter fact")
+    hits = (*found.pinned, *found.hits)
 
     assert [str(hit.memory.priority) for hit in hits] == ["pinned", "low", "critical"]
     assert [hit.why.boost for hit in hits] == [2.5, 0.9, -0.5]
@@ -331,7 +334,7 @@ def test_pinned_is_permanent_until_it_is_unpinned(open_mem: Open, clock: FakeClo
 
     kept = mem.get(memory.id)
     assert (kept.tier, kept.retention) == (Tier.HOT, "active")
-    assert mem.recall("anything at all")[0].memory.id == memory.id
+    assert mem.recall("anything at all").pinned[0].memory.id == memory.id
 
 
 @spec("E26", "E28")
@@ -453,8 +456,8 @@ def test_a_pinned_memory_is_never_repeated_among_the_results(mem: Memotherm) -> 
         mem.remember(f"the otter rule, {tier}", priority="pinned", tier=tier)
 
     for tiers in (("hot", "warm"), ("hot", "warm", "cold"), ("cold",)):
-        hits = [hit.memory.id for hit in mem.recall("the otter rule", tiers=tiers)]
-        assert len(hits) == len(set(hits)) == 3
+        found = mem.recall("the otter rule", tiers=tiers)
+        assert (len(found), len({hit.memory.id for hit in found.pinned}), len(found.pinned)) == (0, 3, 3)
     included = [memory.id for memory in mem.context("the otter rule").included]
     assert len(included) == len(set(included)) == 3
 

@@ -319,7 +319,7 @@ def test_a_restored_checkpoint_has_the_same_pinned_memories_and_tiers(
 
     restored = open_mem(tmp_path / "r.db")
 
-    assert said(restored.recall("anything")) == ["rule"]
+    assert [hit.memory.content for hit in restored.recall("anything").pinned] == ["rule"]
     assert [memory.content for memory in restored.session("s").hot()] == ["hello there"]
 
 

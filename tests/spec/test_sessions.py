@@ -352,8 +352,8 @@ def test_a_session_recall_returns_the_pinned_memories_of_its_scope(mem: Memother
     recall = session.recall("the budget is $50K", limit=1)
     told = tools.memory_recall(mem, "the budget is $50K", sessionId="s", limit=1)
 
-    assert [hit.memory.id for hit in recall] == [rule.id, message.id]
-    assert told["pinned"] == [rule.id]
+    assert [hit.memory.id for hit in recall] == [message.id]
+    assert [hit.memory.id for hit in recall.pinned] == [hit["id"] for hit in told["pinned"]] == [rule.id]
     assert other.id not in told["relevanceScores"]
     assert (mem.get(rule.id).tier, mem.get(rule.id).relevance) == (rule.tier, rule.relevance)
 

@@ -121,7 +121,7 @@ class MemothermMemoryService(BaseMemoryService):
         recall = await asyncio.to_thread(mem.recall, query, _MOST_RESULTS)
         if recall.confidence < mem.settings.context_min_confidence:
             return SearchMemoryResponse()
-        return SearchMemoryResponse(memories=[_entry_of(hit.memory) for hit in recall][:_MOST_RESULTS])
+        return SearchMemoryResponse(memories=[_entry_of(hit.memory) for hit in recall])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete a memory by the id of its entry; an event does not come back when its session is added again."""

@@ -228,8 +228,8 @@ class MemothermStore(BaseStore):
         limit = min(wanted, self.memory.settings.pool_size)
         if self._rank == "cosine":
             return self.memory._view.nearest(query, limit, **filters)
-        hits = self.memory.recall(query, limit, tiers=tuple(Tier), min_score=0.0, **filters)
-        return [(hit.memory, hit.score) for hit in hits]
+        found = self.memory.recall(query, limit, tiers=tuple(Tier), min_score=0.0, **filters)
+        return [(hit.memory, hit.score) for hit in (*found.pinned, *found.hits)]
 
     # Namespaces
 

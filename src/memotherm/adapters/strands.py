@@ -76,7 +76,7 @@ class MemothermMemoryStore(MemoryStore):
                 content=hit.memory.content, metadata={**hit.memory.metadata, "id": hit.memory.id, "score": hit.score}
             )
             for hit in recall
-        ][:most]
+        ]
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> Memory:
         """Store a fact, and return it; duplicates are merged."""

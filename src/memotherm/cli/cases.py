@@ -79,7 +79,7 @@ def run_cases(mem: Memotherm, cases: list[RecallCase]) -> Iterator[dict[str, Any
         recall = view.read_only().recall(
             case.query, case.limit, case.tiers, track=False, include_narrower=case.include_narrower
         )
-        found = [hit.memory.id for hit in recall]
+        found = [hit.memory.id for hit in (*recall.hits, *recall.pinned)]
         missing = [memory_id for memory_id in case.expect if memory_id not in found]
         yield {"name": case.name, "passed": not missing, "missing": missing, "found": found}
 

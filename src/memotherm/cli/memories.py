@@ -72,7 +72,9 @@ def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> O
     none = [*["no memory matches"] * (not found.hits), *(elsewhere or [])]
     promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
     data = {**to_json(found), "limit": limit}
-    return Output(data, [(hit, hit.memory.id) for hit in found], [*none, *found.degraded, *promoted])
+    hits, pinned = ([(hit, hit.memory.id) for hit in each] for each in (found.hits, found.pinned))
+    lines = [*hits, *(["", "Pinned:", *pinned] if pinned else [])]
+    return Output(data, lines, [*none, *found.degraded, *promoted])
 
 
 @click.command("context", cls=TextCommand)

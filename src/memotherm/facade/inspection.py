@@ -99,8 +99,7 @@ class Inspection:
         question = view.question(memory.content[:_LIKENESS_CHARS], tuple(Tier))
         # The memory itself is the best hit.
         found = view.services.recaller.recall(question, limit + 1)
-        left_out = {memory.id, *(hit.memory.id for hit in found.pinned)}
-        return [hit for hit in found if hit.memory.id not in left_out][:limit]
+        return [hit for hit in found if hit.memory.id != memory.id][:limit]
 
     def secrets_in(self, content: str) -> tuple[str, ...]:
         """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".

@@ -13,7 +13,7 @@ from memotherm.text.tokens import counter
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.
-_LISTS = ("items", "memories", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions")
+_LISTS = ("items", "memories", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions", "pinned")
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")
@@ -55,7 +55,9 @@ def concise(result: Json) -> Json:
         return shorter
     shorter = {name: value for name, value in shorter.items() if name not in _ECHOES}
     shorter = {name: value for name, value in shorter.items() if name not in _NOTICES or value}
-    return {**shorter, name: [_concise_hit(hit) for hit in shorter[name]]}
+    return shorter | {
+        each: [_concise_hit(hit) for hit in shorter[each]] for each in (name, "pinned") if each in shorter
+    }
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON

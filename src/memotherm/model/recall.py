@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from memotherm.model.memory import Memory, Priority, Scope, Tier
+from memotherm.model.memory import Memory, Scope, Tier
 from memotherm.model.value import Value
 
 __all__ = [
@@ -121,17 +121,19 @@ class Hit(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Recall(Value):
-    """The result of a query: hits, best first. Pinned memories come first and do not count towards the limit."""
+    """The result of a query: hits, best first; a sequence of them. Pinned memories are beside them."""
 
     #: The argument for `feedback`; None if the recall was not logged.
     recall_id: str | None = field(default=None, compare=False)
     query: str
     hits: tuple[Hit, ...] = ()
+    #: The pinned memories that the scope sees, whatever the query; they are no hits.
+    pinned: tuple[Hit, ...] = ()
     #: Ids that this recall moved to hot.
     promoted: tuple[str, ...] = ()
     #: The tiers that were searched.
     tiers: tuple[Tier, ...] = ()
-    #: The confidence that the hits, pinned ones aside, answer the query, 0 to 1.
+    #: The confidence that the hits answer the query, 0 to 1.
     confidence: float = 0.0
     #: What did not work, in plain words; empty when everything did.
     degraded: tuple[str, ...] = ()
@@ -146,11 +148,6 @@ class Recall(Value):
 
     def __getitem__(self, index: int) -> Hit:
         return self.hits[index]
-
-    @property
-    def pinned(self) -> tuple[Hit, ...]:
-        """The hits that are pinned memories."""
-        return tuple(hit for hit in self.hits if hit.memory.priority is Priority.PINNED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -102,10 +102,9 @@ FORMS: Mapping[str, Form] = {
     "Recall": Form(
         names={"hits": "items"},
         shown={
-            "pinned": (list[str], lambda recall: [hit.memory.id for hit in recall.pinned]),
             "relevanceScores": (
                 dict[str, float],
-                lambda recall: {hit.memory.id: hit.why.relevance for hit in recall},
+                lambda recall: {hit.memory.id: hit.why.relevance for hit in (*recall.pinned, *recall.hits)},
             ),
         },
     ),

@@ -133,8 +133,11 @@ class PastState:
         """Return a recall with the hidden memories as they were."""
         if not self.hidden:
             return recall
-        hits = [replace(hit, memory=self.hidden.get(hit.memory.id, hit.memory)) for hit in recall.hits]
-        return replace(recall, hits=tuple(hits))
+        hits, pinned = (
+            tuple(replace(hit, memory=self.hidden.get(hit.memory.id, hit.memory)) for hit in found)
+            for found in (recall.hits, recall.pinned)
+        )
+        return replace(recall, hits=hits, pinned=pinned)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,10 @@ from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
 
+def _hits(results: Sequence[tuple[Record, Ranked]]) -> tuple[Hit, ...]:
+    return tuple(Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results)
+
+
 def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
     """Return the numbers of hits with their relevance."""
     return [(record.no, candidate.relevance) for record, candidate in results]
@@ -61,7 +65,7 @@ class Recaller:
         track: bool = True,
         average: bool = False,
     ) -> Recall:
-        """Return the pinned memories, then the best of the others.
+        """Return the best memories, and the pinned ones beside them.
 
         Args:
             question: The query, and where to look.
@@ -74,11 +78,9 @@ class Recaller:
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         results = [*ranking.pinned, *best]
-        hits = tuple(
-            Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results
-        )
+        pinned, hits = _hits(ranking.pinned), _hits(best)
         nos = [record.no for record, _ in results]
-        moves, failures = ([], ()) if promote is None else promote(hits)
+        moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
         promoted = [move.id for move in moves]
         recall_id = self._log.write(
             ranking,
@@ -98,6 +100,7 @@ class Recaller:
             recall_id=recall_id,
             query=question.text,
             hits=hits,
+            pinned=pinned,
             promoted=tuple(promoted),
             tiers=question.tiers,
             confidence=ranking.confidence,

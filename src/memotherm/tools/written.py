@@ -261,7 +261,7 @@ def _json(value: object) -> Json:
 
 def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float, filters: Json) -> Json:
     recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score, **filters)
-    found = [hit for hit in recall if hit not in recall.pinned and hit.why.relevance >= min_score]
+    found = [hit for hit in recall if hit.why.relevance >= min_score]
     hits = [*recall.pinned, *found[:max_hits]]
     results = [
         {

@@ -45,13 +45,13 @@ def pinned_is_always_included_until_unpinned(mcp: Mcp) -> None:
     stored = mcp("store_memory", content="Never transfer money to Rumpel", **session)
     assert mcp("pin_memory", memory_id=stored["id"], **session)["priority"] == "pinned"
     found = mcp("memory_recall", query="weather in Lisbon tomorrow", **session)
-    assert stored["id"] in [item["id"] for item in found["items"]]
+    assert stored["id"] in [item["id"] for item in found["pinned"]]
     assert "Rumpel" in mcp("memory_context", query="weather in Lisbon", **session)["text"]
     assert mcp("unpin_memory", memory_id=stored["id"], **session)["priority"] == "normal"
     for day in ("Monday", "Tuesday", "Wednesday"):
         mcp("store_memory", content=f"The weather in Lisbon is fine on {day}", **session)
     found = mcp("memory_recall", query="weather in Lisbon tomorrow", **session)
-    assert stored["id"] not in [item["id"] for item in found["items"]]
+    assert stored["id"] not in [item["id"] for item in (*found["items"], *found.get("pinned", ()))]
 
 
 def _ranked(rest: Rest, *priorities: str) -> list[str]:
@@ -59,7 +59,7 @@ def _ranked(rest: Rest, *priorities: str) -> list[str]:
     for priority in priorities:
         rest.remember(f"The ferry to the island leaves at noon ({priority})", priority=priority)
     found = rest.recall("When does the ferry to the island leave?", limit=50)
-    return [item["priority"] for item in found["items"]]
+    return [item["priority"] for item in (*found["pinned"], *found["items"])]
 
 
 @audit("E08", "E09", "E14", "E15", "E19", "E32", "E35", "E40", fast=True)
@@ -104,7 +104,7 @@ def pinned_memories_do_not_count_towards_the_limit(rest: Rest) -> None:
         rest.remember(f"The crane lifts {number} tons")
     found = rest.recall("What does the crane lift?", limit=2)
     assert len(found["pinned"]) == 5
-    assert len(found["items"]) == 5 + 2
+    assert len(found["items"]) == 2
 
 
 @audit(E13="D25")
@@ -174,7 +174,7 @@ def pinned_is_permanent(python: Python) -> None:
     mem.maintain()
     mem.compact()
     assert str(mem.get(pinned.id).retention) == "active"
-    assert pinned.id in [hit.memory.id for hit in mem.recall("anything at all")]
+    assert pinned.id in [hit.memory.id for hit in mem.recall("anything at all").pinned]
 
 
 @audit("E26", "E28")
@@ -230,8 +230,8 @@ def agents_are_isolated(rest: Rest, python: Python) -> None:
     rest.remember("Alpha hides the map in the clock", scope=f"project={rest.name}; agent=alpha", priority="pinned")
     alpha = rest.post("/recall", {"query": "map in the clock"}, scope=f"project={rest.name}; agent=alpha")
     beta = rest.post("/recall", {"query": "map in the clock"}, scope=f"project={rest.name}; agent=beta")
-    assert len(alpha["items"]) == 1
-    assert beta["items"] == []
+    assert len(alpha["pinned"]) == 1
+    assert beta["items"] == beta["pinned"] == []
     mem = python.open(scope=Scope(agent="beta"))
     mem.scoped(session="x").remember("Beta's own secret")
     assert mem.get_relevant_memories("beta", "secret") in ("", "(No relevant memories)")
@@ -293,7 +293,8 @@ def pinned_memories_survive_pruning_and_clearing(rest: Rest) -> None:
 def a_pinned_memory_is_not_repeated(rest: Rest) -> None:
     pinned = rest.remember("The anchor chain is forty fathoms", priority="pinned")
     query = "How long is the anchor chain?"
-    assert [item["id"] for item in rest.recall(query)["items"]] == [pinned["id"]]
+    found = rest.recall(query)
+    assert ([item["id"] for item in found["pinned"]], found["items"]) == ([pinned["id"]], [])
     assert rest.post("/context", {"query": query})["text"].count("forty fathoms") == 1
 
 

@@ -27,5 +27,7 @@ export function Hits({ query, setting, includeNarrower, selected, onSelect }) {
       ${found.degraded.join(" ")} ${found.hint}</p>
     ${found.items.length ? html`<${ScoreLegend} /><ol class="hits" aria-busy=${state.loading ? "true" : "false"}>
       ${found.items.map((hit) => html`<${Hit} key=${hit.id} hit=${hit} expected=${selected.has(hit.id)} onSelect=${onSelect} />`)}</ol>`
-      : html`<p class="empty">Nothing was found in these tiers.</p>`}`}</${Loaded}>`;
+      : html`<p class="empty">Nothing was found in these tiers.</p>`}
+    ${found.pinned.length > 0 && html`<h3>Pinned</h3><ol class="hits">
+      ${found.pinned.map((hit) => html`<${Hit} key=${hit.id} hit=${hit} expected=${selected.has(hit.id)} onSelect=${onSelect} />`)}</ol>`}`}</${Loaded}>`;
 }
