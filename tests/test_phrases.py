@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memotherm import Memotherm
+from memotherm.hooks.turns import contents_of
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import is_filler, is_self_contained, statements
 from memotherm.text.statements import kind_of
@@ -364,3 +365,22 @@ def test_a_repetition_is_a_use_of_what_is_stored(mem: Memotherm, first: str, aga
 def test_a_sum_and_a_text_to_translate_need_no_memory(prompt: str, needs_nothing: bool) -> None:
     """They bring all that they need; what names anything else may need a memory."""
     assert is_self_contained(prompt) is needs_nothing
+
+
+@pytest.mark.parametrize(
+    ("prompt", "stored"),
+    [
+        ("you're a star", False),
+        ("book that one", False),
+        ("hello, back after a month", False),
+        ("The logo is green", True),
+        ("We use tabs", True),
+        ("I prefer tabs", True),
+        ("Deploy via Fly", True),
+        ("port 5544", True),
+        ("王芳喜欢茶", True),
+    ],
+)
+def test_a_prompt_that_says_little_is_not_stored(prompt: str, stored: bool) -> None:
+    """It has hardly a word that tells something; what something is, what we do, a name and a number do tell."""
+    assert bool(contents_of(prompt, "Great!", "o200k_base")) is stored

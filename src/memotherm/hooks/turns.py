@@ -12,7 +12,7 @@ from memotherm.model import Memory
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.text.content import first_characters
-from memotherm.text.phrases import is_filler, is_no_answer, is_question, sentences, statements
+from memotherm.text.phrases import has_predicate, is_filler, is_no_answer, is_question, sentences, statements
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
 from memotherm.text.tokens import count_tokens
@@ -25,6 +25,8 @@ _SUMMARY_CHARS = 120
 _SUMMARIZED = {"task": "Open", "decision": "Decided"}
 #: The content words that a reply to filler needs to be worth storing.
 _MIN_WORDS = 4
+#: The content words that a statement needs, unless it says what something is.
+_MIN_STATED = 3
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
 #: Numbers, code, paths, and Latin words between other letters.
 _SPECIFIC = re.compile(r"`[^`\n]+`|[\w./\\@:#-]*[\d_/\\@#][\w./\\@:#-]*\w|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}")
@@ -116,7 +118,15 @@ def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
     turn = _turn("".join(part for part, _ in rest), prompt, reply, tokenizer)
     if found:
         turn = turn._replace(kind=found[0]._replace(correction=any(kind.correction for kind in found)))
+    elif turn.role == "user" and _says_little(turn.text):
+        return own
     return [each for each in (*own, turn) if each.text]
+
+
+def _says_little(text: str) -> bool:
+    """Return whether a statement has hardly a word that tells something, such as "you're a star"."""
+    few = len(content_words(text)) < _MIN_STATED
+    return few and not (_specifics(text) or _NAME.search(text) or has_predicate(text))
 
 
 def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:

@@ -156,6 +156,16 @@ def _vocabularies() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     )
 
 
+def has_predicate(text: str) -> bool:
+    """Return whether a text says what something is or is not, or what "we" do."""
+    return not (_copulas() | _we()).isdisjoint(stemmed_words(text))
+
+
+@functools.cache
+def _we() -> frozenset[str]:
+    return frozenset(stemmed_words(WORD_LISTS["other"]["we"]))
+
+
 @functools.cache
 def _copulas() -> frozenset[str]:
     return frozenset(stemmed_words(WORD_LISTS["other"]["copulas"]))
