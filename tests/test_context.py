@@ -614,3 +614,17 @@ def test_a_sum_gets_no_memories_although_they_share_its_words(mem: Memotherm) ->
 
     assert mem.context("what is 384 divided by 12?").text == ""
     assert mem.context("what is the discount of 384 euros?").included
+
+
+def test_an_older_version_of_a_statement_is_marked_as_outdated(mem: Memotherm, clock: FakeClock) -> None:
+    """It stands behind the newer one, and is not deleted."""
+    old = mem.remember("The staging database listens on port 5433")
+    mem.remember("The staging database has a replica that listens at night")
+    clock.advance(days=3)
+    mem.remember("The staging database listens on port 5544")
+
+    lines = mem.context("which port does the staging database listen on?").text.splitlines()
+    entries = [line for line in lines if line.startswith("- ")]
+    assert "5544" in entries[0]
+    assert [line for line in entries if "outdated" in line] == [line for line in entries if "5433" in line] != []
+    assert mem.get(old.id).retention == "active"

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -34,6 +34,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
+from memotherm.text.words import content_words
 from memotherm.tiers.rules.properties import is_blocker, is_closed
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
@@ -56,6 +57,9 @@ _CONFIDENT = 0.7
 #: relevance against its closeness, and how close is not far.
 _MOST_HINTS = 1.5
 _CLOSE = 0.15
+#: Two memories are versions of a statement if they have this share of their words, and at least so many, in common.
+_COMMON_WORDS = 0.75
+_LEAST_COMMON = 2
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
@@ -290,6 +294,7 @@ class Assembler:
                 selection.skipped.append(Skipped(candidate, "relevance", why))
             else:
                 selection.hits.append(candidate)
+        selection.hits = _with_outdated(selection.hits)
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
@@ -377,6 +382,26 @@ def _without_repeats(
             yield candidate
         else:
             skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
+
+
+def _with_outdated(hits: Sequence[Candidate]) -> list[Candidate]:
+    """Return hits of which the older versions of a statement are marked: they share most words with a newer one.
+
+    Messages have no versions: people say similar things about different matters.
+    """
+    words = {hit.memory.id: content_words(hit.memory.content) for hit in hits if hit.memory.kind != "message"}
+
+    def is_outdated(hit: Candidate) -> bool:
+        said = words.get(hit.memory.id, set())
+        return any(
+            other.memory.updated_at > hit.memory.updated_at
+            and len(said & newer) >= max(_LEAST_COMMON, _COMMON_WORDS * max(len(said), len(newer)))
+            and bool(said - newer)
+            for other in hits
+            if (newer := words.get(other.memory.id))
+        )
+
+    return [hit._replace(outdated=True) if is_outdated(hit) else hit for hit in hits]
 
 
 def urgency(memory: MemoryFields) -> int:

@@ -91,7 +91,7 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def label(memory: MemoryFields) -> str:
+def label(memory: MemoryFields, *, outdated: bool = False) -> str:
     """Return what an entry begins with: the day of the statement, its author, and what else an agent should see."""
     stated, verified, priority = memory.updated_at, memory.verified_at, memory.priority
     parts = [f"{stated:%Y-%m-%d}", _one_line(author_of(memory) or memory.source)]
@@ -99,6 +99,8 @@ def label(memory: MemoryFields) -> str:
         parts.append(str(priority))
     if is_blocker(memory):
         parts.append("blocker")
+    if outdated:
+        parts.append("outdated")
     if verified is not None and verified.date() > stated.date():
         parts.append(f"verified {verified:%Y-%m-%d}")
     return ", ".join(filter(None, parts))
