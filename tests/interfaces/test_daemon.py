@@ -42,7 +42,8 @@ class Installation:
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *python, "-m", "memotherm", *arguments],
-            input=given, capture_output=True, text=True, timeout=120, cwd=folder, env={**self.variables, **more},
+            input=given, capture_output=True, text=True, timeout=120, cwd=folder or self.home,
+            env={**self.variables, **more},
         )  # fmt: skip
 
     def hook(self, *arguments: str, **payload: str) -> subprocess.CompletedProcess[str]:

@@ -313,6 +313,7 @@ def test_a_command_prints_the_result_of_its_operation(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every member of the result is in the JSON; commands print more."""
+    monkeypatch.chdir(tmp_path)  # which is in no repository
     operation = OPERATIONS[name]
     with prepared(tmp_path / "python", operation) as (mem, given):
         expected = operation.body(by_python(mem, operation, given))

@@ -316,7 +316,7 @@ def test_commands_in_a_repository_use_the_scope_of_the_hooks(
     assert said.startswith(f"scope: project github.com/acme/shop, user {user_name()}; --everywhere for all\n")
     assert "walrus" in ran("recall", "mascot")[0]
     out, said = ran("export")
-    assert len(out.splitlines()) == 2
+    assert len(out.splitlines()) == 3  # with the summary of the session
     assert "left out: 1 memory of other scopes; --everywhere exports all" in said
     for command in (["list"], ["status"], ["export"], ["recall", "project walrus French"]):
         out, said = ran(*command, "--everywhere")

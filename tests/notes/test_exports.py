@@ -15,6 +15,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm
+from memotherm.hooks.project import project_names
 from memotherm.testing import FakeClock
 
 
@@ -214,5 +215,5 @@ def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memo
         (folder / "fact.md").write_text(f"A fact of {name}\n")
     mem.store.import_("claude-code", tmp_path / "claude")
 
-    assert len(told(mem.scoped(project="my.web-app"))) == 1
+    assert len(told(mem.scoped(project=project_names(project)[0]))) == 1
     assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}

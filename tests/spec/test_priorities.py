@@ -416,7 +416,7 @@ def test_the_limits_hold_on_every_way_of_writing(open_mem: Open) -> None:
         lambda: mem.remember("a second one", priority="pinned"),
         lambda: mem.remember_many([{"content": "a second one", "priority": 0}]),
         lambda: mem.remember("an ordinary one", priority="pinned"),
-        lambda: tools.store_memory(mem, "a second one", tier="pinned"),
+        lambda: tools.store_memory(mem, "a second rule", tier="pinned"),
         lambda: tools.set_memory_tier(mem, other.id, 0),
         lambda: mem.pin(other.id),
         lambda: mem.prioritize(other.id, "pinned"),

@@ -64,9 +64,14 @@ def require_moment(value: object) -> datetime:
 
 
 def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memory | None:
-    """Return what a memory was at a moment; None when it did not exist yet."""
+    """Return what a memory was at a moment; None when it did not exist yet.
+
+    If it was changed after the moment, `updated_at` is when it was created: earlier changes are not read.
+    """
     if memory.created_at > moment:
         return None
+    if memory.updated_at > moment:
+        memory = replace(memory, updated_at=memory.created_at)
     for event in reversed(history):
         if event.at <= moment:
             break

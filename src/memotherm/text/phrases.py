@@ -57,9 +57,12 @@ def sentences(text: str) -> Iterator[str]:
         start = end
 
 
-def is_filler(text: str) -> bool:
-    """Return whether every sentence of a text is filler, such as "ok, thanks" or "run the tests"."""
-    return all(map(_is_filler, sentences(text)))
+def is_filler(text: str, *, instructions: bool = True) -> bool:
+    """Return whether every sentence of a text is filler, such as "ok, thanks" or "run the tests".
+
+    Without `instructions`, the latter is not.
+    """
+    return all(_is_filler(sentence, instructions=instructions) for sentence in sentences(text))
 
 
 def is_question(sentence: str) -> bool:
@@ -105,15 +108,16 @@ def statements(text: str) -> str:
     return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
-def _is_filler(sentence: str) -> bool:
-    return len(sentence) <= _MAX_FILLER_CHARS and all(map(_is_filler_clause, _CLAUSES.split(sentence)))
+def _is_filler(sentence: str, *, instructions: bool = True) -> bool:
+    clauses = _CLAUSES.split(sentence)
+    return len(sentence) <= _MAX_FILLER_CHARS and all(_is_filler_clause(clause, instructions) for clause in clauses)
 
 
-def _is_filler_clause(clause: str) -> bool:
+def _is_filler_clause(clause: str, instructions: bool) -> bool:
     found = stemmed_words(clause)
     if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_plain_phrases("offer")):
         return True
-    return any(_all_listed(found, filler, instructions) for filler, instructions in _vocabularies())
+    return any(_all_listed(found, filler, words if instructions else frozenset()) for filler, words in _vocabularies())
 
 
 def _all_listed(found: list[str], filler: frozenset[str], instructions: frozenset[str]) -> bool:

@@ -111,7 +111,7 @@ def store_memory(
     wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
     if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
         raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
-    if isinstance(content, str) and content.strip() and is_filler(content):
+    if isinstance(content, str) and content.strip() and is_filler(content, instructions=False):
         return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
     content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
