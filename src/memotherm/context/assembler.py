@@ -45,9 +45,9 @@ _QUERY_CHARS = 2000
 #: Reading 20 instead of 100 records takes 13 % off the CPU time of context(400), at 1,000 memories.
 _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
-#: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. Measured on
-#: conversations and notes: contexts of 2,000 tokens have up to 3.5 times the precision, and at most .01 less gold.
-_FIRST_HITS = 4
+#: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
+#: gains and costs is in docs/evaluation.md.
+_FIRST_HITS = 6
 _FIRST_SHARE, _LATER_SHARE = 0.5, 0.7
 #: The least relevance of any hit, unless the search is so confident: then the best hits may be right although none
 #: of them is close.
