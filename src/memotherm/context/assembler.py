@@ -60,6 +60,8 @@ _CLOSE = 0.15
 #: Two memories are versions of a statement if they have this share of their words, and at least so many, in common.
 _COMMON_WORDS = 0.75
 _LEAST_COMMON = 2
+#: Only short contents among the first hits are compared, which takes .3 ms instead of 4.
+_LONGEST_VERSION = 300
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
@@ -389,7 +391,11 @@ def _with_outdated(hits: Sequence[Candidate]) -> list[Candidate]:
 
     Messages have no versions: people say similar things about different matters.
     """
-    words = {hit.memory.id: content_words(hit.memory.content) for hit in hits if hit.memory.kind != "message"}
+    words = {
+        hit.memory.id: content_words(hit.memory.content)
+        for hit in hits[:_FIRST_HITS]
+        if hit.memory.kind != "message" and len(hit.memory.content) <= _LONGEST_VERSION
+    }
 
     def is_outdated(hit: Candidate) -> bool:
         said = words.get(hit.memory.id, set())
