@@ -17,13 +17,12 @@ from memotherm.facade.bulk import Bulk
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
-from memotherm.model.clock import Clock, as_moment, system_clock
+from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.capture import prepared, repeated
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -265,20 +264,7 @@ class Memotherm:
             source: Where it comes from.
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
-        text, metadata, result = prepared(content, metadata, self.scope.project, self.settings)
-        if result.status == "skipped":
-            return result
-        before = self._services.store.seq()
-        now = self._view.now()
-        said_at = None if at is None else min(as_moment(at, "at", now), now)
-        draft = Draft(content=text, kind=kind, tags=tags, metadata=metadata, source=source, created_at=said_at)
-        if isinstance(text, str) and self.settings.deduplicate:
-            same = repeated(self._services.store, self.scope, text, now)
-            # The memory that exists is used once more.
-            draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = self._services.writer.remember([draft], self.scope, now, self._view.actor)[0]
-        new = memory.version > before and memory.access_count == 0
-        return replace(result, status="stored" if new else "duplicate", memory=memory)
+        return self._view.capture(Draft(content=content, kind=kind, tags=tags, metadata=metadata, source=source), at)
 
     # Recalling
 

@@ -17,11 +17,20 @@ from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scop
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Compaction, EventPage, Maintenance, Page, ScopeCount
+from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.values import Question
-from memotherm.remember.draft import checked_key, checked_kind, checked_metadata, checked_tags, expiry, lifetime_of
+from memotherm.remember.capture import prepared, repeated
+from memotherm.remember.draft import (
+    Draft,
+    checked_key,
+    checked_kind,
+    checked_metadata,
+    checked_tags,
+    expiry,
+    lifetime_of,
+)
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Identity, Record
 from memotherm.text.content import pluralize, require_content, require_text
@@ -343,6 +352,22 @@ class View:
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         return recall if recall.hits or recall.hint or include_narrower else replace(recall, hint=self.hint())
+
+    def capture(self, draft: Draft, at: datetime | str | None) -> Captured:
+        """Store a text of a conversation unless it says nothing; one that was said before is used once more."""
+        services, now = self.services, self.now()
+        text, metadata, result = prepared(draft.content, draft.metadata, self.scope.project, services.settings)
+        if result.status == "skipped":
+            return result
+        before = services.store.seq()
+        said_at = None if at is None else min(as_moment(at, "at", now), now)
+        draft = replace(draft, content=text, metadata=metadata, created_at=said_at)
+        if isinstance(text, str) and services.settings.deduplicate:
+            same = repeated(services.store, self.scope, text, now)
+            draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
+        memory = services.writer.remember([draft], self.scope, now, self.actor)[0]
+        new = memory.version > before and memory.access_count == 0
+        return replace(result, status="stored" if new else "duplicate", memory=memory)
 
     def context(
         self,

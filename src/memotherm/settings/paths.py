@@ -87,7 +87,7 @@ def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "") 
     """Return whether a pattern of `capture_exclude` matches a project, a folder, or a parent of the folder.
 
     It may match the whole name or path, or its last part: `shop` matches github.com/acme/shop, shop-1a2b3c4d and
-    ~/work/shop.
+    ~/code/shop.
     """
     if not patterns:
         return False
