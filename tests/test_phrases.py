@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from memotherm import Memotherm
-from memotherm.hooks.turns import contents_of
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import is_filler, is_self_contained, statements
 from memotherm.text.statements import kind_of
@@ -368,19 +367,32 @@ def test_a_sum_and_a_text_to_translate_need_no_memory(prompt: str, needs_nothing
 
 
 @pytest.mark.parametrize(
-    ("prompt", "stored"),
+    ("text", "stored"),
     [
         ("you're a star", False),
-        ("book that one", False),
         ("hello, back after a month", False),
+        ("lunch break, see you in a bit", False),
+        ("so, bin wieder da, wo waren wir", False),
+        ("perdona, ya estoy aquí otra vez", False),
+        ("我先去开个会，回头再说", False),
+        ("すみません、また後でお願いします", False),
         ("The logo is green", True),
         ("We use tabs", True),
         ("I prefer tabs", True),
         ("Deploy via Fly", True),
-        ("port 5544", True),
+        ("see you at port 5544", True),
         ("王芳喜欢茶", True),
+        ("咖啡机在二楼", True),
+        ("Die Kaffeemaschine steht im Keller", True),
+        ("La cafetera está en la cocina", True),
     ],
 )
-def test_a_prompt_that_says_little_is_not_stored(prompt: str, stored: bool) -> None:
-    """It has hardly a word that tells something; what something is, what we do, a name and a number do tell."""
-    assert bool(contents_of(prompt, "Great!", "o200k_base")) is stored
+def test_a_remark_is_filler_whatever_its_words(mem: Memotherm, text: str, stored: bool) -> None:
+    """What something is, what we do, a name and a number say something; being away or back does not."""
+    assert (mem.capture(text).status == "stored") is stored
+
+
+def test_an_assistant_greets_by_name(mem: Memotherm) -> None:
+    """A name that a user says is kept."""
+    assert mem.capture("Hello Lena, nice to see you", metadata={"role": "assistant"}).status == "skipped"
+    assert mem.capture("Hello Lena, nice to see you", metadata={"role": "user"}).status == "stored"

@@ -55,16 +55,22 @@ class StaticVectors:
 
     def embed(self, text: str) -> NDArray[np.float32] | None:
         """Return the unit vector of a text, or None if no piece of it is in the table."""
+        return self.embed_with_information(text)[0]
+
+    def embed_with_information(self, text: str) -> tuple[NDArray[np.float32] | None, float]:
+        """Return the unit vector of a text, and the sum of the lengths of its pieces: rare pieces are longer."""
         import numpy as np
 
         self._load()
         words = unicodedata.normalize("NFKC", text).split()
         rows = [row for word in words for row in self._pieces(word[:_LONGEST_WORD])]
         if not rows:
-            return None
-        total = self._scales[rows].astype(np.float32) @ self._numbers(rows)
+            return None, 0.0
+        scales, numbers = self._scales[rows].astype(np.float32), self._numbers(rows)
+        total = scales @ numbers
         length = float(np.linalg.norm(total))
-        return np.asarray(total / length, np.float32) if length else None
+        information = float(scales @ np.linalg.norm(numbers, axis=1))
+        return (np.asarray(total / length, np.float32) if length else None), information
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per word; zeros if no piece of it is in the table."""

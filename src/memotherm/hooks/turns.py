@@ -12,7 +12,7 @@ from memotherm.model import Memory
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.text.content import first_characters
-from memotherm.text.phrases import has_predicate, is_filler, is_no_answer, is_question, sentences, statements
+from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
 from memotherm.text.tokens import count_tokens
@@ -25,13 +25,8 @@ _SUMMARY_CHARS = 120
 _SUMMARIZED = {"task": "Open", "decision": "Decided"}
 #: The content words that a reply to filler needs to be worth storing.
 _MIN_WORDS = 4
-#: The content words that a statement needs, unless it says what something is.
-_MIN_STATED = 3
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
-#: Numbers, code, paths, and Latin words between other letters.
-_SPECIFIC = re.compile(r"`[^`\n]+`|[\w./\\@:#-]*[\d_/\\@#][\w./\\@:#-]*\w|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}")
 _DIGITS = re.compile(r"\d+")
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 
 
 def turns_of(jobs: Iterable[Job]) -> list[list[Job]]:
@@ -118,15 +113,7 @@ def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
     turn = _turn("".join(part for part, _ in rest), prompt, reply, tokenizer)
     if found:
         turn = turn._replace(kind=found[0]._replace(correction=any(kind.correction for kind in found)))
-    elif turn.role == "user" and _says_little(turn.text):
-        return own
     return [each for each in (*own, turn) if each.text]
-
-
-def _says_little(text: str) -> bool:
-    """Return whether a statement has hardly a word that tells something, such as "you're a star"."""
-    few = len(content_words(text)) < _MIN_STATED
-    return few and not (_specifics(text) or _NAME.search(text) or has_predicate(text))
 
 
 def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
@@ -136,19 +123,17 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
     """
     said = statements(rest)
     told = [part.strip() for part in sentences(reply) if part.strip() and statements(part)]
-    told = [part for part in told if _specifics(part) or not is_no_answer(part)]
+    told = [part for part in told if specifics(part) or not is_no_answer(part)]
     asked = " ".join(filter(is_question, sentences(rest)))
     if asked:
         answer = _conclusion(told, asked, tokenizer)
         return Content(f"{rest.strip()}\n{answer}" if answer else said, "user" if said else "assistant")
     if statements(prompt):
-        told = [part for part in told if _specifics(part) - _specifics(prompt)]
+        told = [part for part in told if specifics(part) - specifics(prompt)]
         return Content(f"{said}\n{_conclusion(told, said, tokenizer)}".strip(), "user" if said else "assistant")
     if prompt:
         told = [part for part in told if not is_filler(_DIGITS.sub("", part))]
-        told = [
-            part for part in told if _specifics(part) or _NAME.search(part) or len(content_words(part)) >= _MIN_WORDS
-        ]
+        told = [part for part in told if specifics(part) or has_name(part) or len(content_words(part)) >= _MIN_WORDS]
     return Content(_conclusion(told, "", tokenizer), "assistant")
 
 
@@ -185,7 +170,7 @@ def _conclusion(told: list[str], question: str, tokenizer: str) -> str:
     def score(position: int) -> float:
         sentence = told[position]
         shared = len(wanted & content_words(sentence)) / (len(wanted) or 1)
-        specific = bool(_specifics(sentence) - _specifics(question)) or _NAME.search(sentence) is not None
+        specific = bool(specifics(sentence) - specifics(question)) or has_name(sentence)
         return shared + 0.5 * specific + 0.25 * (position in (0, len(told) - 1))
 
     scores = {position: score(position) for position in range(len(told))}
@@ -205,7 +190,3 @@ def _shortened(sentence: str, tokenizer: str) -> str:
     while count_tokens(sentence, tokenizer) > _CONCLUSION_TOKENS:
         sentence = sentence[: len(sentence) * 9 // 10].rsplit(" ", 1)[0]
     return f"{sentence}…"
-
-
-def _specifics(text: str) -> set[str]:
-    return set(_SPECIFIC.findall(text))

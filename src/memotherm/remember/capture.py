@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memotherm.embed.filler import filler_odds
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.results import Captured
 from memotherm.settings import Settings
@@ -15,12 +16,17 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Filter
 from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import is_filler
+from memotherm.text.phrases import clauses, has_name, is_filler, specifics
 from memotherm.text.redaction import MARK, redactor
+from memotherm.text.statements import kind_of
 from memotherm.text.words import query_words, stemmed_words
 
 #: Shorter texts are not captured.
 _MIN_CHARS = 10
+#: Clauses with more than these odds are filler, in texts up to this length. `python -m bench.filler` shows how often
+#: that is wrong.
+FILLER_ODDS = 1.0
+_MAX_FILLER_CHARS = 80
 #: How many memories are compared to find one that says the same, and by how many words they are searched for.
 _COMPARED = 20
 _SEARCHED_WORDS = 5
@@ -52,6 +58,9 @@ def prepared(content: object, metadata: Mapping[str, Any] | None, project: str |
     if redacted:
         done.append(f"{pluralize(redacted, 'secret')} replaced by {MARK}")
     reason = _reason_to_skip(text, project, settings, removed=bool(removed), redacted=bool(redacted))
+    by_user = metadata is None or metadata.get("role") != "assistant"
+    if not reason and _is_filler(text, by_user=by_user):
+        reason = "nothing but filler words"
     why = reason if reason.startswith("nothing but") else "; ".join(filter(None, [reason, *done]))
     status = "skipped" if reason else "stored"
     return Prepared(text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted))
@@ -68,7 +77,20 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
     # A Chinese character says as much as two letters or more.
     if sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text.strip()[:_MIN_CHARS]) < _MIN_CHARS:
         return f"shorter than {_MIN_CHARS} characters"
-    return "nothing but filler words" if is_filler(text) else ""
+    return ""
+
+
+def _is_filler(text: str, *, by_user: bool) -> bool:
+    """Return whether a text says nothing lasting: all words are listed as filler, or each clause is likely filler.
+
+    Numbers, code and paths always say something; so do names and what marks a preference, decision or task, unless an
+    assistant says it: assistants greet by name.
+    """
+    if is_filler(text):
+        return True
+    if len(text) > _MAX_FILLER_CHARS or specifics(text) or (by_user and (has_name(text) or kind_of(text))):
+        return False
+    return all(is_filler(clause) or filler_odds(clause) > FILLER_ODDS for clause in clauses(text))
 
 
 def repeated(store: Store, scope: Scope, text: str, now: datetime) -> Memory | None:

@@ -45,6 +45,8 @@ _MATERIAL = re.compile('[:：\n"“„«「『]')
 _NUMBER = re.compile(r"\d+")
 _MAX_SUM_CHARS = 80
 _PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
+_SPECIFIC = re.compile(r"`[^`\n]+`|[\w./\\@:#-]*[\d_/\\@#][\w./\\@:#-]*\w|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}")
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 #: Languages whose question words may stand anywhere in a question.
 _ANYWHERE = ("chinese", "turkish", "hindi")
 
@@ -55,6 +57,11 @@ def sentences(text: str) -> Iterator[str]:
     for end in (*sentence_ends(text), len(text)):
         yield text[start:end]
         start = end
+
+
+def clauses(text: str) -> Iterator[str]:
+    """Yield the parts of a text between punctuation marks."""
+    yield from (part for sentence in sentences(text) for part in _CLAUSES.split(sentence) if part.strip())
 
 
 def is_filler(text: str, *, instructions: bool = True) -> bool:
@@ -160,14 +167,14 @@ def _vocabularies() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     )
 
 
-def has_predicate(text: str) -> bool:
-    """Return whether a text says what something is or is not, or what "we" do."""
-    return not (_copulas() | _we()).isdisjoint(stemmed_words(text))
+def specifics(text: str) -> set[str]:
+    """Return the numbers, code and paths of a text, and its Latin words between other letters."""
+    return set(_SPECIFIC.findall(text))
 
 
-@functools.cache
-def _we() -> frozenset[str]:
-    return frozenset(stemmed_words(WORD_LISTS["other"]["we"]))
+def has_name(text: str) -> bool:
+    """Return whether a word inside a sentence begins with a capital letter."""
+    return _NAME.search(text) is not None
 
 
 @functools.cache
