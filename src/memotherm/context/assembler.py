@@ -47,8 +47,8 @@ _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
 #: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
 #: gains and costs is in docs/evaluation.md.
-_FIRST_HITS = 6
-_FIRST_SHARE, _LATER_SHARE = 0.5, 0.7
+_FIRST_HITS = 8
+_FIRST_SHARE, _LATER_SHARE = 0.5, 0.65
 #: The least relevance of any hit, unless the search is so confident: then the best hits may be right although none
 #: of them is close.
 _LEAST_RELEVANCE = 0.25
