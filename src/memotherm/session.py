@@ -99,9 +99,10 @@ class Session(Generic[M]):
         auto_promote: bool | None = None,
         types: Sequence[str] | None = None,
     ) -> Recall:
-        """Search the memories of this session in all tiers, and promote hits that the rules select.
+        """Search the warm and cold memories of this session, and promote hits that the rules select.
 
-        Pinned memories of the scope are beside the hits and do not count towards the limit.
+        Hot memories are in the prompt: `hot()` lists them. Pinned memories of the scope are beside the hits and do
+        not count towards the limit.
         """
         _require_whole("limit", limit)
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
@@ -110,7 +111,7 @@ class Session(Generic[M]):
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
         spaces, serving = self._services.reader.visible(self._view.scope)
-        question = self._view.question(query, tuple(Tier), kinds=types, place=((self._space,), serving))
+        question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, place=((self._space,), serving))
         question = replace(question, pinned_spaces=spaces)
         recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
@@ -240,10 +241,12 @@ class Session(Generic[M]):
         return flush_for(total_tokens, context_window, day, file, settings)
 
     def _hint(self) -> str:
-        """Return that the session is empty, if it is; otherwise an empty text."""
-        counts = self._services.store.counts((self._space,), self._view.now())
-        if any(counts.tiers[tier].memories for tier in Tier):
+        """Return that the session has nothing to search, if that is so; otherwise an empty text."""
+        tiers = self._services.store.counts((self._space,), self._view.now()).tiers
+        if tiers[Tier.WARM].memories or tiers[Tier.COLD].memories:
             return ""
+        if tiers[Tier.HOT].memories:
+            return f"all memories of session {self.id!r} are hot; its recall searches warm and cold"
         return f"session {self.id!r} has no memories; a recall without a session searches the scope around it"
 
     def _require_own(self, memory_id: str) -> None:

@@ -799,6 +799,7 @@ def test_a_recall_in_an_empty_session_says_that_it_is_empty(mem: Memotherm, clie
     assert mem.session("new").recall("otter").hint == told
     assert call(mem, "memory_recall", {"sessionId": "new", "query": "otter"})["hint"] == told
     mem.session("new").add("A heron")
+    mem.session("new").spill()
     assert mem.session("new").recall("otter").hint == ""
 
 

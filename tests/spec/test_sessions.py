@@ -311,8 +311,8 @@ def test_a_session_recall_returns_three_by_default(mem: Memotherm) -> None:
 
 
 @spec("C18")
-def test_a_session_recall_searches_its_own_memories_in_every_tier(mem: Memotherm) -> None:
-    """Also what was just said; nothing around it."""
+def test_a_session_recall_searches_its_own_warm_and_cold_memories(mem: Memotherm) -> None:
+    """Neither hot ones, which are in the prompt, nor those around it."""
     mem.remember("an otter of everybody")
     session = mem.session("s")
     for tier in Tier:
@@ -320,25 +320,37 @@ def test_a_session_recall_searches_its_own_memories_in_every_tier(mem: Memotherm
 
     recall = session.recall("otter", auto_promote=False)
 
-    assert set(said(recall)) == {"an otter that is hot", "an otter that is warm", "an otter that is cold"}
-    assert recall.tiers == (Tier.HOT, Tier.WARM, Tier.COLD)
+    assert set(said(recall)) == {"an otter that is warm", "an otter that is cold"}
+    assert recall.tiers == (Tier.WARM, Tier.COLD)
     assert all(hit.why.vector is not None for hit in recall)
 
 
 @spec("C18")
-def test_a_session_recall_says_the_tier_of_a_hit_and_promotes_only_the_others(mem: Memotherm) -> None:
-    """In the library and in the tool: what is hot already is returned and does not move."""
+def test_hot_questions_do_not_hide_the_spilled_answer(mem: Memotherm) -> None:
+    """In the library and in the tool: repeated questions about the budget are hot and closer to the query."""
     session = mem.session("s")
-    spilled = session.add("the budget is $50K")
+    spilled = session.add("We have $50K to spend on the proposal")
     session.spill()
-    hot = session.add("the deadline is May")
+    assert session.recall("the deadline").hint == ""
+    for question in ("What was the budget?", "Tell me the budget", "So what is the budget?", "And the budget was?"):
+        session.add(question)
 
-    assert session.recall("the deadline is May", limit=1).promoted == ()
-    told = tools.memory_recall(mem, "the budget is $50K", sessionId="s")
+    told = tools.memory_recall(mem, "what was the budget?", sessionId="s", autoPromote=False)
 
-    assert {item["id"]: item["tier"] for item in told["items"]}[hot.id] == "hot"
-    assert told["promoted"] == [spilled.id]
-    assert told["tiers"] == ["hot", "warm", "cold"]
+    assert [item["id"] for item in told["items"]] == [spilled.id]
+    assert told["tiers"] == ["warm", "cold"]
+    assert session.recall("the budget for the proposal, $50K", auto_promote=False)[0].memory.tier is Tier.COLD
+
+
+@spec("C18")
+def test_a_session_recall_says_that_all_memories_are_hot(mem: Memotherm) -> None:
+    """It searches warm and cold; `hot` lists the others."""
+    session = mem.session("s")
+    session.add("the deadline is May")
+
+    recall = session.recall("the deadline is May")
+
+    assert (list(recall), recall.hint) == ([], "all memories of session 's' are hot; its recall searches warm and cold")
 
 
 @spec("C18")
@@ -348,8 +360,9 @@ def test_a_session_recall_returns_the_pinned_memories_of_its_scope(mem: Memother
     other = mem.session("other").memory.remember("a rule of another session", priority="pinned")
     session = mem.session("s")
     message = session.add("the budget is $50K")
+    session.spill()
 
-    recall = session.recall("the budget is $50K", limit=1)
+    recall = session.recall("the budget is $50K", limit=1, auto_promote=False)
     told = tools.memory_recall(mem, "the budget is $50K", sessionId="s", limit=1)
 
     assert [hit.memory.id for hit in recall] == [message.id]
@@ -501,7 +514,7 @@ def test_one_recall_tool_serves_sessions_and_everything_else(mem: Memotherm) -> 
 
     assert (inside["limit"], inside["tiers"], inside["autoPromote"]) == (
         3,
-        ["hot", "warm", "cold"],
+        ["warm", "cold"],
         True,
     )
     assert (outside["limit"], outside["tiers"], outside["autoPromote"]) == (10, ["hot", "warm"], False)

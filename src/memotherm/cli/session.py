@@ -100,7 +100,7 @@ for command in (
 @operation_options("session_recall")
 @memory_option(creates=True)
 def recall(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN401
-    """Search the memories of the session in all tiers, and move the best hits to hot.
+    """Search the warm and cold memories of the session, and move the best hits to hot.
 
     \b
     memotherm session recall s1 "what does the user want?" --no-promote

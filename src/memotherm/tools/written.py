@@ -57,7 +57,7 @@ def memory_recall(
 ) -> Json:
     """Recall memories by meaning and words.
 
-    With a sessionId: the session's own, in all tiers; the best become hot.
+    With a sessionId: the session's own, warm and cold; the best become hot.
     Without: hot and warm; includeCold adds cold.
     """
     if sessionId is not None:

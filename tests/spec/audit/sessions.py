@@ -74,7 +74,23 @@ def status_suggests_to_spill(tight: Rest, cli: Cli) -> None:
     assert values["spill_suggested_at"] == 0.9
 
 
-@audit("C06", "C17", "C18", "C19", "C32", fast=True)
+@audit("C18", fast=True)
+def a_recall_searches_warm_and_cold(rest: Rest, mcp: Mcp) -> None:
+    items = {tier: rest.session("memories", content=f"An otter that is {tier}") for tier in ("hot", "warm", "cold")}
+    for tier in ("warm", "cold"):
+        rest.session("demote", memory_id=items[tier]["id"], tier=tier)
+    found = rest.session("recall", query="otter", auto_promote=False)
+    assert found["tiers"] == ["warm", "cold"]
+    assert {item["id"] for item in found["items"]} == {items["warm"]["id"], items["cold"]["id"]}
+    assert all("vector" in item["why"] for item in found["items"])
+    mcp("memory_add", sessionId="C18", content="An otter that is hot", type="message")
+    recall = {"sessionId": "C18", "query": "otter", "autoPromote": False}
+    assert "An otter that is hot" not in str(mcp("memory_recall", **recall))
+    mcp("memory_spill", sessionId="C18")
+    assert "An otter that is hot" in str(mcp("memory_recall", **recall))
+
+
+@audit("C06", "C17", "C19", "C32", fast=True)
 def a_recall_finds_what_was_spilled(rest: Rest) -> None:
     for content in ("The budget is $50K", "The mayor likes jazz", "Paint the door green", "The bus stops at noon"):
         rest.add(content, "fact")
