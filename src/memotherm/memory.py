@@ -310,9 +310,7 @@ class Memotherm:
             prefix: Only memories whose key begins with this, such as "notes/".
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
-        stale: tuple[str, ...] = ()
-        if as_of is None and self.settings.notes_root and self.settings.sync_on_search:
-            stale = self._folders().refresh()
+        stale = () if as_of is not None else self._view.sync_notes()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
         filters |= {"where": where, "prefix": prefix, "min_score": min_score}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
@@ -332,7 +330,8 @@ class Memotherm:
 
         Pinned memories come first, then hot ones, then the hits of the query in warm; each memory is
         included once. Without a query, as at the start of a session, nothing is searched. Hits are left
-        out if the confidence of the search is below the setting `context_min_confidence`.
+        out if the confidence of the search is below the setting `context_min_confidence`. As for a recall, the
+        notes of `notes_root` are synced first.
 
         Args:
             query: What the agent is about to work on, in words.

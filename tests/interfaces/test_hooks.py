@@ -912,6 +912,19 @@ def test_a_prompt_before_the_context_is_compacted_asks_to_save(home: Path, tmp_p
     assert "append" not in again
 
 
+def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path, tmp_path: Path) -> None:
+    """In a store that has not seen them, and after an edit."""
+    (home / "config.toml").write_text(f'notes_root = "{tmp_path}"\n', "utf-8")
+    note = tmp_path / "MEMORY.md"
+    note.write_text("- The codeword is kiwi.\n", "utf-8")
+    assert "kiwi" in hook({"hook_event_name": "SessionStart"})[0]
+
+    note.write_text("- The codeword is mango.\n", "utf-8")
+    text = hook({"hook_event_name": "UserPromptSubmit", "prompt": "What is the codeword?"})[0]
+    assert "mango" in text
+    assert "kiwi" not in text
+
+
 @pytest.mark.parametrize(
     ("payload", "line", "size"),
     [

@@ -162,6 +162,26 @@ def test_a_recall_sees_the_notes_of_the_configured_folder(open_mem: Callable[...
     assert mem.scoped(session="t").recall("codeword mango", 1)[0].memory.id == mem.recall("mango", 1)[0].memory.id
 
 
+@spec("O15", "O16")
+def test_contexts_see_the_notes_of_the_configured_folder(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """In a fresh store and after an edit: at the start of a session, in a turn, with and without a query."""
+    settings = {"notes_root": str(tmp_path), "sync_on_session_start": False}
+    note = tmp_path / "MEMORY.md"
+    note.write_text("- The codeword is kiwi.\n")
+    assert "kiwi" in open_mem(settings=settings).session("s").session_start().text
+    mem = open_mem(settings=settings)
+    assert "kiwi" in mem.context().text
+
+    note.write_text("- The codeword is mango.\n")
+    assert "mango" in mem.context("codeword").text
+    note.write_text("- The codeword is papaya.\n")
+    assert "papaya" in mem.session("s").before_turn("What is the codeword?").text
+
+    note.unlink()
+    tmp_path.rename(tmp_path.with_name("gone"))
+    assert "is not a folder" in mem.context().degraded[0]
+
+
 @spec("O16")
 def test_a_recall_of_a_tenant_leaves_the_notes_of_the_operator_alone(
     open_mem: Callable[..., Memotherm], workspace: Path

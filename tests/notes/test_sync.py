@@ -436,6 +436,10 @@ def test_a_session_begins_with_its_notes_up_to_date(
     other.session("s2")
     assert other.recall("wombat", min_score=0.5).hits == ()
 
+    fresh = open_mem(tmp_path / "b.db", settings={"notes_root": str(workspace), "sync_on_search": False})
+    fresh.session("s1")
+    assert len(fresh.recall("wombat", min_score=0.5)) == 1
+
 
 def test_a_session_begins_even_when_its_notes_are_gone(mem: Memotherm, notes: Notes, workspace: Path) -> None:
     """A folder that vanished is no reason to fail, nor to forget what was in it."""

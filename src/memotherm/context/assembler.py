@@ -100,6 +100,8 @@ class Request:
     begins: bool = False
     #: What was injected before: memory number -> its `updated_at` then, in microseconds.
     injected: Mapping[int, int] = field(default_factory=dict)
+    #: What may be out of date, and why.
+    degraded: tuple[str, ...] = ()
 
 
 class Skipped(NamedTuple):
@@ -219,7 +221,7 @@ class Assembler:
             _left_out=Lazy(lambda: (*packed.left_out.value, *(each.entry for each in selection.skipped))),
             pinned_cut=packed.pinned_cut,
             notes=(*packed.notes, *selection.notes),
-            degraded=selection.ranking.degraded,
+            degraded=(*request.degraded, *selection.ranking.degraded),
         )
         context = Context(
             recall_id=self._log(request, selection, packed) if request.track else None,

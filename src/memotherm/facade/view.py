@@ -291,6 +291,16 @@ class View:
             "prefix": checked_key(prefix) if prefix else None,
         }
 
+    def sync_notes(self) -> tuple[str, ...]:
+        """Sync the notes of `notes_root` before memories are read; return what may be out of date, and why."""
+        settings = self.services.settings
+        if not settings.notes_root or not settings.sync_on_search:
+            return ()
+        # Only a memory with notes needs them.
+        from memotherm.facade.note_folders import NoteFolders
+
+        return NoteFolders(self).refresh()
+
     def context_request(
         self,
         query: str | None,
@@ -302,7 +312,8 @@ class View:
         where: Mapping[str, Any] | None = None,
         now: datetime | None = None,
     ) -> Request:
-        """Return what is wanted of a context as the assembler takes it."""
+        """Return what is wanted of a context as the assembler takes it, with the notes synced unless `now` is past."""
+        degraded = () if now is not None else self.sync_notes()
         settings = self.services.settings
         cold = settings.auto_recall_include_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
@@ -314,7 +325,9 @@ class View:
             # What a replica sees may be older.
             seen = place if reader is store else None
             question = self.question(str(query), tiers, min_score=0.0, where=where, place=seen, now=now)
-        return Request(spaces=place[0], now=now, question=question, budget=budget, format=format, track=track)
+        return Request(
+            spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded
+        )
 
     def recall(
         self,

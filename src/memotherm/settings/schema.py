@@ -359,9 +359,9 @@ class Settings:
     chunk_tokens: int = setting(400, "The size of a chunk, in tokens.", low=16, project=True)
     chunk_overlap: int = setting(80, "How many tokens of a chunk the next one repeats.", project=True)
     sync_on_session_start: bool = setting(
-        True, "Whether the start of a session synchronises the known folders.", project=True
+        True, "Whether the start of a session synchronises the known folders and `notes_root`.", project=True
     )
-    sync_on_search: bool = setting(True, "Whether a search synchronises its folder first.", project=True)
+    sync_on_search: bool = setting(True, "Whether a search or a context synchronises its notes first.", project=True)
     watch_notes: bool = setting(True, "Whether the server watches the files of `notes_root`.", project=True)
     watch_debounce_ms: int = setting(
         1500, "How long files must be unchanged before the watcher synchronises them.", project=True

@@ -61,6 +61,12 @@ def notes_are_discovered_when_searched(notes: NotesMcp) -> None:
     cited = notes("memory_get", path=found[0]["citation"])
     assert read["text"] == cited["text"]
     assert found[0]["snippet"].strip() in read["text"]
+    notes.write("MEMORY.md", "- The lighthouse code is kiwi.\n")
+    assert "kiwi" in notes("memory_context")["text"]
+    notes.write("MEMORY.md", "- The lighthouse code is mango.\n")
+    text = notes("memory_context", query="lighthouse code")["text"]
+    assert "mango" in text
+    assert "kiwi" not in text
 
 
 @audit("O12")
@@ -122,6 +128,8 @@ def a_session_start_synchronises(python: Python) -> None:
     assert "six" in notes.search("bell rings")[0].snippet
     mem.session("s").session_start()
     assert "nine" in notes.search("bell rings")[0].snippet
+    fresh = python.open(notes_root=str(root), sync_on_search=False).session("t")
+    assert "nine" in fresh.session_start().text
 
 
 @audit("O17", "O26")
