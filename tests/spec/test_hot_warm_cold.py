@@ -326,6 +326,33 @@ def test_a_blocker_goes_hot(mem: Memotherm, tier: str) -> None:
     assert moves_of(mem.compact()) == [(blocker.id, tier, "hot", "compact.blocker")]
 
 
+@spec("H22", "H25")
+def test_a_blocker_displaces_what_is_hot_only_by_an_explicit_call(open_mem: Open, clock: FakeClock) -> None:
+    """The least recently used, as many as it needs; nothing that is hot for another reason, and nothing in vain."""
+    for settings in ({"hot_max_facts": 4}, {"hot_max_tokens": 30}):
+        mem = open_mem(settings=settings)
+        pinned = mem.remember("an old pinned fact", priority="pinned", tier="hot")
+        facts = [mem.remember(f"the {bird} nests on the pier", tier="hot") for bird in ("heron", "egret", "stork")]
+        preference = mem.remember("prefers green tea", kind="preference", tier="hot")
+        clock.advance(hours=1)
+        mem.recall("heron", limit=1)
+        blocker = mem.remember("the harbour is closed by order of the admiral", tags=["blocker"])
+
+        moved = moves_of(mem.compact())
+
+        assert moved[0] == (blocker.id, "warm", "hot", "compact.blocker")
+        assert [move[0] for move in moved[1:]] == [fact.id for fact in facts[1 : len(moved)]]
+        assert {move[3] for move in moved[1:]} == {"compact.focus"}
+        assert {pinned.id, preference.id, facts[0].id} <= {memory.id for memory in mem.find(tier="hot")}
+        assert mem.compact().moves == ()
+        hot = mem.status().tiers[Tier.HOT]
+        assert hot.memories <= mem.settings.hot_max_facts
+        assert hot.tokens <= mem.settings.hot_max_tokens
+
+        mem.remember("a blocker of many words " * 40, tags=["blocker"])
+        assert (mem.compact().moves == ()) is ("hot_max_tokens" in settings)
+
+
 @spec("H23")
 def test_promotion_stops_at_the_tokens_of_the_hot_block(open_mem: Open) -> None:
     """The cap may be filled exactly and is never passed."""
@@ -445,7 +472,7 @@ def test_the_caps_count_what_is_hot_already(open_mem: Open) -> None:
     """Two are hot, three are allowed: one more comes in, not three."""
     mem = open_mem(settings={"hot_max_facts": 3})
     for n in range(2):
-        mem.remember(f"kept hot {n}", tier="hot")
+        mem.remember(f"a hot blocker {n}", tier="hot", tags=["blocker"])
     mem.remember_many([{"content": f"blocker {n}", "tags": ["blocker"]} for n in range(4)])
 
     assert mem.compact().hot == 1

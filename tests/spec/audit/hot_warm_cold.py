@@ -221,6 +221,14 @@ def what_is_no_blocker_leaves_hot(python: Python) -> None:
     explicit = mem.remember("Kept hot on purpose", tier="hot")
     mem.compact()
     assert [str(mem.get(each.id).tier) for each in (plain, pinned, explicit)] == ["warm", "hot", "hot"]
+    full = python.open()
+    facts = [full.remember(f"Fact number{number} stored hot", tier="hot") for number in range(50)]
+    blocker = full.remember("The lock gate is stuck", tags=["blocker"])
+    python.clock.advance(days=1)
+    full.recall("number0", limit=1)
+    full.compact()
+    assert str(full.get(blocker.id).tier) == "hot"
+    assert [str(full.get(fact.id).tier) for fact in facts] == ["hot", "warm", *["hot"] * 48]
     strict = python.open(strict_hot_blockers_only=True)
     explicit = strict.remember("Kept hot on purpose", tier="hot")
     strict.compact()

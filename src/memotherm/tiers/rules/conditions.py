@@ -132,6 +132,8 @@ _DECLARED = (
           lambda memory, _: memory.tier_rule),
     Field("blocker", FieldType.YES_NO, "Whether it has the tag `blocker` and is not done.",
           lambda memory, _: is_blocker(memory)),
+    Field("blocker_waits", FieldType.YES_NO, "In the run `compact`: whether an active blocker has no room in hot.",
+          lambda _, situation: situation.blocker_waits),
     Field("note", FieldType.YES_NO, "Whether it is part of a note file.", lambda memory, _: in_file(memory)),
     Field("moved", FieldType.YES_NO, "Whether it has ever been in another tier.",
           lambda memory, _: memory.tier_since > memory.created_at),

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.settings import Settings
+from memotherm.tiers.rules.properties import is_blocker
 from memotherm.tiers.rules.select import Select
 
 
@@ -43,10 +44,10 @@ class HotUse:
         """The tokens of the memories."""
         return sum(tokens for _, tokens in self.by_scope.values())
 
-    def plus(self, memory: Memory) -> HotUse:
-        """Return the use with one more memory."""
+    def plus(self, memory: Memory, times: int = 1) -> HotUse:
+        """Return the use with one more memory, or with -1 without it."""
         count, tokens = self.by_scope.get(memory.scope, (0, 0))
-        return HotUse(by_scope={**self.by_scope, memory.scope: (count + 1, tokens + memory.tokens)})
+        return HotUse(by_scope={**self.by_scope, memory.scope: (count + times, tokens + times * memory.tokens)})
 
     def seen_from(self, scope: Scope) -> HotUse:
         """Return the part of the use that a scope sees."""
@@ -70,6 +71,8 @@ class Situation:
     open_sessions: frozenset[str] = frozenset()
     #: During compact and maintain: hot memories after the moves decided so far.
     hot: HotUse = field(default_factory=HotUse)
+    #: During compact: whether an active blocker has no room in hot.
+    blocker_waits: bool = False
     #: During promote: whether a recall has found the memory, and how well it answers the query, 0 to 1.
     recalled: bool = False
     relevance: float = 0.0
@@ -253,7 +256,8 @@ def decide_all(
             decided[memory.id] = Decision(memory, move)
     leaving = {found.memory.id for found in decided.values() if found and found.move.rule not in rules.failures}
     staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
-    _decide_others(rules, replace(situation, hot=HotUse.of([*staying, *beside])), selected, own, decided)
+    situation = replace(situation, hot=HotUse.of([*staying, *beside]))
+    _decide_others(rules, situation, selected, own, decided, sorted(staying, key=lambda memory: memory.used_at))
     by_rule: dict[str, list[Decision]] = {rule.id: [] for rule, _ in rules}
     for found in decided.values():
         if found is not None and found.move.rule in by_rule:
@@ -270,8 +274,12 @@ def _decide_others(
     selected: Selector,
     own: Callable[[Memory], bool],
     decided: dict[str, Decision | None],
+    hot: list[Memory],
 ) -> None:
-    """Decide the memories that are not active and hot, with one selection for each rule."""
+    """Decide the memories that are not active and hot, with one selection for each rule.
+
+    `hot` are those that stay hot unless a blocker needs their place, least recently used first.
+    """
     for rule, selects in rules:
         tiers = selects.tiers
         if Retention.ACTIVE in selects.retentions:
@@ -281,9 +289,32 @@ def _decide_others(
             if memory.id in decided or not own(memory):
                 continue
             decision = rules.decide(rule, memory, situation)
+            if decision is None and rules.during == "compact" and is_blocker(memory):
+                for displaced in _displaced(rules, rule, memory, situation, hot):
+                    hot.remove(displaced.memory)
+                    decided[displaced.memory.id] = displaced
+                    situation = replace(situation, hot=situation.hot.plus(displaced.memory, -1))
+                decision = rules.decide(rule, memory, situation)
             if isinstance(decision, Stay):
                 decided[memory.id] = None
             elif decision is not None:
                 decided[memory.id] = Decision(memory, decision)
                 if decision.to is Tier.HOT and decision.retention is None:
                     situation = replace(situation, hot=situation.hot.plus(memory))
+
+
+def _displaced(
+    rules: RuleSet, rule: Rule, blocker: Memory, situation: Situation, hot: Iterable[Memory]
+) -> list[Decision]:
+    """Return the moves that make room for a blocker that a rule would move to hot; none if there cannot be enough."""
+    if rules.decide(rule, blocker, replace(situation, hot=HotUse())) is None:
+        return []
+    displaced, use = list[Decision](), situation.hot
+    for memory in hot:
+        move = rules.first_move(memory, replace(situation, blocker_waits=True))
+        if move is not None:
+            displaced.append(Decision(memory, move))
+            use = use.plus(memory, -1)
+            if rules.decide(rule, blocker, replace(situation, hot=use)) is not None:
+                return displaced
+    return []
