@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from os import PathLike
@@ -15,7 +16,7 @@ from memotherm.facade.view import View
 from memotherm.model import Scope
 from memotherm.model.clock import as_duration
 from memotherm.remember.export_scope import move_project
-from memotherm.remember.writer import Importer
+from memotherm.remember.writer import imported_draft
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
@@ -59,9 +60,9 @@ class Upkeep:
     def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.
 
-        Memories that were archived when they were exported are stored as archived. The times at which other programs
-        stored theirs are kept, and users, agents and projects become the scope, as far as the scope of this memory
-        does not set them.
+        Exported memories keep all their fields except `version`; `skipped` names those that were left out or changed.
+        The times at which other programs stored theirs are kept, and users, agents and projects become the scope, as
+        far as the scope of this memory does not set them.
 
         Args:
             kind: openclaw, claude-code, codex, mcp-memory, mem0, letta, claude-mem, mempalace, hindsight, or jsonl
@@ -71,9 +72,15 @@ class Upkeep:
         """
         from memotherm.notes.imports import import_memories
 
-        services, scope, now = self._view.services, self._view.scope, self._view.now()
-        importer = Importer(services.store, services.writer, scope, now, self._view.actor)
-        return import_memories(kind, path, now, services.settings, importer.store, progress)
+        view, now = self._view, self._view.now()
+
+        def store(entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> list[str]:
+            # Rows of a tenant are written through its own view of the store.
+            inner = view.narrowed(**{**within, **dict(view.scope.items())})
+            drafts = [imported_draft(entry) for entry in entries]
+            return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor)
+
+        return import_memories(kind, path, now, view.services.settings, store, progress)
 
     def move_project(self, old: str, new: str, *, undo: bool = False) -> dict[str, str]:
         """Move the memories of a project to another one, such as after its repository was renamed.

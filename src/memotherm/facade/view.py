@@ -373,8 +373,8 @@ class View:
         if result.status == "skipped":
             return result
         before = services.store.seq()
-        said_at = None if at is None else min(as_moment(at, "at", now), now)
-        draft = replace(draft, content=text, metadata=metadata, created_at=said_at)
+        state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
+        draft = replace(draft, content=text, metadata=metadata, state=state)
         if isinstance(text, str) and services.settings.deduplicate:
             same = repeated(services.store, self.scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)

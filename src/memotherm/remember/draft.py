@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Priority, Scope, Tier
 from memotherm.model.clock import as_duration, as_moment, new_id
 from memotherm.model.memory import PriorityName, TierName
 from memotherm.model.names import renamed
@@ -109,18 +109,12 @@ class Draft:
     key: str | None = None
     index: bool = True
     version: int | None = None
-    #: Archived for imports; `remember` stores active memories.
-    retention: Retention = Retention.ACTIVE
-    #: When another program stored it, for imports; None means now.
-    created_at: datetime | None = None
-    #: When it was last verified there, for imports.
-    verified_at: datetime | None = None
+    #: Fields of the memory that only imports set, such as `created_at`; with an `id` if it was exported.
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Fields that only imports set.
-IMPORTED = ("retention", "created_at", "verified_at")
 #: The arguments of `remember`.
-_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name not in IMPORTED)
+_ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "state")
 
 
 def draft_of(values: Mapping[str, Any]) -> Draft:
@@ -147,7 +141,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         raise InvalidInput(f"index must be true or false, not {draft.index!r}")
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     tier, rule = first_tier(draft.tier, lifetime, settings)
-    return Memory(
+    memory = Memory(
         id=new_id("mem", now),
         content=content,
         key=None if draft.key is None else checked_key(draft.key),
@@ -156,15 +150,13 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier=tier,
         tier_rule=rule,
         priority=Priority.of(draft.priority),
-        retention=draft.retention,
         scope=scope,
         metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
         source=_checked_source(draft.source),
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
-        created_at=draft.created_at or now,
+        created_at=now,
         updated_at=now,
-        verified_at=draft.verified_at,
         expires_at=None if lifetime is None else expiry(now, lifetime),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,
@@ -172,6 +164,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier_since=now,
         retention_since=now,
     )
+    return replace(memory, **draft.state) if draft.state else memory
 
 
 def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:

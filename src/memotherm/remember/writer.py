@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.remember.changes import duplicate_of, require_visible
-from memotherm.remember.draft import IMPORTED, Draft, draft_of, memory_of
+from memotherm.remember.draft import Draft, draft_of, memory_of
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
+from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Find, Record
+from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
@@ -41,12 +42,12 @@ class MemoryWriter:
     ) -> list[Memory]:
         """Store the drafts and delete memories, in one transaction; return what was stored, in the same order."""
         records = self._write(drafts, scope, now, actor, forget=forget, why=why)
-        return [record.memory for record in records if record is not None]
+        return [record.memory for record in records if isinstance(record, Record)]
 
-    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[Memory | None]:
-        """Store drafts from another program; return None for contents that were purged here."""
-        records = self._write(drafts, scope, now, actor, skip_purged=True)
-        return [None if record is None else record.memory for record in records]
+    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[str]:
+        """Store the entries of an import; return "stored", "known", "purged", or why it was left out, for each."""
+        records = self._write(drafts, scope, now, actor, imports=True)
+        return [record if isinstance(record, str) else "stored" for record in records]
 
     def _write(
         self,
@@ -55,24 +56,25 @@ class MemoryWriter:
         now: datetime,
         actor: str,
         *,
-        skip_purged: bool = False,
+        imports: bool = False,
         forget: Sequence[str] = (),
         why: str = "",
-    ) -> list[Record | None]:
+    ) -> list[Record | str]:
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
 
-        def store_all(transaction: Transaction) -> list[Record | None]:
+        def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
             digests = {memory.digest for memory in memories}
             if len(memories) > 1:
                 transaction.prefetch_duplicates(digests)
-            purged = transaction.purged_digests(scope, digests) if skip_purged and digests else set()
-            records: list[Record | None] = []
+            purged = transaction.purged_digests(scope, digests) if imports and digests else set()
+            records: list[Record | str] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
-                if memory.digest in purged and self.existing(transaction, space, memory, cause) is None:
-                    records.append(None)
+                if imports:
+                    store = self._restore if "id" in draft.state else self._add
+                    records.append(store(transaction, space, memory, vectors, cause, purged))
                     continue
                 if draft.version is not None:
                     _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
@@ -85,6 +87,56 @@ class MemoryWriter:
             return records
 
         return self._store.transact(store_all, made_by=embedded.made_by)
+
+    def _add(
+        self,
+        transaction: Transaction,
+        space: int,
+        memory: Memory,
+        vectors: Any,  # noqa: ANN401
+        cause: Cause,
+        purged: Collection[str],
+    ) -> Record | str:
+        """Store an entry of another program, unless its content was purged here; "known" if one was changed."""
+        known = self.existing(transaction, space, memory, cause) is not None
+        if not known and memory.digest in purged:
+            return "purged"
+        record = self.store(transaction, space, memory, vectors, cause)
+        return "known" if known else record
+
+    def _restore(
+        self,
+        transaction: Transaction,
+        space: int,
+        memory: Memory,
+        vectors: Any,  # noqa: ANN401
+        cause: Cause,
+        purged: Collection[str],
+    ) -> Record | str:
+        """Store an exported memory as it was; one that is here is only changed if it has a key and an older content."""
+        known = transaction.get(memory.id)
+        if known is not None and known.memory.scope != memory.scope:
+            # A copy from another scope has the same id every time, so that a second import finds it.
+            memory = replace(memory, id=f"mem_{digest(f'{memory.id} {memory.scope}')[:26]}")
+            known = transaction.get(memory.id)
+        # Any number of archived memories may have the same content.
+        if known is None and (memory.key is not None or memory.retention is Retention.ACTIVE):
+            known = self.existing(transaction, space, memory, cause)
+        if known is None and memory.digest in purged:
+            return "purged"
+        if known is None:
+            self._limits.admit(transaction, space, memory, cause)
+            return transaction.insert(space, memory, vectors, replace(cause, rule=memory.tier_rule))
+        stored = known.memory
+        if stored.retention is Retention.PURGED:
+            return "purged"
+        newer = memory.updated_at > stored.updated_at and memory.digest != stored.digest
+        if newer and memory.key is not None and memory.key == stored.key:
+            return self._replace(transaction, space, known, memory, vectors, cause)
+        if stored.id != memory.id:
+            return f"{stored.id} has the same {'content' if memory.key is None else 'key'} in this scope"
+        differing = changes_between(stored, memory)
+        return f"{stored.id} is here already, with another {', '.join(differing)}" if differing else "known"
 
     def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
         """Store one memory inside a transaction, or change the memory with the same key or content."""
@@ -205,65 +257,9 @@ def _open_circle(transaction: Transaction, superseded: Record, successor: str, c
 
 # Imports
 
-_PAGE = 1000
 
-
-class Importer:
-    """One import into a scope; entries that are already archived there are skipped."""
-
-    def __init__(self, store: Store, writer: MemoryWriter, scope: Scope, now: datetime, actor: str) -> None:
-        self._store = store
-        self._writer = writer
-        self._scope = scope
-        self._now = now
-        self._actor = actor
-        #: Archived memories by scope, read on demand.
-        self._archived: dict[Scope, set[tuple[str, str, str | None]]] = {}
-
-    def store(self, entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> tuple[int, int]:
-        """Store entries, given as mappings of `remember`'s arguments, `retention`, `created_at` and `verified_at`.
-
-        Return how many are new, and how many were left out because their content was purged here.
-
-        Args:
-            entries: The entries.
-            within: Fields of their scope; those that the scope of the import sets take precedence.
-        """
-        scope = Scope(**{**within, **dict(self._scope.items())})
-        drafts = [_draft(entry) for entry in entries]
-        if any(draft.retention is Retention.ARCHIVED for draft in drafts):
-            drafts = self._without_archived(drafts, scope)
-        before = self._store.seq()
-        memories = self._writer.import_drafts(drafts, scope, self._now, self._actor)
-        new = {memory.id for memory in memories if memory and memory.version > before and not memory.access_count}
-        return len(new), memories.count(None)
-
-    def _without_archived(self, drafts: Sequence[Draft], scope: Scope) -> list[Draft]:
-        """Return the drafts without those that the scope has already archived."""
-        if scope not in self._archived:
-            self._archived[scope] = self._archived_in(scope)
-        archived, remaining = self._archived[scope], []
-        for draft in drafts:
-            identity = (digest(draft.content), draft.kind, draft.key)
-            if draft.retention is not Retention.ARCHIVED:
-                remaining.append(draft)
-            elif identity not in archived:
-                archived.add(identity)
-                remaining.append(draft)
-        return remaining
-
-    def _archived_in(self, scope: Scope) -> set[tuple[str, str, str | None]]:
-        """Return the digest, kind and key of every archived memory of exactly a scope."""
-        spaces, archived, before = self._store.spaces(scope), set(), None
-        find = Find(now=self._now, retention=Retention.ARCHIVED, limit=_PAGE)
-        while page := self._store.find(spaces, replace(find, before=before)):
-            own = (record.memory for record in page if record.memory.scope == scope)
-            archived |= {(memory.digest, memory.kind, memory.key) for memory in own}
-            before = page[-1].no
-        return archived
-
-
-def _draft(entry: Mapping[str, Any]) -> Draft:
-    draft = draft_of({name: value for name, value in entry.items() if name not in IMPORTED})
-    retention = Retention.of(entry.get("retention", Retention.ACTIVE))
-    return replace(draft, retention=retention, created_at=entry.get("created_at"), verified_at=entry.get("verified_at"))
+def imported_draft(entry: Mapping[str, Any]) -> Draft:
+    """Read a draft from an entry of an import: `remember`'s arguments, `created_at`, and `state` (other fields)."""
+    draft = draft_of({name: value for name, value in entry.items() if name not in ("created_at", "state")})
+    created = {"created_at": entry["created_at"]} if entry.get("created_at") else {}
+    return replace(draft, state={**created, **entry.get("state", {})})

@@ -7,6 +7,7 @@ To index files and keep them as the source instead, open their folder with `mem.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,8 +26,8 @@ from memotherm.text.content import pluralize
 __all__ = ["KINDS", "Imported", "Progress", "import_memories"]
 
 Scope = Mapping[str, str]
-#: Stores drafts of one scope; returns how many were new, and how many had been purged before.
-Store = Callable[[Sequence[Draft], Scope], tuple[int, int]]
+#: Stores drafts of one scope; returns "stored", "known", "purged", or why it was left out, for each.
+Store = Callable[[Sequence[Draft], Scope], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
 
@@ -50,6 +51,7 @@ KINDS = {
     "jsonl": "the JSON lines that `memotherm export` writes",
 }
 _BATCH = 200
+_OUTCOMES = ("stored", "known", "purged")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -64,7 +66,7 @@ class Imported(Value):
     duplicates: int = 0
     #: Entries not stored because their content was purged; `remember` stores them again.
     purged: int = 0
-    #: What was not imported, and why.
+    #: What was left out or changed, and why.
     skipped: tuple[Skipped, ...] = ()
     #: Credentials and private passages that were replaced by a mark.
     redacted: int = 0
@@ -88,29 +90,28 @@ def import_memories(
     store: Store,
     progress: Progress | None = None,
 ) -> Imported:
-    """Read another program's memories; `store` stores drafts and returns how many were new and how many purged."""
+    """Read another program's memories, and let `store` store them."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
     source = Path(path).expanduser()
     if not source.exists():
         raise NotFound(f"{source} does not exist: name the folder or file to import")
-    reading = Import(f"import:{kind}", now, local_day(now, settings), settings, redacts=kind != "jsonl")
+    reading = Import(f"import:{kind}", now, local_day(now, settings), settings, own=kind == "jsonl")
     reader(source, reading)
-    refused = len(reading.skipped)
-    stored = purged = done = 0
+    outcomes: Counter[str] = Counter()
+    done = 0
     for scope, drafts in _batches(reading.drafts):
-        new, gone = _store(drafts, scope, store, reading)
-        stored, purged, done = stored + new, purged + gone, done + len(drafts)
+        outcomes.update(_store(drafts, scope, store, reading))
+        done += len(drafts)
         if progress is not None:
             progress(done, len(reading.drafts))
-    refused = len(reading.skipped) - refused
     return Imported(
         kind=kind,
         files=reading.files,
-        stored=stored,
-        duplicates=len(reading.drafts) - stored - purged - refused,
-        purged=purged,
+        stored=outcomes["stored"],
+        duplicates=outcomes["known"],
+        purged=outcomes["purged"],
         skipped=tuple(reading.skipped),
         redacted=reading.redacted,
     )
@@ -126,14 +127,16 @@ def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[Scope, Seque
             yield dict(scope), own[start : start + _BATCH]
 
 
-def _store(drafts: Sequence[tuple[Draft, str]], scope: Scope, store: Store, reading: Import) -> tuple[int, int]:
-    """Store drafts; refused ones are added to `skipped`."""
+def _store(drafts: Sequence[tuple[Draft, str]], scope: Scope, store: Store, reading: Import) -> list[str]:
+    """Store drafts and return what became of each; those that were left out are added to `skipped`."""
     try:
-        return store([draft for draft, _ in drafts], scope)
+        outcomes = store([draft for draft, _ in drafts], scope)
     except (InvalidInput, LimitReached) as error:
-        if len(drafts) == 1:
-            reading.skip(drafts[0][1], str(error))
-            return 0, 0
-    middle = len(drafts) // 2
-    first, second = (_store(half, scope, store, reading) for half in (drafts[:middle], drafts[middle:]))
-    return first[0] + second[0], first[1] + second[1]
+        if len(drafts) > 1:
+            middle = len(drafts) // 2
+            return [each for half in (drafts[:middle], drafts[middle:]) for each in _store(half, scope, store, reading)]
+        outcomes = [str(error)]
+    for (_, where), outcome in zip(drafts, outcomes, strict=True):
+        if outcome not in _OUTCOMES:
+            reading.skip(where, outcome)
+    return list(outcomes)

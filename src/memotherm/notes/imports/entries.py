@@ -18,7 +18,7 @@ from memotherm.text.markdown import decode, split_lines
 from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 
-#: The arguments of a memory, and `created_at`, `verified_at`, `retention` and `scope`.
+#: The arguments of a memory, `created_at`, `scope`, `state` (other fields) and `remark` (what is not as it was).
 Draft = dict[str, Any]
 #: Returns the drafts of an entry, given the time of the import.
 DraftsOf = Callable[[Any, datetime], Iterable[Draft]]
@@ -43,16 +43,18 @@ class Import:
     files: int = 0
     #: How many credentials and private passages were replaced.
     redacted: int = 0
-    #: Whether secrets are redacted; our own exports contain only what was stored on purpose.
-    redacts: bool = True
+    #: Whether it is our own export, which contains only what was stored on purpose.
+    own: bool = False
 
     def add(self, draft: Draft, where: str) -> None:
-        """Add a redacted draft, unless its content is too short."""
-        if self.redacts:
+        """Add a draft; one of another program is redacted, and left out if its content is too short."""
+        if not self.own:
             draft = self._redacted(draft)
-        if len(draft["content"].strip()) < 3:
+        if not self.own and len(draft["content"].strip()) < 3:
             self.skip(where, "too short to mean something")
             return
+        if remark := draft.pop("remark", ""):
+            self.skip(where, remark)
         self.drafts.append(({"source": self.source, **draft}, where))
 
     def read(self, entry: Any, drafts_of: DraftsOf, where: str, problem: str) -> None:  # noqa: ANN401

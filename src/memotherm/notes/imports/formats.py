@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from memotherm.notes.imports.entries import (
     text_of,
 )
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
+from memotherm.text.content import require_text
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
 #: Tables of the database, and the lists of the export with the same rows.
@@ -90,40 +92,55 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-#: The fields of an exported memory that are imported.
+#: The fields of an exported memory that are arguments of `remember`, and its state, which none of them sets.
 _EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
+_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "last_used_at", "tier_since",
+          "retention_since")  # fmt: skip
+_NUMBERS = {"access_count": int, "use_weight": float, "recent_uses": float, "relevance": float}
+_ID = re.compile("mem_[0-9a-z]{26}")
+_LATEST = datetime.max.replace(tzinfo=UTC)
+_LARGEST = 1e9
+_LONGEST_RULE = 200
 
 
 def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    """Yield a memory that `export` wrote, with its scope, tier, priority, retention and times."""
+    """Yield a memory that `export` wrote, with all its fields."""
     fields = ((name, field_of(entry, name)) for name in _EXPORTED)
     draft: Draft = {name: value for name, value in fields if value is not None}
     content = draft.get("content")
     if not isinstance(content, str) or not content.strip():
         raise ValueError("its content is empty, or no text")
-    draft |= moment(entry.get("created_at"), now)
-    if verified := moment(entry.get("verified_at"), now):
-        draft["verified_at"] = verified["created_at"]
     if str(draft.get("source", "")).startswith(FILE_SOURCE):
-        draft["source"] = "import"  # its file is not here
+        draft |= {"source": "import", "remark": "its file is not here: it is imported as a memory of its own"}
     Tier.of(draft.get("tier", "warm"))
-    Priority.of(draft.get("priority", "normal"))
-    retention = Retention.of(entry.get("retention") or "active")
-    if retention is Retention.ARCHIVED:
-        draft["retention"] = "archived"
-    elif retention is not Retention.ACTIVE:
+    retention, priority = Retention.of(entry.get("retention") or "active"), Priority.of(draft.get("priority", "normal"))
+    if retention not in (Retention.ACTIVE, Retention.ARCHIVED):
         raise ValueError(f"it was {retention}")
     scope = Scope(**entry.get("scope") or {})
     if scope.items():
         draft["scope"] = dict(scope.items())
-    expires = entry.get("expires_at")
-    if expires:
-        left = (datetime.fromisoformat(str(expires)) - now).total_seconds()
-        if left > 0:
-            draft["ttl"] = left
-        elif "retention" not in draft:
-            raise ValueError(f"it expired on {expires}")
-    yield draft
+    state = _state(entry)
+    expires = state.get("expires_at")
+    if expires and expires <= now and retention is Retention.ACTIVE and priority is not Priority.PINNED:
+        raise ValueError(f"it expired on {entry['expires_at']}")
+    if retention is Retention.ARCHIVED and "id" not in state:
+        # The same one for the same entry, so that a second import finds it.
+        state["id"] = f"mem_{hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:26]}"
+    yield {**draft, "state": {**state, "retention": retention}}
+
+
+def _state(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an exported memory that `remember` has no argument for, and its times."""
+    state: dict[str, Any] = {name: at for name in _TIMES for at in moment(entry.get(name), _LATEST).values()}
+    state |= {name: entry[name] for name in ("id", "supersedes") if _ID.fullmatch(str(entry.get(name)))}
+    for name, kind in _NUMBERS.items():
+        if entry.get(name) is not None:
+            state[name] = kind(entry[name])
+            if not 0 <= state[name] < _LARGEST:
+                raise ValueError(f"its {name} is {entry[name]!r}")
+    if entry.get("tier_rule"):
+        state["tier_rule"] = require_text(entry["tier_rule"], "tier_rule", _LONGEST_RULE)
+    return state
 
 
 _HINDSIGHT_KEPT = ("context", "occurred_start", "occurred_end", "document_id")

@@ -1,0 +1,86 @@
+"""An exported store, imported into an empty one, is the same in every field, or the import says what differs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from memotherm import Memory, Memotherm
+from memotherm.cli.privacy import exported_lines, write_lines
+from memotherm.errors import MemothermError
+from memotherm.testing import FakeClock
+
+from .texts import PIECES
+
+_SCOPES: tuple[dict[str, str], ...] = (
+    {},
+    {"project": "apollo"},
+    {"project": "apollo", "user": "ann", "session": "s1"},
+    {"tenant": "rival"},
+)
+
+
+def _live(mem: Memotherm, clock: FakeClock, dice: random.Random) -> None:
+    """Let a random history happen."""
+    ids: list[str] = []
+    for _ in range(60):
+        clock.advance(minutes=dice.randrange(600))
+        view = mem.scoped(**dice.choice(_SCOPES))
+        with suppress(MemothermError):  # such as a limit, or a memory that this scope cannot see
+            if not ids or dice.random() < 0.5:
+                made = view.remember(
+                    "".join(dice.choices(PIECES, k=dice.choice((1, 1, 3)))),
+                    kind=dice.choice(("fact", "task")),
+                    tags=dice.sample(["red", "blue\u2028", "grün"], dice.randrange(3)),
+                    tier=dice.choice((None, "hot", "cold")),
+                    priority=dice.choice(("normal", "normal", "pinned", "critical", "low")),
+                    ttl=dice.choice((None, None, "1d", "3000000d")),
+                    metadata=dice.choice((None, {"n": [1, 2.5, None], "ü": {"\u2028": "x"}})),
+                    key=dice.choice((None, None, None, f"notes/{dice.randrange(4)}")),
+                    index=dice.random() < 0.8,
+                    supersedes=dice.choice((None, *ids[-2:])),
+                )
+                ids.append(made.id)
+            verb = dice.choice(
+                (view.archive, view.archive, view.forget, view.restore, view.pin, view.verify, view.purge)
+            )
+            verb(dice.choice(ids))
+            view.recall(dice.choice(PIECES))
+    mem.scoped(project="apollo").maintain()
+
+
+def _exported(mem: Memotherm) -> dict[str, Memory]:
+    pages = (mem.find(retention=state, include_narrower=True, limit=500) for state in ("active", "archived"))
+    return {memory.id: replace(memory, version=0) for page in pages for memory in page}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_import_of_an_export_is_equal_or_says_what_differs(
+    seed: int, open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Path
+) -> None:
+    """A target with a lower limit says which entry it refused; a second import changes nothing."""
+    dice, export = random.Random(seed), tmp_path / "all.jsonl"
+    source = open_mem(tmp_path / "source.db", settings={"max_pinned": 5})
+    target = open_mem(tmp_path / "target.db", settings={"max_pinned": dice.choice((2, 5))})
+    _live(source, clock, dice)
+    with click.Context(click.Command("backup")):
+        lines = exported_lines(source, include_narrower=True, archived=True)
+    write_lines(str(export), lines)
+    imported = target.store.import_("jsonl", export)
+
+    before, after = _exported(source), _exported(target)
+    left_out = {lines[int(skipped.path.rpartition("#L")[2]) - 1] for skipped in imported.skipped}
+    expected = {each: memory for each, memory in before.items() if not any(f'"{each}"' in line for line in left_out)}
+    assert after == expected
+    assert imported.stored == len(expected) == len(before) - len(imported.skipped)
+    again = target.store.import_("jsonl", export)
+    assert (again.stored, again.duplicates, again.skipped) == (0, len(expected), imported.skipped)
+    assert _exported(target) == after
+    copies = [target.scoped(agent="copy").store.import_("jsonl", export) for _ in range(2)]
+    assert copies[0].stored > 0 == copies[1].stored
