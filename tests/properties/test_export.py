@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import click
 import pytest
@@ -14,6 +17,7 @@ import pytest
 from memotherm import Memory, Memotherm
 from memotherm.cli.privacy import exported_lines, write_lines
 from memotherm.errors import MemothermError
+from memotherm.model.results import Page
 from memotherm.testing import FakeClock
 
 from .texts import PIECES
@@ -84,3 +88,20 @@ def test_an_import_of_an_export_is_equal_or_says_what_differs(
     assert _exported(target) == after
     copies = [target.scoped(agent="copy").store.import_("jsonl", export) for _ in range(2)]
     assert copies[0].stored > 0 == copies[1].stored
+
+
+def test_an_export_is_one_state_of_the_store(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """Memories that are archived while it is written are in it."""
+    mem, other = open_mem(tmp_path / "memory.db"), open_mem(tmp_path / "memory.db")
+    ids = {memory.id for memory in mem.remember_many([{"content": f"otter {number}"} for number in range(20)])}
+    find = Memotherm.find
+
+    def find_then_archive(self: Memotherm, **filters: Any) -> Page:
+        found = find(self, **filters)
+        for memory in find(other, limit=3):
+            other.archive(memory.id)
+        return found
+
+    with click.Context(click.Command("export")), patch.object(Memotherm, "find", find_then_archive):
+        lines = exported_lines(mem, include_narrower=False, archived=True)
+    assert {json.loads(line)["id"] for line in lines} == ids

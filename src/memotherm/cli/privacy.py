@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -187,12 +188,13 @@ def write_lines(path: str, lines: list[str]) -> None:
 
 
 def exported_lines(mem: Memotherm, *, include_narrower: bool, archived: bool) -> list[str]:
-    """Return the memories as JSON, the archived ones first, each oldest first."""
+    """Return the memories as JSON, the archived ones first, each oldest first; of a local store in one snapshot."""
     retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
     counts = mem.status(include_narrower=include_narrower).retention
     total = sum(counts[retention] for retention in retentions)
     lines: list[str] = []
-    with progress_bar("memories", keeps=False) as progress:
+    snapshot = mem.store.snapshot(include_narrower=include_narrower) if hasattr(mem, "store") else nullcontext()
+    with progress_bar("memories", keeps=False) as progress, snapshot:
         for retention in retentions:
             own: list[str] = []
             page, cursor = None, None

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from os import PathLike
@@ -81,6 +82,16 @@ class Upkeep:
             return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor)
 
         return import_memories(kind, path, now, view.services.settings, store, progress)
+
+    def snapshot(self, *, include_narrower: bool = False) -> AbstractContextManager[object]:
+        """Let the reads of this thread see one state of the store: `with mem.store.snapshot(): ...`.
+
+        Nothing may be written inside; other threads and processes may write meanwhile.
+
+        Args:
+            include_narrower: Whether listings inside take `include_narrower`, too.
+        """
+        return self._view.listed(include_narrower=include_narrower)[0].flushed_snapshot()
 
     def move_project(self, old: str, new: str, *, undo: bool = False) -> dict[str, str]:
         """Move the memories of a project to another one, such as after its repository was renamed.

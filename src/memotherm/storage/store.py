@@ -122,6 +122,13 @@ class Store(MemoryStore, StateStore):
         A store on another machine reads at once what `search` says will be read first.
         """
 
+    @contextmanager
+    def flushed_snapshot(self) -> Iterator[None]:
+        """Write the waiting entries of the recall log, then let the reads of this thread see one state."""
+        self._writer.flush()
+        with self.snapshot():
+            yield
+
     @abstractmethod
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
