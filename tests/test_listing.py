@@ -57,6 +57,26 @@ def test_a_listing_can_be_narrowed_by_a_text_and_counted(mem: Memotherm) -> None
     assert [m.content for m in mem.bulk.forget(contains="otter", count=1)] == ["an otter"]
 
 
+@pytest.mark.parametrize(
+    ("content", "found", "not_found"),
+    [
+        ("Frau MÜLLER ruft an", ["müller", "Müller R"], ["muller"]),
+        ("ПРИВЕТ, мир", ["привет", "МИР"], ["прив т"]),
+        ("İstanbul", ["İ", "İSTANBUL"], ["i", "istanbul"]),
+        ("a file", ["FILE", "I"], ["İ", "ı"]),
+        ("Ὀδυσσεύς, 5 K, Straße", ["ὈΔΥΣΣΕΎΣ", "5 k", "STRAẞE"], ["Οδυ"]),
+        ("[a-c]*? ^x] \\d", ["[A-C]*? ^X] \\D", "?"], ["[b]", "a*c", "a?c", "[^b]"]),
+    ],
+)
+def test_a_text_is_found_in_any_case_of_any_script(
+    content: str, found: list[str], not_found: list[str], mem: Memotherm
+) -> None:
+    """By the same rule on every store: single characters that differ only in case are equal."""
+    mem.remember(content)
+    assert [text for text in found if mem.count(contains=text) != 1] == []
+    assert [text for text in not_found if mem.count(contains=text)] == []
+
+
 def test_a_memory_and_events_are_found_inside_a_scope(mem: Memotherm) -> None:
     """What lies below the scope, and nothing of another one."""
     ours, theirs = mem.scoped(project="web", user="ann"), mem.scoped(project="app")

@@ -12,6 +12,7 @@ from memotherm.model import Retention, Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, Filter, Find
+from memotherm.text.content import case_variants
 from memotherm.tiers.rules.select import AllOf, FieldTest, Not, Select, json_type, one_of
 from memotherm.tiers.rules.select import Condition as MetadataCondition
 
@@ -136,10 +137,26 @@ def _found(find: Find) -> Iterator[Condition]:
     if find.priority is not None:
         yield "where_priorities", {"priorities": [find.priority.rank]}
     if find.contains is not None:
-        # A pattern of LIKE whose escape character is `!`.
-        escaped = find.contains.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        yield "where_contains", {"contains": f"%{escaped}%"}
+        yield "where_contains", _contained(find.contains)
     yield from _filtered(find)
+
+
+def _contained(text: str) -> dict[str, Any]:
+    """Return the values of `where_contains`: the databases ignore case differently, or only of ASCII.
+
+    `glob` is a pattern of GLOB with every case of each character. `pattern` is one of LIKE, escaped by `!`, for a
+    content in which each character of `cased` was replaced by that of `folded`.
+    """
+    variants = {char: case_variants(char) for char in text}
+    glob = "".join(f"[{variants[char]}]" if len(variants[char]) > 1 or char in "*?[" else char for char in text)
+    folded = "".join(f"!{char}" if char in "!%_" else variants[char][0] for char in text)
+    pairs = [(cased, each[0]) for each in dict.fromkeys(variants.values()) for cased in each[1:]]
+    return {
+        "glob": f"*{glob}*",
+        "pattern": f"%{folded}%",
+        "cased": "".join(cased for cased, _ in pairs),
+        "folded": "".join(fold for _, fold in pairs),
+    }
 
 
 def _filtered(where: Filter) -> Iterator[Condition]:

@@ -11,6 +11,7 @@ import hashlib
 import re
 import unicodedata
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
@@ -200,3 +201,27 @@ def _joined(text: str, position: int) -> bool:
     # Two regional indicators are a flag.
     head = text[:position]
     return after in _REGIONAL and (len(head) - len(head.rstrip(_REGIONAL))) % 2 == 1
+
+
+#: Behind the last character that has a case.
+_CASED = 0x20000
+
+
+def _folded(char: str) -> str:
+    """Return a character without its case; one whose folding has several characters, such as İ, stays as it is."""
+    return next((folded for folded in (char.casefold(), char.lower()) if len(folded) == 1), char)
+
+
+@cache
+def _variants() -> dict[str, str]:
+    """Return the characters that differ only in case, by what they fold to."""
+    variants: defaultdict[str, str] = defaultdict(str)
+    for char in map(chr, range(_CASED)):
+        if _folded(char) != char:
+            variants[_folded(char)] += char
+    return dict(variants)
+
+
+def case_variants(char: str) -> str:
+    """Return a character in every case, without case first."""
+    return (folded := _folded(char)) + _variants().get(folded, "")

@@ -75,7 +75,7 @@ WHERE {own}space {in spaces} AND EXISTS (
 ORDER BY receipt DESC LIMIT :limit
 
 -- where_contains: A condition of `select`; upper and lower case are the same.
-content ILIKE :contains ESCAPE '!'
+translate(content, :cased, :folded) LIKE :pattern ESCAPE '!'
 
 -- receipts_naming: The receipts that name one of some memories.
 SELECT receipt, entries FROM receipts

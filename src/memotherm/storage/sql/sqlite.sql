@@ -63,7 +63,7 @@ WHERE space {in spaces}
 ORDER BY receipt DESC LIMIT :limit
 
 -- where_contains: A condition of `select`; upper and lower case are the same.
-content LIKE :contains ESCAPE '!'
+content GLOB :glob
 
 -- metadata_root: The metadata, as JSON.
 CASE metadata WHEN '' THEN '{}' ELSE metadata END
