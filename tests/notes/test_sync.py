@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from memotherm import Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NoteUnavailable
 from memotherm.notes import placement
+from memotherm.notes.files import FileContent, read_file
 from memotherm.notes.notes import Notes
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import Flaky
@@ -556,3 +558,23 @@ def test_clearing_takes_a_folder_out_of_the_store(mem: Memotherm, notes: Notes, 
     assert [hit.memory.id for hit in mem.recall("glaciers", tiers=EVERYWHERE, min_score=0.3)] == [own.id]
     assert (workspace / "memory" / "projects" / "atlas.md").exists()
     assert len(notes.sync().added) == 4
+
+
+def test_files_may_be_renamed_again_while_they_are_read(notes: Notes, workspace: Path) -> None:
+    """What is gone when its turn comes is left out, and the next sync has it under its last name."""
+    memory = workspace / "memory"
+    (memory / "one.md").write_text("a tapir")
+    notes.sync()
+    (memory / "one.md").rename(memory / "two.md")
+    (memory / "other.md").write_text("okapis.")
+
+    def renamed(file: str) -> FileContent | None:
+        if Path(file).name == "other.md" and (memory / "other.md").exists():
+            (memory / "other.md").rename(memory / "last.md")
+        return read_file(file)
+
+    with patch("memotherm.notes.sync.read_file", renamed):
+        notes.sync()
+    notes.sync()
+    assert {"memory/two.md", "memory/last.md"} <= {*notes.paths()}
+    assert not {"memory/one.md", "memory/other.md"} & {*notes.paths()}

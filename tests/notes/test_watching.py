@@ -14,6 +14,7 @@ from pathlib import Path
 import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.notes.notes import Notes
+from memotherm.notes.values import Sync
 from memotherm.notes.watcher import Watcher
 from tests.helpers import SOURCE
 from tests.notes.ids import spec
@@ -202,3 +203,29 @@ def test_the_mcp_server_runs_without_the_folder_of_its_notes(tmp_path: Path) -> 
     assert server.returncode == 0
     assert "the notes are not watched" in errors
     assert "is not a folder" in errors
+
+
+def test_a_watcher_survives_any_error_and_says_so(tmp_path: Path) -> None:
+    """Later changes are still synced, and the problem is gone when one succeeds."""
+    syncs: list[int] = []
+    folders: list[int] = []
+
+    def sync() -> Sync:
+        syncs.append(1)
+        if len(syncs) == 1:
+            raise KeyError("a fault of ours")
+        return Sync()
+
+    def watched() -> list[Path]:
+        folders.append(1)
+        if len(folders) == 1:
+            raise PermissionError("not for you")
+        return [tmp_path]
+
+    with Watcher(tmp_path, watched, sync, 10) as watcher:
+        assert until(lambda: len(syncs) == 1 and watcher.problem is not None)
+        assert watcher.wait(1)
+        assert until(lambda: watcher.problem is None)
+        done = watcher.syncs
+        (tmp_path / "new.md").write_text("a tapir")
+        assert until(lambda: watcher.syncs > done)

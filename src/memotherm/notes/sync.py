@@ -177,7 +177,7 @@ class Syncer:
         """Keep the memories of files that were renamed."""
         removed = {row.hash: row for path, row in run.indexed.items() if self._is_removed(path, run.listing)}
         sizes = {row.size for row in removed.values()}
-        for file in run.listing.files.values():
+        for file in list(run.listing.files.values()):  # one that is gone meanwhile is removed from the listing
             if file.path in run.indexed or file.size not in sizes:
                 continue
             content = self._content(run, file)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memotherm.errors import MemothermError, StoreClosed
+from memotherm.errors import StoreClosed
 from memotherm.notes.values import Sync
 
 _log = logging.getLogger(__name__)
@@ -97,41 +97,47 @@ class Watcher:
     # The threads
 
     def _listen(self, folders: Callable[[], list[Path]], watching: threading.Event, *, recursive: bool) -> None:
-        """Watch folders, which may be created and removed meanwhile."""
-        import watchfiles
-
+        """Watch folders until the watcher is stopped, whatever happens."""
         while not self._stop.is_set():
-            watched = folders()
-            if not watched:
-                watching.set()
-                self._stop.wait(_POLL_MS / 1000)
-                continue
-            identities = _identities(watched)
-            stream = watchfiles.watch(
-                *watched,
-                watch_filter=None,
-                debounce=_GROUP_MS,
-                step=_GROUP_MS // 2,
-                stop_event=self._stop,
-                rust_timeout=_POLL_MS,
-                yield_on_timeout=True,
-                raise_interrupt=False,
-                recursive=recursive,
-                ignore_permission_denied=True,
-            )
             try:
-                for changes in stream:
-                    # The first result means that watching has started; earlier changes are synced now.
-                    if not watching.is_set() or any(_is_relevant(path) for _, path in changes):
-                        self._changed.set()
-                    watching.set()
-                    if folders() != watched or _identities(watched) != identities:
-                        break
-            except (OSError, RuntimeError) as exc:
-                _log.warning("cannot watch %s, trying again: %s", ", ".join(map(str, watched)), exc)
+                self._listen_once(folders, watching, recursive=recursive)
+            except Exception as exc:  # noqa: BLE001 - a thread that ends would miss all later changes
+                self.problem = f"cannot watch {self._root}, trying again: {exc}"
+                _log.warning("%s", self.problem)
                 watching.set()
                 self._stop.wait(_RETRY_SECONDS)
-            self._changed.set()
+                self._changed.set()
+
+    def _listen_once(self, folders: Callable[[], list[Path]], watching: threading.Event, *, recursive: bool) -> None:
+        """Watch folders until others have to be watched."""
+        import watchfiles
+
+        watched = folders()
+        if not watched:
+            watching.set()
+            self._stop.wait(_POLL_MS / 1000)
+            return
+        identities = _identities(watched)
+        stream = watchfiles.watch(
+            *watched,
+            watch_filter=None,
+            debounce=_GROUP_MS,
+            step=_GROUP_MS // 2,
+            stop_event=self._stop,
+            rust_timeout=_POLL_MS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            recursive=recursive,
+            ignore_permission_denied=True,
+        )
+        for changes in stream:
+            # The first result means that watching has started; earlier changes are synced now.
+            if not watching.is_set() or any(_is_relevant(path) for _, path in changes):
+                self._changed.set()
+            watching.set()
+            if folders() != watched or _identities(watched) != identities:
+                break
+        self._changed.set()
 
     def _work(self) -> None:
         while True:
@@ -161,8 +167,8 @@ class Watcher:
         except StoreClosed:
             self._stop.set()
             return False
-        except (MemothermError, OSError) as exc:
-            self.problem = str(exc)
+        except Exception as exc:  # noqa: BLE001 - a thread that ends would leave all later changes unsynced
+            self.problem = str(exc) or repr(exc)
             _log.warning("notes could not be synced and will be tried again: %s", exc)
             return False
         with self._idle:
