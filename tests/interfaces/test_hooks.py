@@ -22,11 +22,13 @@ import pytest
 
 import memotherm
 from memotherm import Scope, Settings
+from memotherm.hooks import turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
 from memotherm.hooks.project import project_names
 from memotherm.hooks.recall import advertised, running_server
 from memotherm.hooks.spool import Spool
+from memotherm.hooks.turns import Content
 from memotherm.mcp.schemas import CORE
 from memotherm.testing import FakeClock
 from memotherm.tools import TOOLS
@@ -585,6 +587,52 @@ def test_a_job_of_another_version_is_put_aside(home: Path):
 
     assert (done.ended, len(done.failed)) == (1, 1)
     assert spool.waiting() == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_transcript_that_is_no_file_blocks_nothing(kind: str, home: Path, tmp_path: Path):
+    """A pipe nobody writes to and an endless device are no transcripts; the other projects are served."""
+    path = Path("/dev/zero")
+    if kind == "pipe":
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+    spool = Spool(home / "spool")
+    spool.add({"do": "capture", "session": "s0", "client": "cursor", "role": "assistant", "transcript": str(path)})
+    event = {"hook_event_name": "UserPromptSubmit", "transcript_path": str(path)}
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "from memotherm.hooks.capture import process_spool\n"
+        "from memotherm.hooks.events import context_size, parse_event\n"
+        "from memotherm.hooks.spool import user_spool\n"
+        f"print(context_size(parse_event({event!r})), process_spool(user_spool(), include_running=True).failed)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "None ()\n", done.stderr
+    assert spool.waiting() == []
+
+
+def test_a_job_that_kills_the_worker_is_set_aside_after_a_few_tries(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """It does not keep the jobs behind it from being processed, and an unknown error sets it aside at once."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "role": "user", "client": "claude"}
+    spool.add({**job, "session": "s1", "text": "This text kills whoever reads it"})
+    spool.add({**job, "session": "s2", "text": "This text raises an error of ours"})
+    spool.add({**job, "session": "s3", "text": "Our mascot is a purple walrus"})
+
+    def contents_of(prompt: str, *rest: str) -> list[Content]:
+        if "kills" in prompt:
+            raise SystemExit
+        if "raises" in prompt:
+            raise RecursionError
+        return turns.contents_of(prompt, *rest)
+
+    monkeypatch.setattr("memotherm.hooks.capture.contents_of", contents_of)
+    for _ in range(3):
+        with pytest.raises(SystemExit):
+            process_spool(spool, include_running=True)
+    result = process_spool(spool, include_running=True)
+    assert (result.captured, len(result.failed)) == (1, 2)
+    assert (spool.waiting(), len(spool.failed())) == ([], 2)
 
 
 def test_jobs_wait_for_a_store_that_cannot_be_written(home: Path, monkeypatch: pytest.MonkeyPatch):

@@ -47,6 +47,8 @@ _SESSION_TIMEOUT_SECONDS = 3600
 _RETRY_SECONDS = 7 * 86_400
 _FIRST_PAUSE_SECONDS = 60
 _LONGEST_PAUSE_SECONDS = 6 * 3600
+#: A job is set aside when this many workers have died while they processed it.
+_MOST_DEATHS = 3
 
 
 @dataclass(slots=True)
@@ -127,12 +129,22 @@ def _process(
     result = WorkerResult(waiting=len(jobs) - len(ready))
     run = _Run(opened, stack, result)
     paused: set[str] = set()
+    died = spool.started()
     for turn in turns_of(ready):
         path, job = turn[0]
         if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
             paused.add(destination(job))
             result.waiting += len(turn)
             continue
+        if path.name == died:
+            deaths = int(job.get("deaths", 0)) + 1
+            if deaths >= _MOST_DEATHS:
+                _set_aside(spool, turn)
+                result.failed += (f"{path.name}: {deaths} workers died while they processed it",)
+                continue
+            job = {**job, "deaths": deaths}
+            spool.replace(path, job)
+        spool.start(path.name)
         try:
             run.process(turn)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
@@ -147,12 +159,13 @@ def _process(
                 spool.replace(path, {**job, "attempts": attempts, "retry_at": now + pause, "error": why})
                 result.failed += (f"{error}; the jobs of this store wait",)
                 result.waiting += len(turn)
-        except (MemothermError, KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - one bad job must not stop all later ones
             _set_aside(spool, turn)
-            result.failed += (f"{path.name}: {error}",)
+            result.failed += (f"{path.name}: {error or repr(error)}",)
         else:
             for path, _ in turn:
                 spool.remove(path)
+    spool.start("")
     run.summarize()
     return result
 

@@ -6,6 +6,8 @@ Nothing here raises for bad input: a usage error must never reach the host.
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,18 +124,26 @@ _DEFAULT_WINDOW = 200_000
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
+def read_tail(path: str | Path, count: int) -> bytes:
+    """Return the last bytes of a file; raise OSError for anything else, such as a pipe, which could block."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is not a plain file")
+        file.seek(max(0, status.st_size - count))
+        return file.read(count)
+
+
 def context_size(event: HookEvent) -> tuple[int, int] | None:
     """Return the tokens of the context and of its window; None if they are not known."""
     if event.context_tokens:
         return event.context_tokens, event.context_window or _DEFAULT_WINDOW
     if not event.transcript:
         return None
-    path = Path(event.transcript)
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            lines = file.read(_TAIL_BYTES).split(b"\n")
-    except OSError:
+        lines = read_tail(event.transcript, _TAIL_BYTES).split(b"\n")
+    except (OSError, ValueError):
         return None
     for line in reversed(lines):
         size = _size_in(line)

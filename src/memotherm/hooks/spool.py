@@ -36,6 +36,7 @@ Job = tuple[Path, dict[str, Any]]
 
 _SUFFIX = ".job.json"
 _FAILED_SUFFIX = ".failed.json"
+_STARTED = "started"
 #: This many jobs accumulate only if no worker has run for weeks.
 _MAX_JOBS = 5000
 
@@ -100,6 +101,18 @@ class Spool:
                 yield path, job
             else:
                 self.set_aside(path)
+
+    def started(self) -> str:
+        """Return the file name of the job that a worker had started when it died; empty if there is none."""
+        try:
+            return (self.folder / _STARTED).read_text("utf-8")
+        except (OSError, ValueError):
+            return ""
+
+    def start(self, name: str) -> None:
+        """Note the file name of the job that is being processed; empty if none is."""
+        create_file(self.folder / _STARTED)
+        (self.folder / _STARTED).write_text(name, "utf-8")
 
     def remove(self, path: Path) -> None:
         """Remove a job that is done."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from memotherm.hooks.events import read_tail
 from memotherm.hooks.spool import Job, destination
 from memotherm.model import Memory
 from memotherm.notes.files import transcript
@@ -76,10 +77,8 @@ class Transcripts:
 
 def _messages(path: Path, redact: Callable[[str], str]) -> list[str]:
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TRANSCRIPT_TAIL_BYTES))
-            return [line for line in transcript(file.read(), redact) if line]
-    except OSError:
+        return [line for line in transcript(read_tail(path, _TRANSCRIPT_TAIL_BYTES), redact) if line]
+    except (OSError, ValueError):
         return []
 
 
