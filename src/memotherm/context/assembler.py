@@ -10,32 +10,31 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reason_for
-from memotherm.context.values import Context, Entry, Receipt
+from memotherm.context.selection import Selection, hits_of, listed, urgency
+from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import SUMMARY, FormatName, MemoryFields
+from memotherm.model.memory import SUMMARY, FormatName
 from memotherm.model.value import Lazy
-from memotherm.recall.confidence import subject_words
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
-from memotherm.recall.values import Question, Ranked, Ranking, State, best_relevance
+from memotherm.recall.values import Question, State
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
-from memotherm.text.words import content_words
-from memotherm.tiers.rules.properties import is_blocker, is_closed
+from memotherm.tiers.rules.properties import is_closed
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
@@ -45,25 +44,6 @@ _QUERY_CHARS = 2000
 #: Reading 20 instead of 100 records takes 13 % off the CPU time of context(400), at 1,000 memories.
 _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
-#: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
-#: gains and costs is in docs/evaluation.md.
-_FIRST_HITS = 8
-_FIRST_SHARE, _LATER_SHARE = 0.5, 0.65
-#: The least relevance of any hit, unless the search is so confident: then the best hits may be right although none
-#: of them is close.
-_LEAST_RELEVANCE = 0.25
-_CONFIDENT = 0.7
-#: The most that time and author may add to a hit that is far from the query and has none of its words: its
-#: relevance against its closeness, and how close is not far.
-_MOST_HINTS = 1.5
-_CLOSE = 0.15
-#: Two memories are versions of a statement if they have this share of their words, and at least so many, in common.
-_COMMON_WORDS = 0.75
-_LEAST_COMMON = 2
-#: Only short contents among the first hits are compared, which takes .3 ms instead of 4.
-_LONGEST_VERSION = 300
-#: How many of the hits that are not relevant enough are read, so that the receipt can name them.
-_NAMED_IRRELEVANT = 5
 #: The most open tasks at the beginning of a session, newest first.
 _MOST_TASKS = 5
 _MOST_RECENT = 50
@@ -102,59 +82,6 @@ class Request:
     injected: Mapping[int, int] = field(default_factory=dict)
     #: What may be out of date, and why.
     degraded: tuple[str, ...] = ()
-
-
-class Skipped(NamedTuple):
-    """A memory that is not a candidate, and why."""
-
-    candidate: Candidate
-    rule: str
-    reason: str
-
-    @property
-    def entry(self) -> Entry:
-        """The entry of the receipt."""
-        candidate = self.candidate
-        return Entry(
-            _memory=candidate.memory,
-            section=candidate.section,
-            form=None,
-            tokens=0,
-            rule=self.rule,
-            reason=f"{candidate.explanation}; {self.reason}",
-            score=candidate.score,
-            _why=candidate.why,
-        )
-
-
-@dataclass(kw_only=True, slots=True)
-class Selection:
-    """The candidates of one context, each memory once, and what is left out before packing."""
-
-    #: Pinned and hot memories, most important first.
-    listed: list[Candidate] = field(default_factory=list)
-    #: The hits of the search, best first; none if they are withheld.
-    hits: list[Candidate] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    ranking: Ranking = field(default_factory=Ranking)
-    #: The best relevance of a hit, and whether the query has a subject, not only a time or an author.
-    best: float = 0.0
-    has_subject: bool = False
-    #: The least relevance of any hit.
-    least: float = _LEAST_RELEVANCE
-    #: The number of the last event in the snapshot; None if the store does not know it.
-    seen: int | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def irrelevance(self, hit: Ranked, place: int) -> str:
-        """Return why the hit at this place in the ranking is not relevant enough; empty if it is."""
-        least = max(self.least, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
-        if hit.relevance < least:
-            return f"relevance {hit.relevance:.2f} is below {least:.2f}, the least for this query"
-        close = hit.closeness >= min(_CLOSE, hit.relevance / _MOST_HINTS)
-        if self.has_subject and not hit.coverage and not close:
-            return "only its time or author matches the query"
-        return ""
 
 
 class Assembler:
@@ -245,15 +172,9 @@ class Assembler:
         where = (request.spaces, request.now)
 
         def read_relevant(state: State) -> None:
-            """Let only records be read of hits that are relevant enough, and of a few more for the receipt."""
-            # Of all candidates, so that it does not depend on the budget.
-            selection.best = best_relevance(state.ranked) or 0.0
-            selection.has_subject = bool(subject_words(state.terms))
-            selection.least = 0.0 if state.confidence >= _CONFIDENT else _LEAST_RELEVANCE
-            hits = state.ranked[: state.count]
-            relevant = [place for place, hit in enumerate(hits) if not selection.irrelevance(hit, place)]
+            relevant = selection.judge(state)
             if settings.context_min_confidence:
-                state.count = min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
+                state.count = relevant
 
         def read_listed(state: State | None = None) -> None:
             with self._store.snapshot() as selection.seen:
@@ -271,34 +192,15 @@ class Assembler:
             selection.ranking = self._pipeline.run(
                 request.question, _MOST_HITS, count, stages=(read_relevant, read_listed)
             )
-        candidates = [_listed(record, "pinned", (record.no,)) for record in pinned]
-        candidates += [_listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
+        candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
+        candidates += [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
         candidates += [
             Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
             for place, (record, reason) in enumerate(recent)
         ]
-        candidates += _hits(selection.ranking)
-        self._choose(selection, _without_repeats(candidates, request.injected, selection.skipped))
+        candidates += hits_of(selection.ranking)
+        selection.choose(candidates, request.injected, settings.context_min_confidence)
         return selection
-
-    def _choose(self, selection: Selection, candidates: Iterable[Candidate]) -> None:
-        """Divide the candidates into those that may be included and those that are left out."""
-        ranking, least = selection.ranking, self._settings.context_min_confidence
-        withheld = ""
-        if ranking.question is not None and ranking.confidence < least:
-            withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
-            if ranking.ranked:
-                selection.notes.append(f"nothing that was found is included: {withheld}")
-        for candidate in candidates:
-            if candidate.scored is None:
-                selection.listed.append(candidate)
-            elif withheld:
-                selection.skipped.append(Skipped(candidate, "context_min_confidence", withheld))
-            elif least and (why := selection.irrelevance(candidate.scored, candidate.order[-1])):
-                selection.skipped.append(Skipped(candidate, "relevance", why))
-            else:
-                selection.hits.append(candidate)
-        selection.hits = _with_outdated(selection.hits)
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
@@ -345,80 +247,6 @@ class Assembler:
             space, seen = request.spaces[-1], selection.seen
             return self._recalls.write_listed(included, request.now, space, receipt=receipt, seen=seen)
         return None
-
-
-def _listed(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
-    """Return the candidate of a memory that is not searched for."""
-    memory = record.fields
-    if section == "pinned":
-        reason = f"always included, kept in {memory.tier}"
-    elif is_blocker(memory):
-        reason = "an active blocker"
-    else:
-        reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
-    return Candidate(memory, section, order, reason, None, None, record.no)
-
-
-def _hits(ranking: Ranking) -> Iterator[Candidate]:
-    """Yield the candidates of the best hits of a search, best first."""
-    for position, ranked in enumerate(ranking.ranked[: len(ranking.records)]):
-        record = ranking.records.get(ranked.no)
-        if record is not None:
-            yield Candidate(record.fields, "recalled", (position,), "", ranked.score, ranked, record.no)
-
-
-def _without_repeats(
-    candidates: Iterable[Candidate], injected: Mapping[int, int], skipped: list[Skipped]
-) -> Iterator[Candidate]:
-    """Yield each memory once; append to `skipped` what was injected before, and duplicates of contents."""
-    numbers: set[int | None] = {None}
-    originals: dict[str, Candidate] = {}
-    for candidate in candidates:
-        number, memory = candidate.number, candidate.memory
-        if number in numbers:
-            continue
-        numbers.add(number)
-        if injected and injected.get(number or 0) == to_micros(memory.updated_at):
-            skipped.append(Skipped(candidate, "given", "this session was given it before"))
-            continue
-        original = originals.setdefault(memory.digest, candidate)
-        if original is candidate:
-            yield candidate
-        else:
-            skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
-
-
-def _with_outdated(hits: Sequence[Candidate]) -> list[Candidate]:
-    """Return hits of which the older versions of a statement are marked: they share most words with a newer one.
-
-    Messages have no versions: people say similar things about different matters.
-    """
-    words = {
-        hit.memory.id: content_words(hit.memory.content)
-        for hit in hits[:_FIRST_HITS]
-        if hit.memory.kind != "message" and len(hit.memory.content) <= _LONGEST_VERSION
-    }
-
-    def is_outdated(hit: Candidate) -> bool:
-        said = words.get(hit.memory.id, set())
-        return any(
-            other.memory.updated_at > hit.memory.updated_at
-            and len(said & newer) >= max(_LEAST_COMMON, _COMMON_WORDS * max(len(said), len(newer)))
-            and bool(said - newer)
-            for other in hits
-            if (newer := words.get(other.memory.id))
-        )
-
-    return [hit._replace(outdated=True) if is_outdated(hit) else hit for hit in hits]
-
-
-def urgency(memory: MemoryFields) -> int:
-    """Return the rank of a hot memory, most urgent first: critical, blocker, then by priority."""
-    if memory.priority is Priority.CRITICAL:
-        return 0
-    if is_blocker(memory) and memory.priority is not Priority.LOW:
-        return 1
-    return memory.priority.rank
 
 
 def _stored_receipt(
