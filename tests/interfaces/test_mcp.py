@@ -85,8 +85,9 @@ async def listed(client: Client) -> list[Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> None:
-    """Titles, all four hints, schemas of both sides; at most 4,200 tokens for everything, under 1,200 for the core."""
+    """Titles, all four hints, schemas of both sides; at most 4,200 tokens for all, 1,900 by default, 1,200 for core."""
     tools = talk(mem, listed, mode)
+    default = talk(mem, listed, mode, tools=None)
 
     assert [tool.name for tool in tools] == list(TOOLS)
     for tool in tools:
@@ -95,14 +96,14 @@ def test_the_list_of_tools_is_complete_and_cheap(mem: Memotherm, mode: str) -> N
         assert tool.title
         assert tool.description
         assert tool.output_schema["type"] == "object"
-    for some, most in ((tools, 4200), ([tool for tool in tools if tool.name in CORE], 1199)):
+    for some, most in ((tools, 4200), (default, 1900), ([tool for tool in tools if tool.name in CORE], 1199)):
         text = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in some])
         assert count_tokens(json.dumps(json.loads(text), separators=(",", ":"))) <= most
 
 
 def test_the_tools_of_the_sources_have_their_required_fields_and_defaults(mem: Memotherm) -> None:
     """Hosts that know the names can call them as they are used to."""
-    tools = {tool.name: tool.input_schema for tool in talk(mem, listed)}
+    tools = {tool.name: tool.input_schema for tool in talk(mem, listed, tools=None)}
 
     assert {name: set(tools[name].get("required", ())) for name in SEEDS} == SEEDS
     assert tools["memory_search"]["properties"]["maxResults"]["default"] == 6
@@ -126,8 +127,10 @@ def test_closed_sets_and_defaults_are_in_the_schemas(mem: Memotherm, mode: str) 
     )  # fmt: skip
     assert (schemas["store_memory"]["kind"]["default"], schemas["store_memory"]["tags"]["default"]) == ("fact", [])
     assert schemas["memory_recall"]["includeCold"]["default"] is False
-    assert "3 with sessionId" in schemas["memory_recall"]["limit"]["description"]
-    assert "true with sessionId" in schemas["memory_recall"]["autoPromote"]["description"]
+    limit, promote = schemas["memory_recall"]["limit"], schemas["memory_recall"]["autoPromote"]
+    assert (limit["default"], limit["description"]) == (10, "3 with sessionId")
+    assert (promote["default"], promote["description"]) == (False, "true with sessionId")
+    assert schemas["memory_find"]["limit"] == {"type": "integer", "default": 20}
 
 
 def test_kinds_of_a_session_follow_the_setting(tmp_path: Path) -> None:
@@ -199,8 +202,8 @@ def test_the_status_of_a_session_has_its_six_metrics(mem: Memotherm) -> None:
 
 
 def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
-    """The core tools by default, all of them, some names, or everything behind one tool."""
-    assert {tool.name for tool in talk(mem, listed, tools=None)} == set(CORE)
+    """The tools of the sources by default, fewer, all, some names, or everything behind one tool."""
+    assert {tool.name for tool in talk(mem, listed, tools=None)} == {*SEEDS, "memory_undo"}
     assert {tool.name for tool in talk(mem, listed, tools=["core"])} == set(CORE)
     some = talk(mem, listed, tools=["memory_recall", "store_memory"])
     assert [tool.name for tool in some] == ["memory_recall", "store_memory"]
@@ -265,7 +268,7 @@ def test_an_answer_has_a_limit_and_says_what_it_left_out(tmp_path: Path, monkeyp
         assert one["cut"] > 0
 
 
-def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memotherm) -> None:
+def test_a_hit_has_its_id_tier_score_date_content_and_what_is_not_default(mem: Memotherm) -> None:
     """A recall costs little more than the contents and ids of its hits; memory_get returns the other fields."""
     for number in range(10):
         mem.remember(f"The otter number {number} of the zoo swims in the river on day {number} with its friends")
@@ -274,14 +277,15 @@ def test_a_hit_has_its_id_tier_score_content_and_what_is_not_default(mem: Memoth
     hits = {hit["id"]: hit for hit in answer["items"]}
     one = hits.pop(special.id)
 
-    assert set(answer) == {"items", "promoted", "confidence"}
-    assert all(set(hit) == {"id", "tier", "score", "content"} for hit in hits.values())
-    assert (set(one) - {"id", "tier", "score", "content"}, one["kind"], one["tags"]) == (
-        {"kind", "tags"}, "preference", ["zoo"],
-    )  # fmt: skip
+    every = {"id", "tier", "score", "date", "content"}
+    assert set(answer) == {"items", "promoted", "confidence", "tiers", "limit", "autoPromote"}
+    assert (answer["tiers"], answer["limit"], answer["autoPromote"]) == (["hot", "warm"], 11, False)
+    assert all(set(hit) == every for hit in hits.values())
+    assert (set(one) - every, one["kind"], one["tags"]) == ({"kind", "tags"}, "preference", ["zoo"])
+    assert one["date"] == f"{special.updated_at:%Y-%m-%d}"
     assert called(mem, "memory_get", path=special.id)["created_at"]
     contents = [text for hit in answer["items"] for text in (hit["content"], hit["id"])]
-    assert count_tokens(encoded(answer)) <= 1.6 * sum(count_tokens(text) for text in contents)
+    assert count_tokens(encoded(answer)) <= 1.8 * sum(count_tokens(text) for text in contents)
 
 
 def test_metadata_tags_and_lists_of_ids_count_towards_the_limit_of_an_answer(
@@ -347,6 +351,7 @@ def test_without_notes_the_search_finds_memories(mem: Memotherm) -> None:
 
     (found,) = called(mem, "memory_search", query="Holly the otter")["results"]
 
+    assert found["date"] == called(mem, "memory_get", path=found["path"])["updated_at"][:10]
     assert called(mem, "memory_get", path=found["path"])["content"] == "The otter Holly likes the river"
     assert called(mem, "memory_get", id=found["path"])["tier"] == "cold"
     assert "notes_root" in refused(mem, "memory_get", path="memory/2026-01-26.md")

@@ -69,7 +69,7 @@ def _rest() -> Any:  # noqa: ANN401 - a module
 
 
 @click.command("mcp")
-@click.option("--tools", help="core, all, one (a single tool), or names; default: the setting `mcp_tools`.")
+@click.option("--tools", help="standard, core, one (a single tool), all, or names; default: the setting `mcp_tools`.")
 @click.option("--notes", help="The folder of Markdown notes for memory_search; default: the setting `notes_root`.")
 @store_option
 def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:

@@ -33,8 +33,8 @@ _HIT_DEFAULTS: Json = {
     "supersedes": None,
 }
 #: The fields of a recall that repeat its arguments or its hits, or that no tool takes; and those that are left out if
-#: they are empty.
-_ECHOES = ("relevanceScores", "tiers", "limit", "autoPromote", "sessionId", "recall_id", "query")
+#: they are empty. `tiers`, `limit` and `autoPromote` stay, because their defaults depend on the session.
+_ECHOES = ("relevanceScores", "sessionId", "recall_id", "query")
 _NOTICES = ("pinned", "degraded", "hint")
 _MIN_CHARS = 200
 _MAX_CHARS = 4000
@@ -70,7 +70,7 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
 
 
 def _concise_hit(hit: Json) -> Json:
-    first = {name: hit[name] for name in _HIT_FIELDS if name in hit}
+    first = {name: hit[name] for name in _HIT_FIELDS if name in hit} | {"date": hit["updated_at"][:10]}
     return first | {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
 
 

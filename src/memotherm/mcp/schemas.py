@@ -14,7 +14,7 @@ from memotherm.tools.tool import SessionKind
 
 Schema = dict[str, Any]
 
-#: The tools that most agents need; the others manage working memory explicitly.
+#: The tools that most agents need.
 CORE = (
     "memory_recall",
     "memory_context",
@@ -25,6 +25,12 @@ CORE = (
     "memory_forget",
     "memory_undo",
 )
+#: The sets of tools: by default the tools of the sources; core has fewer.
+SETS = {
+    "standard": (*CORE, "memory_search", "memory_add", "memory_spill", "pin_memory", "unpin_memory"),
+    "core": CORE,
+    "all": tuple(TOOLS),
+}
 
 _TEXT: Schema = {"type": "string"}
 _TYPES: dict[Any, Schema] = {
@@ -36,35 +42,34 @@ _TYPES: dict[Any, Schema] = {
     Sequence: {"type": "array", "items": _TEXT},
     dict: {"type": "object"},
 }
-#: Descriptions of parameters whose name does not suffice, or whose default depends on another parameter.
+#: Descriptions of parameters whose name does not suffice.
 _DESCRIPTIONS = {
     "types": "kinds",
-    "limit": "10; 3 with sessionId",
-    "autoPromote": "true with sessionId",
     "since": "date, or 7d (ago)",
     "where": 'metadata, {"n": {"$gte": 3}}',
     "retention": "or any",
     "includeNarrower": "with narrower scopes",
 }
-
-_MEMORY: Schema = {
-    "type": "object",
-    "properties": {"id": _TEXT, "tier": _TEXT, "version": {"type": "integer"}},
-    "required": ["id", "tier"],
+#: Parameters whose default depends on whether there is a session.
+_BY_SESSION: dict[str, Schema] = {
+    "limit": {"default": 10, "description": "3 with sessionId"},
+    "autoPromote": {"default": False, "description": "true with sessionId"},
 }
+
+_MEMORY = ("id", "tier", "version")
 #: Tools whose result is not always a memory.
 _NOT_ALWAYS = ("store_memory", "memory_get")
 
 
 def selected(names: Sequence[str]) -> tuple[Tool, ...]:
-    """Return tools in the order of the table: all, core, or by name."""
+    """Return tools in the order of the table, by their names or those of sets."""
     chosen: set[str] = set()
     for name in names:
-        if name not in (*TOOLS, "all", "core"):
-            raise SettingsError(f"unknown tool {name!r}: use all, core, one, or some of {', '.join(TOOLS)}")
-        chosen |= set(TOOLS) if name == "all" else set(CORE) if name == "core" else {name}
+        if name not in (*TOOLS, *SETS):
+            raise SettingsError(f"unknown tool {name!r}: use {', '.join(SETS)}, one, or some of {', '.join(TOOLS)}")
+        chosen.update(SETS.get(name, (name,)))
     if not chosen:
-        raise SettingsError("no tools are selected: use all, core, one, or names of tools")
+        raise SettingsError(f"no tools are selected: use {', '.join(SETS)}, one, or names of tools")
     return tuple(tool for name, tool in TOOLS.items() if name in chosen)
 
 
@@ -81,9 +86,7 @@ def output_schema(tool: Tool) -> Schema:
     """Return the schema of a tool's result, limited to the fields that an agent can rely on."""
     if tool.name in _NOT_ALWAYS:
         return {"type": "object"}
-    if not tool.result:
-        return _MEMORY
-    return {"type": "object", "required": list(tool.result)}
+    return {"type": "object", "required": list(tool.result or _MEMORY)}
 
 
 def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
@@ -93,6 +96,8 @@ def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
         schema["enum"] = [str(choice) for choice in allowed]
     if parameter.default is not None:
         schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
+    elif not parameter.required:
+        schema |= _BY_SESSION.get(parameter.name, {})
     if parameter.name in _DESCRIPTIONS:
         schema["description"] = _DESCRIPTIONS[parameter.name]
     return schema

@@ -383,7 +383,7 @@ class Settings:
     # Interfaces
 
     mcp_tools: tuple[str, ...] = setting(
-        ("core",), "The tools that the MCP server offers: core, all, one (a single tool), or names."
+        ("standard",), "The tools that the MCP server offers: standard, core, one (a single tool), all, or names."
     )
     server_host: str = setting(
         "127.0.0.1", "The address that the server listens on; one that others can reach needs API keys."

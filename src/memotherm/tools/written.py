@@ -269,6 +269,7 @@ def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: floa
             "startLine": 1,
             "endLine": hit.memory.content.count("\n") + 1,
             "score": round(hit.score, 4),
+            "date": f"{hit.memory.updated_at:%Y-%m-%d}",
             "snippet": first_characters(hit.memory.content, _SNIPPET_CHARS),
             "source": "memories",
         }

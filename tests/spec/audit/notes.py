@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memotherm import InvalidInput, Memotherm
 from memotherm.testing import HashEmbedder
-from tests.spec.audit.interfaces import Cli, NotesMcp, Python, refusal
+from tests.spec.audit.interfaces import Cli, Mcp, NotesMcp, Python, refusal
 from tests.spec.audit.table import audit
 
 
@@ -154,8 +154,8 @@ def _chunks(notes: NotesMcp) -> int:
 
 
 @audit("O18", "O20", "O21", "O22")
-def memory_search_has_its_defaults_and_citations(notes: NotesMcp) -> None:
-    schema = notes.schema("memory_search")
+def memory_search_has_its_defaults_and_citations(notes: NotesMcp, mcp: Mcp) -> None:
+    schema = mcp.schema("memory_search")
     assert schema["required"] == ["query"]
     assert schema["properties"]["maxResults"]["default"] == 6
     assert schema["properties"]["minScore"]["default"] == 0.35

@@ -208,13 +208,15 @@ def pinned_over_budget_cuts_the_oldest_and_says_so(python: Python) -> None:
 
 
 @audit(E29="D17")
-def no_new_action_type_is_needed(cli: Cli, python: Python) -> None:
+def no_new_action_type_is_needed(cli: Cli, python: Python, mcp: Mcp) -> None:
     captured = python.open().capture("The agent moved three crates to the pier")
     assert captured.memory is not None
     assert str(captured.memory.priority) == "normal"
     code, out, _ = cli.run("mcp", "--help")
     assert code == 0
     assert "one (a single tool)" in " ".join(out.split())
+    for tool in ("store_memory", "set_memory_tier", "pin_memory", "unpin_memory"):
+        assert mcp.schema(tool)
 
 
 @audit("E30")

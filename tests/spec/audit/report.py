@@ -12,8 +12,8 @@ __all__ = ["page", "rows", "text"]
 
 Outcomes = Mapping[str, Sequence[Outcome]]
 
-_NAMES = {"rest": "REST", "tight": "REST", "mcp": "MCP", "notes": "MCP", "cli": "CLI", "hook": "hook",
-          "python": "Python"}  # fmt: skip
+_NAMES = {"rest": "REST", "tight": "REST", "mcp": "MCP", "all_tools": "MCP", "notes": "MCP", "cli": "CLI",
+          "hook": "hook", "python": "Python"}  # fmt: skip
 _DOCUMENTS = {
     "H": "Hot, warm and cold, and the rules of compaction",
     "E": "Priorities",

@@ -63,6 +63,7 @@ class Interfaces:
             "rest": lambda: Rest(self._rest, scope),
             "tight": lambda: Rest(self._tight, scope),
             "mcp": lambda: Mcp(self._portal, self._mcp, scope),
+            "all_tools": lambda: Mcp(self._portal, self._all_tools, scope),
             "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
             "cli": lambda: Cli(self._store, scope, self._environment, self._new_folder()),
             "hook": lambda: Hook(self._store, scope, self._alone, self._new_folder()),
@@ -96,6 +97,10 @@ class Interfaces:
         return self._client("--store", self._store, "--project", "mcp")
 
     @cached_property
+    def _all_tools(self) -> Client:
+        return self._client("--store", self._store, "--project", "mcp", "--tools", "all")
+
+    @cached_property
     def _notes(self) -> Path:
         root = self._new_folder()
         (root / "memory").mkdir()
@@ -103,10 +108,10 @@ class Interfaces:
 
     @cached_property
     def _notes_mcp(self) -> Client:
-        return self._client("--store", self._empty(self._stack), "--notes", str(self._notes))
+        return self._client("--store", self._empty(self._stack), "--notes", str(self._notes), "--tools", "all")
 
     def _client(self, *options: str) -> Client:
-        arguments = ["-m", "memotherm", "mcp", "--tools", "all", *options]
+        arguments = ["-m", "memotherm", "mcp", *options]
         parameters = StdioServerParameters(
             command=sys.executable, args=arguments, env=self._environment, cwd=self._folder
         )

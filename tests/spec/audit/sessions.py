@@ -55,6 +55,11 @@ def the_tools_have_the_parameters_of_the_document(mcp: Mcp) -> None:
     recall = mcp.schema("memory_recall")
     assert {"sessionId", "query", "limit", "autoPromote", "includeCold"} <= set(recall["properties"])
     assert recall["required"] == ["query"]
+    defaults = {name: recall["properties"][name]["default"] for name in ("limit", "autoPromote", "includeCold")}
+    assert defaults == {"limit": 10, "autoPromote": False, "includeCold": False}
+    inside, outside = mcp("memory_recall", sessionId="C03", query="One fact"), mcp("memory_recall", query="One fact")
+    assert (inside["limit"], inside["autoPromote"]) == (3, True)
+    assert (outside["limit"], outside["autoPromote"], outside["tiers"]) == (10, False, ["hot", "warm"])
     spill = mcp.schema("memory_spill")
     assert spill["required"] == ["sessionId"]
     assert spill["properties"]["count"]["default"] == 4
@@ -91,7 +96,7 @@ def a_recall_searches_warm_and_cold(rest: Rest, mcp: Mcp) -> None:
 
 
 @audit("C06", "C17", "C19", "C32", fast=True)
-def a_recall_finds_what_was_spilled(rest: Rest) -> None:
+def a_recall_finds_what_was_spilled(rest: Rest, mcp: Mcp) -> None:
     for content in ("The budget is $50K", "The mayor likes jazz", "Paint the door green", "The bus stops at noon"):
         rest.add(content, "fact")
     spilled = rest.session("spill")
@@ -111,6 +116,11 @@ def a_recall_finds_what_was_spilled(rest: Rest) -> None:
     assert new["access_count"] == old["access_count"] + 1
     assert new["accessed_at"] > old["created_at"]
     assert abs(new["relevance"] - (old["relevance"] + found["relevanceScores"][first["id"]]) / 2) < 0.01
+    mcp("memory_add", sessionId="C06", content="The budget is $50K", type="fact")
+    mcp("memory_spill", sessionId="C06")
+    found = mcp("memory_recall", sessionId="C06", query="The budget is $50K")
+    assert found["promoted"] == [item["id"] for item in found["items"]]
+    assert [item["score"] > 0.8 for item in found["items"]] == [True]
 
 
 @audit(C08="D36")
@@ -229,14 +239,14 @@ def status_suggests_to_prune_and_pruning_works(tight: Rest) -> None:
 
 
 @audit("C44")
-def the_other_interfaces_prune_clear_demote_and_delete(mcp: Mcp, cli: Cli) -> None:
-    items = [mcp("memory_add", sessionId="C44", content=f"Crate number {n}", type="fact") for n in range(4)]
-    assert mcp("memory_demote", sessionId="C44", memory_id=items[0]["id"], tier="cold")["tier"] == "cold"
-    assert mcp("memory_prune", sessionId="C44", keep=0)["pruned"] == [items[0]["id"]]
-    mcp("memory_forget", memory_id=items[1]["id"], sessionId="C44")
-    assert mcp("memory_clear", sessionId="C44")["cleared"] == 2
-    assert "compaction" in mcp("memory_end", sessionId="C44")
-    assert mcp("memory_compact", dryRun=True)["dry_run"] is True
+def the_other_interfaces_prune_clear_demote_and_delete(all_tools: Mcp, cli: Cli) -> None:
+    items = [all_tools("memory_add", sessionId="C44", content=f"Crate number {n}", type="fact") for n in range(4)]
+    assert all_tools("memory_demote", sessionId="C44", memory_id=items[0]["id"], tier="cold")["tier"] == "cold"
+    assert all_tools("memory_prune", sessionId="C44", keep=0)["pruned"] == [items[0]["id"]]
+    all_tools("memory_forget", memory_id=items[1]["id"], sessionId="C44")
+    assert all_tools("memory_clear", sessionId="C44")["cleared"] == 2
+    assert "compaction" in all_tools("memory_end", sessionId="C44")
+    assert all_tools("memory_compact", dryRun=True)["dry_run"] is True
     cli("session", "add", "c44", "A crate by a command")
     assert cli("session", "clear", "c44")["cleared"] == 1
     assert cli("session", "prune", "c44", "--keep", "0")["pruned"] == []
