@@ -22,7 +22,7 @@ import uvicorn
 
 from memotherm import Memotherm
 from memotherm.rest.app import application
-from memotherm.rest.serve import HeaderLimit
+from memotherm.rest.serve import configuration
 from tests.helpers import ROOT, SOURCE
 
 
@@ -113,9 +113,7 @@ def serving(mem: Memotherm, port: int | None = None, **options: Any) -> Iterator
     """Serve a memory from a thread of this process, and return the address; `options` are those of the application."""
     port = port or free_port()
     app = application(mem, **options)
-    config = uvicorn.Config(
-        app, port=port, http=HeaderLimit, log_level="error", lifespan="on", timeout_graceful_shutdown=5
-    )
+    config = configuration(lambda: app, "127.0.0.1", port, lifespan="on", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -115,7 +115,7 @@ def application(
     app: App = Checked(api, checks.key, checks.rate, checks.body)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
-    app = Checked(app, checks.host)
+    app = Checked(app, checks.headers, checks.host)
     # Streams of events stay uncompressed: an event is sent when it is recorded.
     app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
     return RequestLog(app, api.state.metrics)

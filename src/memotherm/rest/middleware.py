@@ -34,6 +34,14 @@ _MCP_PATH = "/mcp"
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
 _MAX_LENGTH_DIGITS = 18
+#: The most headers of a request, and the most bytes of its first line and all headers.
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32_768
+HEADERS_TOO_LARGE = (
+    431,
+    "headers_too_large",
+    f"a request has at most {MAX_HEADERS} headers, and {MAX_HEADER_BYTES:,} bytes with its first line: send less",
+)
 #: The most bytes of a request body.
 MAX_BODY_BYTES = 4_194_304
 #: How long a request body may take to arrive: a caller that sends it byte by byte must not hold a connection.
@@ -113,6 +121,12 @@ class Checks:
         self._requests = TokenBuckets(rate_per_minute, monotonic)
         #: Address and hashed key of accepted requests.
         self._accepted: set[tuple[str, bytes]] = set()
+
+    async def headers(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
+        """Refuse too many or too large headers; the parser of the server stops at the same size."""
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if len(scope["headers"]) > MAX_HEADERS or size > MAX_HEADER_BYTES:
+            raise _Refused(*HEADERS_TOO_LARGE, {"connection": "close"})
 
     async def host(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
         """Refuse requests of web pages: an unknown Host header (DNS rebinding) or an unknown Origin."""

@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from http import HTTPStatus
 from types import FrameType
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 import memotherm
@@ -27,8 +29,9 @@ from memotherm.errors import MemothermError, SettingsError
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.rest.app import application
-from memotherm.rest.middleware import App, is_loopback
+from memotherm.rest.middleware import HEADERS_TOO_LARGE, MAX_HEADER_BYTES, App, is_loopback
 from memotherm.rest.observability import log_to_stderr
+from memotherm.rest.problems import problem_response
 from memotherm.settings import export
 
 _log = logging.getLogger("memotherm.rest")
@@ -44,30 +47,44 @@ _SWITCH_SECONDS = 0.0005
 _NEW_OBJECTS = 10_000
 #: How long the headers of a request may take to arrive: a caller that never ends them must not hold a connection.
 HEADER_SECONDS = 30.0
-#: uvicorn's protocol: that of h11, or of httptools if it is installed.
-_Protocol: Any = AutoHTTPProtocol
+#: How many bytes are parsed at once: of more, all headers would be made before their size is known.
+_PARSED_BYTES = 16_384
 
 
-class HeaderLimit(_Protocol):  # type: ignore[misc,unused-ignore]
-    """uvicorn's protocol with a time limit for the headers of a request, for which uvicorn has no setting.
+class HeaderLimit(H11Protocol):
+    """uvicorn's protocol with limits for the headers of a request, for whose time uvicorn has no setting.
 
-    The time begins with the connection, and after a response with the first byte of the next request.
+    The time begins with the connection, and after a response with the first byte of the next request. The protocol is
+    always that of h11, which limits the size of headers and keeps trailers apart; that of httptools does neither.
     """
 
     _limit: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin the time."""
         super().connection_made(transport)
         self._begin_limit()
 
     def data_received(self, data: bytes) -> None:
         """End the time with the headers."""
-        super().data_received(data)
+        for start in range(0, len(data), _PARSED_BYTES):
+            if not self.transport.is_closing():
+                super().data_received(data[start : start + _PARSED_BYTES])
         if self.cycle is None or self.cycle.response_complete:
             self._begin_limit()
         else:
             self._end_limit()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, or has too large headers, with a problem; uvicorn's own response is text."""
+        large = getattr(sys.exception(), "error_status_hint", 0) == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        refusal = HEADERS_TOO_LARGE if large else (HTTPStatus.BAD_REQUEST, "bad_request", msg)
+        response = problem_response(*refusal, {"connection": "close"})
+        start = h11.Response(status_code=response.status_code, headers=response.raw_headers)
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time."""
@@ -122,7 +139,7 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     app = partial(_application, mem, host=host, require_keys=keys or token is not None, token=token)
     with _background(mem):
-        Server(_config(app, host, port)).run()
+        Server(configuration(app, host, port)).run()
 
 
 def serve_with_workers(count: int, mem: Memotherm, url: str | None, host: str, port: int, log_level: str) -> int:
@@ -137,7 +154,7 @@ def serve_with_workers(count: int, mem: Memotherm, url: str | None, host: str, p
     app = partial(_worker, url, mem.scope, log_level, host=host, require_keys=keys, workers=count)
     with tempfile.TemporaryDirectory(prefix="memotherm-") as metrics, _background(mem):
         export("PROMETHEUS_MULTIPROC_DIR", metrics)
-        config = _config(app, host, port, workers=count, timeout_worker_healthcheck=_SILENT_SECONDS)
+        config = configuration(app, host, port, workers=count, timeout_worker_healthcheck=_SILENT_SECONDS)
         supervisor = Multiprocess(config, [config.bind_socket()])
         supervisor.run()
     return int(any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes))
@@ -180,18 +197,19 @@ def _set_on_signal(stopping: threading.Event, number: int) -> None:
     signal.signal(number, stop)
 
 
-def _config(app: Callable[[], App], host: str, port: int, **options: Any) -> uvicorn.Config:  # noqa: ANN401
+def configuration(app: Callable[[], App], host: str, port: int, **options: Any) -> uvicorn.Config:  # noqa: ANN401
+    """Return how uvicorn serves an application, with further options of uvicorn."""
     return uvicorn.Config(
         app,
         factory=True,
         host=host,
         port=port,
         http=HeaderLimit,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        **options,
+        **{"timeout_graceful_shutdown": _GRACE_SECONDS, **options},
     )
 
 

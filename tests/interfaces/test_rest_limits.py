@@ -1,0 +1,57 @@
+"""Limits of requests: what no caller may make the server do, and who waits for whom."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memotherm
+from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
+from tests.helpers import opened
+from tests.interfaces.served import serving
+from tests.interfaces.test_rest import asking, bearer, problem
+
+
+@pytest.fixture
+def mem(tmp_path: Path) -> Iterator[Memotherm]:
+    with opened(tmp_path / "memory.db") as found:
+        yield found
+        assert found.check() == []
+
+
+def sent(url: str, data: bytes) -> bytes:
+    """Send bytes to a server, and return what it answers until it closes the connection."""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60) as connection:
+        connection.sendall(data)
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def test_headers_are_refused_before_they_end(mem: Memotherm) -> None:
+    """Whether they are one or many, in the first line or below it; the server does not wait for their end."""
+    with serving(mem) as url:
+        for endless in (b"GET /health?" + b"q" * MAX_HEADER_BYTES, b"GET /health HTTP/1.1\r\n" + b"a: b\r\n" * 6000):
+            answer = sent(url, endless[: MAX_HEADER_BYTES + 100])
+            assert answer.startswith(b"HTTP/1.1 431 "), answer
+            assert b'"code": "headers_too_large"' in answer
+        assert sent(url, b"no HTTP\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+
+
+def test_too_many_or_too_large_headers_are_refused_before_the_key(mem: Memotherm) -> None:
+    """As a problem with what is allowed."""
+    mem.keys.create("ci", "acme")
+    with asking(mem) as client:
+        for headers in ([("x-one", "1")] * MAX_HEADERS, [("x-one", "1" * MAX_HEADER_BYTES)]):
+            problem(client.get("/status", headers=headers), 431, "headers_too_large")
+        problem(client.get("/status", headers=[("x-one", "1")] * (MAX_HEADERS // 2)), 401, "unauthorized")
+
+
+def test_a_trailer_is_not_a_header(mem: Memotherm) -> None:
+    """A key after the body does not authorize the request."""
+    key = bearer(mem.keys.create("ci", "acme"))["authorization"].encode()
+    head = b"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with serving(mem) as url:
+        answer = sent(url, head + b'e\r\n{"query": "a"}\r\n0\r\nAuthorization: ' + key + b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 401 "), answer
