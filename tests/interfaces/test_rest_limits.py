@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from memotherm import Memotherm
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
 from tests.helpers import opened
 from tests.interfaces.served import serving
-from tests.interfaces.test_rest import asking, bearer, problem
+from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
 
 
 @pytest.fixture
@@ -55,3 +57,33 @@ def test_a_trailer_is_not_a_header(mem: Memotherm) -> None:
     with serving(mem) as url:
         answer = sent(url, head + b'e\r\n{"query": "a"}\r\n0\r\nAuthorization: ' + key + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 401 "), answer
+
+
+@pytest.mark.parametrize("path", ["/recall", "/mcp"])
+def test_a_body_with_too_many_values_or_levels_is_refused_before_it_is_read(mem: Memotherm, path: str) -> None:
+    """Whatever it is for; texts may contain as many commas and brackets as they like."""
+    long, deep = b"NaN," * 40_000 + b"1", b"[" * 100 + b"]" * 100
+    text = json.dumps({"query": 'a "quoted", [listed], {braced} \\ ' * 2000}).encode()
+    headers = {**MCP_HEADERS, "content-type": "application/json"}
+    with asking(mem) as client:
+        for value in (long, deep, b'"\\"", "\\\\",' + long):
+            body = b'{"query": "a", "where": {"x": [' + value + b"]}}"
+            problem(client.post(path, content=body, headers=headers), 422, "body_too_complex")
+            problem(client.post(path, content=body.decode().encode("utf-16"), headers=headers), 400, "bad_request")
+        assert client.post("/recall", content=text, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/recall", {"query": "a", "where": {"x": [float("nan")] * 9000}}),
+        ("/recall", {"query": "a", "where": {"x": {"$in": [{"y": "\0"}] * 900}}}),
+        ("/memories", {"content": "a", **{f"field{number}": 1 for number in range(20_000)}}),
+        ("/memories:batch", {"memories": [{"content": 1}] * 900}),
+    ],
+)
+def test_a_wrong_list_is_one_error(mem: Memotherm, path: str, body: dict[str, Any]) -> None:
+    """Not one for each of its values, or each form that they could have."""
+    with asking(mem) as client:
+        answer = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+        assert len(problem(answer, 422, "invalid_input")["errors"]) == 1

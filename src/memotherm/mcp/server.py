@@ -10,6 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any
 
 import anyio.to_thread
@@ -44,6 +45,8 @@ _NOTHING = "(nothing is remembered about this yet)"
 _HOT_BUDGET = 2000
 #: Tokens of a tool result: hosts cut or refuse results of some 10,000 tokens.
 RESULT_TOKENS = 8000
+#: How many errors of arguments are compared for the one to report.
+_MOST_ERRORS = 20
 _NO_PARAMETERS = func_metadata(lambda: None, structured_output=False).arg_model
 
 #: The memory of the current request.
@@ -94,17 +97,21 @@ class _Tool(SdkTool):
     read: Callable[[Json], Json]
 
     async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401, ARG002
-        """Validate the arguments, call the tool in a thread, and return the result as text and as JSON."""
-        values = self.read({key: value for key, value in arguments.items() if value is not None})
-        error = best_match(Draft202012Validator(self.parameters).iter_errors(values))
-        if error is not None:
-            path = ".".join(str(part) for part in error.path)
-            raise ToolError(f"{path + ': ' if path else ''}{error.message[:300]} [invalid_input]")
+        """Validate the arguments and call the tool in a thread, and return the result as text and as JSON."""
         try:
-            result = await anyio.to_thread.run_sync(functools.partial(self.call, values))
+            result = await anyio.to_thread.run_sync(self._called, arguments)
         except MemothermError as exc:
             raise ToolError(f"{exc} [{exc.code}]") from exc
         return CallToolResult(content=[TextContent(type="text", text=encoded(result))], structured_content=result)
+
+    def _called(self, arguments: Json) -> Json:
+        values = self.read({key: value for key, value in arguments.items() if value is not None})
+        errors = Draft202012Validator(self.parameters).iter_errors(values)
+        error = best_match(islice(errors, _MOST_ERRORS))
+        if error is not None:
+            path = ".".join(str(part) for part in error.path)
+            raise ToolError(f"{path + ': ' if path else ''}{error.message[:300]} [invalid_input]")
+        return self.call(values)
 
 
 def _call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:

@@ -20,6 +20,9 @@ SYNONYMS = (
     ("chat", "chat_type"),
 )
 
+#: More members than any request or call has.
+_MOST_NAMES = 100
+
 
 def known_name(name: str, known: Collection[str]) -> str:
     """Return the known name for a synonym or another spelling; the name itself if there is none."""
@@ -33,6 +36,8 @@ def known_name(name: str, known: Collection[str]) -> str:
 
 def renamed(values: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Rename the keys of a mapping to known names; two names of the same field are an error."""
+    if len(values) > _MOST_NAMES:
+        raise InvalidInput(f"{len(values)} fields are more than anything here takes: use some of {', '.join(known)}")
     given: dict[str, str] = {}
     for name in values:
         ours = known_name(name, known)

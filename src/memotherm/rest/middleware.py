@@ -44,6 +44,10 @@ HEADERS_TOO_LARGE = (
 )
 #: The most bytes of a request body.
 MAX_BODY_BYTES = 4_194_304
+#: The most values of a request body, and how deeply they may be nested.
+MAX_VALUES = 30_000
+MAX_DEPTH = 64
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 #: How long a request body may take to arrive: a caller that sends it byte by byte must not hold a connection.
 BODY_SECONDS = 30.0
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -221,7 +225,7 @@ class Checks:
         self._requests.take(caller)
 
     async def body(self, scope: Scope, receive: Receive) -> Receive | None:
-        """Read the body up to a size and within a time, and pass it on in one piece."""
+        """Read the body up to a size and within a time, and pass it on in one piece unless it is too complex."""
         if scope["method"] not in _METHODS_WITH_BODY:
             return None
         length = header(scope, "content-length") or "0"
@@ -236,6 +240,11 @@ class Checks:
         if body is None:
             detail = f"the body is larger than {MAX_BODY_BYTES:,} bytes: split it"
             raise _Refused(413, "body_too_large", detail, {"connection": "close"})
+        if b"\0" in body:
+            raise _Refused(400, "bad_request", "the body contains a NUL byte: send JSON in UTF-8")
+        if _is_complex(body):
+            detail = f"the body has more than {MAX_VALUES:,} values or {MAX_DEPTH} levels: split or flatten it"
+            raise _Refused(422, "body_too_complex", detail)
         scope["memotherm.body"] = body
         return _replay(body, receive)
 
@@ -303,6 +312,24 @@ async def _read_body(receive: Receive) -> bytes | None:
             return None
         if not message.get("more_body"):
             return bytes(body)
+
+
+def _is_complex(body: bytes) -> bool:
+    """Return whether JSON has too many values, or is nested too deeply, without making any of them."""
+    opened = body.count(b"[") + body.count(b"{")
+    if opened <= MAX_DEPTH and opened + body.count(b",") <= MAX_VALUES:
+        return False
+    # Values and names of members are texts; each has two quotes, and what is between texts is the structure.
+    most_quotes = 4 * MAX_VALUES
+    pieces = body.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"', most_quotes + 1)
+    structure = b"".join(pieces[::2])
+    if len(pieces) > most_quotes or sum(map(structure.count, (b"[", b"{", b","))) > MAX_VALUES:
+        return True
+    depth = deepest = 0
+    for bracket in structure.translate(None, _NO_BRACKETS)[: 2 * MAX_VALUES]:
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest > MAX_DEPTH
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

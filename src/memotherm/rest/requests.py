@@ -29,15 +29,16 @@ from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS
 from memotherm.tiers.policy import PRESETS
+from memotherm.tiers.rules.select import parsed_where
 
 Json = dict[str, Any]
 
 
 # The filter of metadata
 
-_Text = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")]
+_Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"^[^\x00]*$")]
 #: The name of a member; one that begins with `$` is an operator.
-_Member = Annotated[str, StringConstraints(max_length=10_000, pattern=r"^([^\x00$][^\x00]*)?$")]
+_Member = Annotated[str, StringConstraints(max_length=65_536, pattern=r"^([^\x00$][^\x00]*)?$")]
 _Integer = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308, allow_inf_nan=False)]
 _Compared = Union[_Integer, _Number, _Text]  # noqa: UP007 - evaluated when the model is built
@@ -71,13 +72,20 @@ class WhereOperators(BaseModel):
     gte: _Compared = Field(default=0, alias="$gte")
     lt: _Compared = Field(default=0, alias="$lt")
     lte: _Compared = Field(default=0, alias="$lte")
-    in_: Annotated[list[_Operand], Field(max_length=1000)] = Field(default=[], alias="$in")
-    nin: Annotated[list[_Operand], Field(max_length=1000)] = Field(default=[], alias="$nin")
+    in_: Annotated[list[_Operand], Field(fail_fast=True, max_length=1000)] = Field(default=[], alias="$in")
+    nin: Annotated[list[_Operand], Field(fail_fast=True, max_length=1000)] = Field(default=[], alias="$nin")
     exists: bool = Field(default=True, alias="$exists")
 
 
 def _as_it_was_sent(value: Any, validate: Any) -> Any:  # noqa: ANN401 - pydantic's types
-    """Validate a filter, and return the JSON itself."""
+    """Validate a filter, and return the JSON itself.
+
+    It is parsed first: that stops at the first error, where the types have one for each form that a value could have.
+    """
+    try:
+        parsed_where(value)
+    except InvalidInput as exc:
+        raise ValueError(str(exc)) from exc
     validate(value)
     return value
 
@@ -186,7 +194,7 @@ def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
         return Where
     if parameter.name == "memories" and parameter.multiple:
         draft: Any = _draft_model()
-        return Annotated[list[draft], Field(**limits)]
+        return Annotated[list[draft], Field(fail_fast=True, **limits)]
     if parameter.type is PolicyBody:
         return PolicyRequest
     if parameter.type is int:
@@ -195,7 +203,7 @@ def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
         return Annotated[datetime, BeforeValidator(_moment), Field(**limits)]
     if parameter.multiple:
         item: Any = Annotated[get_args(parameter.type)[0], Field(**parameter.item_limits)]
-        return Annotated[list[item], Field(**limits)]
+        return Annotated[list[item], Field(fail_fast=True, **limits)]
     if limits.get("examples") == list(KNOWN_KINDS):
         # The known kinds are listed, but any well-formed word is a kind.
         schema = {

@@ -35,6 +35,7 @@ Scalar = str | int | float | bool
 _MOST_CONDITIONS = 100
 _DEEPEST_PATH = 32
 _MOST_VALUES = 1000
+_MOST_VALUES_IN_ALL = 10_000
 _LONGEST_TEXT = 65_536
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
@@ -94,11 +95,24 @@ def parsed_where(where: object) -> AllOf:
     """Return the conditions of a filter, or raise `InvalidInput`."""
     if not isinstance(where, Mapping):
         raise InvalidInput(f"where must be a mapping of metadata fields, not {type(where).__name__}")
+    _require_few(where)
     condition = AllOf(tuple(_matching((_checked_key(key),), value) for key, value in where.items()))
     count = sum(1 for _ in _tests(condition))
     if count > _MOST_CONDITIONS:
         raise InvalidInput(f"where has {count} conditions and the limit is {_MOST_CONDITIONS}: use $in, or fewer")
     return condition
+
+
+def _require_few(where: object) -> None:
+    """Refuse more values than a useful filter has, before conditions are made of them."""
+    left, count = [where], 0
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping | list | tuple):
+            count += len(value)
+            left += value.values() if isinstance(value, Mapping) else value
+        if count > _MOST_VALUES_IN_ALL:
+            raise InvalidInput(f"where has more than {_MOST_VALUES_IN_ALL:,} values: ask in several steps")
 
 
 def _matching(path: Path, value: object) -> Condition:
