@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import pytest
 
 from memotherm import Memotherm
+from memotherm.recall import as_of
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
 from tests.helpers import opened
 from tests.interfaces.served import serving
@@ -87,3 +91,36 @@ def test_a_wrong_list_is_one_error(mem: Memotherm, path: str, body: dict[str, An
     with asking(mem) as client:
         answer = client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
         assert len(problem(answer, 422, "invalid_input")["errors"]) == 1
+
+
+def test_no_tenant_waits_for_the_past_of_another_one(mem: Memotherm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with a plain recall, and not with one of its own past; neither waits the tenant itself with a plain one."""
+    begun, go_on, filled = threading.Event(), threading.Event(), as_of._copy
+
+    def held(source: Any, target: Any, *arguments: Any) -> Any:
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(60)
+        return filled(source, target, *arguments)
+
+    monkeypatch.setattr(as_of, "_copy", held)
+    acme, other = (bearer(mem.keys.create(tenant, tenant)) for tenant in ("acme", "other"))
+    for tenant in ("acme", "other"):
+        mem.scoped(tenant=tenant).remember("An otter")
+    plain, past = {"query": "otter"}, {"query": "otter", "as_of": "2099-01-01T00:00:00Z"}
+    limits = httpx.Limits(max_connections=None)
+    with (
+        serving(mem) as url,
+        httpx.Client(base_url=url, timeout=20, limits=limits) as client,
+        ThreadPoolExecutor(60) as pool,
+    ):
+        slow = [pool.submit(client.post, "/recall", json=past, headers=acme, timeout=60) for _ in range(60)]
+        try:
+            assert begun.wait(60)
+            asked = ((plain, other), (past, other), (plain, acme))
+            answers = [client.post("/recall", json=body, headers=key) for body, key in asked]
+            assert not any(each.done() for each in slow)
+        finally:
+            go_on.set()
+        answers += [each.result() for each in slow]
+    assert [len(answer.json()["items"]) for answer in answers] == [1] * 63

@@ -1,9 +1,9 @@
 """What was stored at an earlier moment, rebuilt from the ledger, archived and deleted memories included if wanted.
 
 Each memory is taken back to that moment, event by event. Those that were visible then, or had one of the wanted
-retentions, are put into a store in memory, which is searched like any other. The last states stay in memory, so
-only the first query about a moment has to rebuild it: later events do not change the past, unless they purge a
-memory or move it to another scope. A state is also that of every other moment with no change in between.
+retentions, are put into a store in memory, which is searched like any other. The last states of a tenant stay in
+memory, so only the first query about a moment has to rebuild it: later events do not change the past, unless they
+purge a memory or move it to another scope. A state is also that of every other moment with no change in between.
 
 Uses have no events, so nobody knows how often a memory had been used at a moment: in a state, none has been.
 """
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 _PAGE = 1000
-#: How many states stay in memory; each is a copy of everything that was visible.
+#: How many states of a tenant, and of how many tenants, stay in memory; each is a copy of everything that was visible.
 _MOST_STATES = 2
+_MOST_TENANTS = 2
 
 Key = tuple[Scope, datetime, tuple[Retention, ...]]
 _ACTIVE = (Retention.ACTIVE,)
@@ -154,13 +155,13 @@ class _Kept:
 
 
 class PastStates:
-    """Earlier states of a store; the last two stay in memory."""
+    """Earlier states of a store; no tenant waits for those of another one."""
 
     def __init__(self, settings: Settings, options: RankingOptions) -> None:
-        # Queries about the past are not logged.
-        self._settings = replace(settings, recall_log="off")
+        self._settings = settings
         self._options = options
-        self._states: dict[Key, _Kept] = {}
+        #: The states by tenant, the last used at the end.
+        self._tenants: dict[str | None, _TenantStates] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -172,7 +173,50 @@ class PastStates:
         moment: datetime,
         retentions: tuple[Retention, ...] = _ACTIVE,
     ) -> Iterator[PastState]:
-        """Yield what a scope could see at a moment; one thread at a time uses a state."""
+        """Yield what a scope could see at a moment; one thread at a time uses the states of a tenant."""
+        with self._lock:
+            states = self._tenants.pop(scope.tenant, None) or _TenantStates(self._settings, self._options)
+            self._tenants[scope.tenant] = states
+            states.users += 1
+        try:
+            with states.at(store, vectorizer, scope, moment, retentions) as found:
+                yield found
+        finally:
+            with self._lock:
+                states.users -= 1
+                unused = [tenant for tenant, each in self._tenants.items() if not each.users]
+                for tenant in unused[: max(0, len(self._tenants) - _MOST_TENANTS)]:
+                    self._tenants.pop(tenant).close()
+
+    def close(self) -> None:
+        """Close all states."""
+        with self._lock:
+            while self._tenants:
+                self._tenants.popitem()[1].close()
+
+
+class _TenantStates:
+    """Earlier states of one tenant; the last two stay in memory."""
+
+    def __init__(self, settings: Settings, options: RankingOptions) -> None:
+        # Queries about the past are not logged.
+        self._settings = replace(settings, recall_log="off")
+        self._options = options
+        self._states: dict[Key, _Kept] = {}
+        self._lock = threading.Lock()
+        #: How many threads use it or wait for it.
+        self.users = 0
+
+    @contextmanager
+    def at(
+        self,
+        store: Store,
+        vectorizer: Vectorizer,
+        scope: Scope,
+        moment: datetime,
+        retentions: tuple[Retention, ...] = _ACTIVE,
+    ) -> Iterator[PastState]:
+        """Yield what a scope could see at a moment."""
         with self._lock:
             key = (scope, moment, retentions)
             self._drop_changed(store)

@@ -28,6 +28,7 @@ from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, problem_response, status_of
 from memotherm.rest.routes import SCHEMAS, router
+from memotherm.rest.routes.derived import SlowWork
 
 _log = logging.getLogger("memotherm.rest")
 
@@ -87,6 +88,7 @@ def application(
     )
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
+    api.state.slow = SlowWork()
     api.state.jobs = Jobs(mem if database or workers > 1 else None)
     api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from inspect import Parameter, Signature
 from typing import Annotated, Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
+import anyio
+import anyio.to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel
 from pydantic_core import to_json as encoded
@@ -28,6 +31,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 _WITHOUT_BODY = ("GET", "DELETE")
 #: The headers that a request for one memory may have.
 _CONDITIONS = {"PATCH /memories/{memory_id}": ("if_match",), "GET /memories/{memory_id}": ("if_none_match",)}
+#: The threads of slow requests.
+_SLOW_THREADS = 4
 #: The schemas of values, by name, that responses refer to.
 SCHEMAS: dict[str, Json] = {}
 
@@ -52,6 +57,19 @@ class With(NamedTuple):
     without: Collection[str] = ()
     #: Whether the caller has it already, so that the response is empty.
     unchanged: bool = False
+
+
+class SlowWork:
+    """Slow requests, one of each tenant at a time, in threads of their own: others need not wait for them."""
+
+    def __init__(self) -> None:
+        self._threads = anyio.CapacityLimiter(_SLOW_THREADS)
+        self._turns: WeakValueDictionary[str | None, anyio.Lock] = WeakValueDictionary()
+
+    async def run(self, tenant: str | None, respond: Callable[[], Response]) -> Response:
+        """Return the response of a function when it is the tenant's turn."""
+        async with self._turns.setdefault(tenant, anyio.Lock()):
+            return await anyio.to_thread.run_sync(respond, limiter=self._threads)
 
 
 #: Carries out a call, and returns the result of the facade, perhaps with more.
@@ -130,7 +148,7 @@ def _response_schema(operation: Operation, members: Mapping[str, Any]) -> Json:
 
 def _endpoint(
     operation: Operation, act: Act, method: str, path: str, status: int, without: Collection[str]
-) -> Callable[..., Response]:
+) -> Callable[..., Awaitable[Response]]:
     """Return the handler of a route, with a signature that FastAPI reads."""
     parameters = [each for each in operation.parameters if each.name not in without]
     in_path = {each.wire: each for each in parameters if f"{{{each.wire}}}" in path}
@@ -139,7 +157,7 @@ def _endpoint(
     extra = ("session_id", *operation.more) if operation.owner == "session" else operation.more
     model = (query_model if method in _WITHOUT_BODY else body_model)(operation, rest) if rest else None
 
-    def endpoint(request: Request, view: Memotherm, fields: BaseModel | None = None, **given: Any) -> Response:  # noqa: ANN401
+    async def endpoint(request: Request, view: Memotherm, fields: BaseModel | None = None, **given: Any) -> Response:  # noqa: ANN401
         wire = {name: given[name] for name in in_path}
         if isinstance(fields, PolicyRequest):
             wire[rest[0].wire] = fields.model_dump()
@@ -147,9 +165,16 @@ def _endpoint(
             wire |= {name: _dumped(getattr(fields, name)) for name in type(fields).model_fields}
         if given.get("if_match"):
             wire["version"] = int(given["if_match"].strip('"'))
-        found = read_arguments(operation, wire)
-        more = {name: found.pop(name) for name in extra if name in found}
-        return _response(Call(operation, view, found, more, request), act, status)
+
+        def respond() -> Response:
+            found = read_arguments(operation, wire)
+            more = {name: found.pop(name) for name in extra if name in found}
+            return _response(Call(operation, view, found, more, request), act, status)
+
+        if wire.get("as_of") is None:
+            return await anyio.to_thread.run_sync(respond)
+        slow: SlowWork = request.app.state.slow
+        return await slow.run(view.scope.tenant, respond)
 
     signature = [
         _keyword("request", Request),
