@@ -159,9 +159,9 @@ class Memotherm:
 
     def for_user(self) -> Self:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
-        if self.scope.user is None:
+        if (scope := self.scope).user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        return self._of(View(self._services, Scope(tenant=self.scope.tenant, user=self.scope.user)))
+        return self._of(View(self._services, Scope(tenant=scope.tenant, user=scope.user, owner=scope.owner)))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""

@@ -52,6 +52,35 @@ def test_a_key_of_a_user_gives_access_to_that_user_only(mem: Memotherm) -> None:
         assert not tool(client, ana, "memory_get", id=made[0].json()["id"])["isError"]
 
 
+def test_a_key_of_a_user_changes_only_what_belongs_to_the_user(mem: Memotherm) -> None:
+    """What the tenant shares is read-only for it, over REST and MCP, unless the key says otherwise."""
+    acme = mem.scoped(tenant="acme")
+    tax, otter = acme.remember("A tax rule of acme", tags=["old"], tier="cold"), acme.remember("An otter of acme")
+    ana, editor = (bearer(mem.keys.create(name, "acme", "ana", shared=name == "editor")) for name in ("ana", "editor"))
+    place, seq = f"/memories/{tax.id}", acme.status().seq
+    changes: list[tuple[str, str, dict[str, Any] | None]] = [
+        ("PATCH", place, {"content": "A lynx"}),
+        ("DELETE", place, None),
+        *(("POST", f"{place}/{verb}", None) for verb in ("archive", "pin", "purge", "verify")),
+        ("POST", f"{place}/move", {"tier": "hot"}),
+        ("POST", f"/events/{tax.version}/undo", None),
+        ("POST", "/memories", {"content": "A lynx", "supersedes": tax.id}),
+    ]
+    with asking(mem) as client:
+        for session in ("", "; session=s1"):
+            key = {**ana, "memotherm-scope": f"project=web{session}"}
+            assert client.get(place, headers=key).status_code == 200
+            for method, path, body in changes:
+                found = problem(client.request(method, path, json=body, headers=key), 403, "forbidden")
+                assert "--shared" in found["detail"]
+        assert "[forbidden]" in tool(client, ana, "memory_forget", memory_id=tax.id)["content"][0]["text"]
+        purged = client.post("/memories:purge", json={"tags": ["old"], "count": 0}, headers=ana)
+        assert (purged.status_code, acme.status().seq) == (200, seq)
+        own = client.post("/memories", json={"content": "A lynx of ana"}, headers=ana).headers["location"]
+        assert client.delete(own, headers=ana).status_code < 300
+        assert client.delete(f"/memories/{otter.id}", headers=editor).status_code < 300
+
+
 def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
     """Not a memory, not a session, not the number of uses; over REST and MCP."""
     acme = mem.scoped(tenant="acme")

@@ -135,10 +135,13 @@ def keys() -> None:
 @keys.command("create")
 @click.argument("name")
 @click.option("--read-only", is_flag=True, help="Let requests with this key read, but change nothing.")
+@click.option("--shared", is_flag=True, help="Let the key of a user also change memories that all users see.")
 @store_option
 @prints
-def create(name: str, read_only: bool, store: StoreOptions) -> Output:
+def create(name: str, read_only: bool, shared: bool, store: StoreOptions) -> Output:
     """Create a key for a tenant, or for one of its users, and print its secret, which cannot be printed again.
+
+    The key of a user changes the memories of that user, and reads those of the tenant.
 
     \b
     memotherm keys create ci --tenant acme
@@ -148,12 +151,11 @@ def create(name: str, read_only: bool, store: StoreOptions) -> Output:
     if tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
     with _whole_store(store, "tenant", "user") as mem:
-        secret = mem.keys.create(name, tenant, user, read_only=read_only)
+        secret = mem.keys.create(name, tenant, user, read_only=read_only, shared=shared)
     owner = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
     note = f"{'read-only ' * read_only}key {name!r} of {owner}; it cannot be printed again"
-    return Output(
-        {"name": name, "tenant": tenant, "user": user, "read_only": read_only, "key": secret}, [secret], [note]
-    )
+    rights = {"read_only": read_only, "shared": shared}
+    return Output({"name": name, "tenant": tenant, "user": user, **rights, "key": secret}, [secret], [note])
 
 
 @keys.command("list")
@@ -170,7 +172,7 @@ def list_keys(store: StoreOptions) -> Output:
         found = [key for key in mem.keys.all() if wanted.items() <= to_json(key).items()]
     lines = [
         f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
-        f"\t{key.created_at:%Y-%m-%d %H:%M}"
+        f"{' shared' * key.shared}\t{key.created_at:%Y-%m-%d %H:%M}"
         for key in found
     ]
     none = "there are no keys: `memotherm keys create NAME --tenant TENANT` creates one"

@@ -148,6 +148,8 @@ class Key:
     user: str | None = None
     #: Whether requests with it may only read.
     read_only: bool = False
+    #: Whether requests with the key of a user may change what the other users of the tenant see as well.
+    shared: bool = False
     created_at: datetime
 
     def as_dict(self) -> dict[str, Any]:
@@ -165,7 +167,9 @@ class Keys:
     def __init__(self, values: KeyValue) -> None:
         self._keys = values
 
-    def create(self, name: str, tenant: str, user: str | None = None, *, read_only: bool = False) -> str:
+    def create(
+        self, name: str, tenant: str, user: str | None = None, *, read_only: bool = False, shared: bool = False
+    ) -> str:
         """Create a key and return its secret, which cannot be read again.
 
         Args:
@@ -173,6 +177,7 @@ class Keys:
             tenant: The tenant whose memories it gives access to.
             user: The only user of the tenant whose memories it gives access to; None: all of them.
             read_only: Whether requests with it may only read.
+            shared: Whether requests with the key of a user may also change memories that all users see.
         """
         if not _NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is not a valid name of a key: use up to 64 letters, digits, dots and dashes")
@@ -180,7 +185,8 @@ class Keys:
         if any(key.name == name for key in self.all()):
             raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        key = Key(name=name, tenant=tenant, user=user, read_only=read_only, created_at=self._keys.now())
+        rights = {"read_only": read_only, "shared": shared}
+        key = Key(name=name, tenant=tenant, user=user, **rights, created_at=self._keys.now())
         self._keys.put(secret_hash(secret), key.as_dict())
         return secret
 

@@ -79,9 +79,9 @@ class View:
         """Read which policy is in force, before the rules run."""
         self.services.active_policy.refresh()
 
-    def narrowed(self, **fields: str | None) -> View:
+    def narrowed(self, *, owner: str | None = None, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""
-        scope = self.scope.narrowed(**fields)
+        scope = self.scope.narrowed(owner=owner, **fields)
         services = self.services
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
@@ -516,6 +516,11 @@ def require_limit(limit: int, most: int) -> None:
     """Refuse a limit that is no whole number, negative, or more than can be served."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
         raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
+
+
+def require_where(where: object) -> None:
+    """Refuse a filter of metadata that is wrong, without a store."""
+    parsed_where(where)
 
 
 def cursor_number(cursor: str, word: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from html import escape
@@ -117,6 +117,8 @@ class Scope(Value):
     user: str | None = None
     agent: str | None = None
     session: str | None = None
+    #: The user whose memories may be changed from here, if others may only be read; no part of the scope of a memory.
+    owner: str | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in self.items():
@@ -130,15 +132,16 @@ class Scope(Value):
         values = ((name, getattr(self, name)) for name in SCOPE_FIELDS)
         return [(name, value) for name, value in values if value is not None]
 
-    def narrowed(self, **values: str | None) -> Scope:
+    def narrowed(self, *, owner: str | None = None, **values: str | None) -> Scope:
         """Return a scope with more fields set; a field that is set cannot change, and None is ignored."""
-        own = dict(self.items())
+        current = dict(self.items())
         for name, value in values.items():
             if name not in SCOPE_FIELDS:
                 raise InvalidInput(f"unknown scope field {name!r}: use {', '.join(SCOPE_FIELDS)}")
-            if value is not None and value != own.get(name, value):
-                raise InvalidInput(f"scope {name} is already {own[name]!r}: a scope can only be narrowed")
-        return Scope(**{**own, **{name: value for name, value in values.items() if value is not None}})
+            if value is not None and value != current.get(name, value):
+                raise InvalidInput(f"scope {name} is already {current[name]!r}: a scope can only be narrowed")
+        added = {name: value for name, value in values.items() if value is not None}
+        return replace(self, **added, owner=owner or self.owner)
 
     def sees(self, other: Scope) -> bool:
         """Return whether a memory of scope `other` is visible from this scope."""
@@ -147,14 +150,14 @@ class Scope(Value):
 
     def may_change(self, other: Scope) -> bool:
         """Return whether a memory of scope `other` may be changed from this scope: a tenant changes only its own."""
-        return self.sees(other) and self.tenant in (None, other.tenant)
+        return self.sees(other) and self.tenant in (None, other.tenant) and self.owner in (None, other.user)
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.items()) or "everyone"
 
 
 #: The names of the scope fields, from the widest to the narrowest.
-SCOPE_FIELDS = tuple(field.name for field in fields(Scope))
+SCOPE_FIELDS = tuple(each.name for each in fields(Scope) if each.compare)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

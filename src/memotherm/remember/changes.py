@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
@@ -26,6 +26,11 @@ def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> R
     record = transaction.get(memory_id) if isinstance(memory_id, str) else None
     if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
         raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
+    if scope.owner not in (None, record.memory.scope.user):
+        raise Forbidden(
+            f"{memory_id} belongs to a wider scope ({record.memory.scope}) than this API key, which may only read it: "
+            "use a key of the tenant, or create one for the user with --shared"
+        )
     if not scope.may_change(record.memory.scope):
         raise InvalidInput(f"{memory_id} is shared by all tenants and read-only from here ({scope})")
     return record

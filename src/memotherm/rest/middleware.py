@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -163,7 +164,10 @@ class Checks:
             key = None
         else:
             key = await self._authenticated(_address(scope), authorization)
-        view = self._mem if key is None else self._mem.scoped(tenant=key.tenant, user=key.user)
+        view = self._mem
+        if key is not None:
+            fields: Any = {"tenant": key.tenant, "user": key.user, "owner": None if key.shared else key.user}
+            view = view.scoped(**fields)
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:
