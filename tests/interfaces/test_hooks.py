@@ -639,7 +639,7 @@ def test_jobs_wait_for_a_store_that_cannot_be_written(home: Path, monkeypatch: p
     """Nothing is lost while another process holds the store."""
     monkeypatch.setenv("MEMOTHERM_BUSY_TIMEOUT_MS", "10")
     spool = Spool(home / "spool")
-    spool.add({"do": "capture", "role": "user", "text": "The key is in the blue box", "session": "s1", "client": "claude"})
+    spool.add({"do": "capture", "role": "user", "text": "The key is in a box", "session": "s1", "client": "claude"})
     with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert process_spool(spool, include_running=True).failed
