@@ -957,7 +957,21 @@ def test_a_prompt_before_the_context_is_compacted_asks_to_save(home: Path, tmp_p
     text = json.loads(first)["hookSpecificOutput"]["additionalContext"]
     assert text.index("heron") < text.index("</memotherm-memory>") < text.index("memory/20")
     assert "MEMORY.md" in text
+    assert "Answer the user in full" in text
+    assert "NO_REPLY" not in text
     assert "append" not in again
+
+
+@pytest.mark.parametrize(("prompt", "asked"), [("staging database", True), ("<task-notification>done", False)])
+def test_a_flush_names_no_place_that_cannot_be_written(home: Path, tmp_path: Path, prompt: str, asked: bool) -> None:
+    """It names store_memory instead; a turn that the host began by itself is not asked."""
+    (home / "config.toml").write_text(f'notes_root = "{tmp_path / "gone"}"\n', "utf-8")
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt, "context_tokens": 190_000}
+
+    text = hook(event, "--client", "claude")[0]
+
+    assert ("with store_memory" in text) is asked
+    assert "gone" not in text
 
 
 def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path, tmp_path: Path) -> None:

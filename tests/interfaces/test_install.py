@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -368,6 +369,45 @@ def test_the_plugin_of_openclaw_knows_the_command(home: Path, install: Callable[
     assert Path(command[0]).is_absolute()
     assert {"index.js", "package.json", "openclaw.plugin.json"} <= {path.name for path in folder.iterdir()}
     assert any(str(folder) in step for step in result["next"])
+
+
+_REGISTER = """
+const { default: plugin } = await import(process.argv[1] + "/index.js");
+const events = {};
+let capability;
+plugin.register({
+  pluginConfig: {},
+  registerMemoryCapability: (given) => { capability = given; },
+  on: (name, handler) => { events[name] = handler; },
+});
+const noon = { nowMs: Date.UTC(2026, 10, 17, 12), contextWindowTokens: 200000 };
+const plan = (cfg) => capability.flushPlanResolver({ cfg, ...noon });
+const off = { agents: { defaults: { compaction: { memoryFlush: { enabled: false } } } } };
+console.log(JSON.stringify({ plan: plan({}), off: plan(off), events: Object.keys(events) }));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_openclaw_runs_a_flush_of_its_own(home: Path, install: Callable[..., dict[str, Any]]):
+    """Its plan has our thresholds and texts; it is a turn of its own, where the silent token answers nobody."""
+    install("openclaw")
+    folder = home / "data" / "openclaw-plugin"
+    sdk = folder / "node_modules" / "openclaw" / "plugin-sdk"
+    sdk.mkdir(parents=True)
+    (sdk / "plugin-entry.js").write_text("export const definePluginEntry = (entry) => entry;", "utf-8")
+    exports = {"./plugin-sdk/plugin-entry": "./plugin-sdk/plugin-entry.js"}
+    package = json.dumps({"name": "openclaw", "type": "module", "exports": exports})
+    (sdk.parent / "package.json").write_text(package, "utf-8")
+    command = ["node", "--input-type=module", "--eval", _REGISTER, str(folder)]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+
+    plan = told["plan"]
+    assert (plan["softThresholdTokens"], plan["reserveTokensFloor"]) == (4000, 20_000)
+    assert plan["relativePath"] == "memory/2026-11-17.md"
+    assert "append it to memory/2026-11-17.md" in plan["prompt"]
+    assert "near auto-compaction" in plan["systemPrompt"]
+    assert told["off"] is None
+    assert "before_prompt_build" in told["events"]
 
 
 def test_people_see_the_difference_and_what_comes_next(home: Path, capsys: pytest.CaptureFixture[str]):

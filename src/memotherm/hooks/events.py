@@ -26,6 +26,9 @@ _NAMES = {
 _MOMENTS = {name: moment for moment, names in _NAMES.items() for name in names.split()}
 _GEMINI = {"BeforeAgent", "AfterAgent", "PreCompress"}
 _CLOSE = "</memotherm-memory>"
+#: What begins a turn of OpenClaw without the user, and how the prompt of such a turn begins in Claude Code.
+_OWN_TURNS = ("heartbeat", "cron", "memory")
+_NOTIFICATION = "<task-notification>"
 
 
 class HookEvent(NamedTuple):
@@ -48,6 +51,8 @@ class HookEvent(NamedTuple):
     context_window: int = 0
     #: Whether the host continues because of a stop hook.
     continued: bool = False
+    #: Whether the host itself began the turn, not the user.
+    automatic: bool = False
 
 
 def parse_event(payload: dict[str, Any], name: str = "", client: str = "auto") -> HookEvent | None:
@@ -68,6 +73,7 @@ def parse_event(payload: dict[str, Any], name: str = "", client: str = "auto") -
         context_tokens=_number(payload, "context_tokens", "contextTokens"),
         context_window=_number(payload, "context_window", "contextWindow"),
         continued=payload.get("stop_hook_active") is True,
+        automatic=payload.get("trigger") in _OWN_TURNS or _text(payload, "prompt").startswith(_NOTIFICATION),
     )
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from memotherm.hooks.settings_files import (
     with_server,
 )
 from memotherm.model.clock import system_clock
-from memotherm.settings import client_home, data_home, isolated
+from memotherm.settings import client_home, data_home, isolated, load
 from memotherm.settings.paths import create_folder, write_text
 
 # Backups
@@ -185,13 +186,24 @@ def _openclaw(request: InstallRequest) -> ClientPlan:
             "openclaw plugins uninstall memotherm"
         ]
     texts = {file.name: file.read_text("utf-8") for file in sorted((PLUGINS / "openclaw").iterdir()) if file.is_file()}
-    texts["command.json"] = json.dumps({"command": _command("hook", request)}, indent=2) + "\n"
+    texts["command.json"] = json.dumps({"command": _command("hook", request), "flush": _flush()}, indent=2) + "\n"
     before = {name: (folder / name).read_text("utf-8") if (folder / name).is_file() else None for name in texts}
     changed = [name for name, text in texts.items() if before[name] != text]
     return [FileChange(folder / name, before[name], texts[name], own=True) for name in changed], [
         f"openclaw plugins install {shlex.quote(str(folder))} --accept-capabilities",
         "openclaw config set plugins.entries.memotherm.hooks.allowConversationAccess true",
     ]
+
+
+def _flush() -> dict[str, object] | None:
+    """Return the thresholds and texts of a flush, for a host that runs it; None if hooks shall not ask for one."""
+    from memotherm.notes.flush import flush_for
+
+    settings = load()
+    flush = flush_for(0, 0, date.min, "{file}", settings)
+    texts = {"prompt": flush.prompt, "system": flush.system}
+    tokens = {"softTokens": settings.flush_soft_tokens, "reserveTokens": settings.flush_reserve_tokens}
+    return {**texts, **tokens} if settings.flush_in_hooks else None
 
 
 CLIENTS: dict[str, Callable[[InstallRequest], ClientPlan]] = {

@@ -109,13 +109,14 @@ def text_for(event: HookEvent, options: Options, deadline: float) -> str:
     from memotherm.model.clock import system_clock
     from memotherm.tools.prompts import flush_prompt
 
-    prompt = flush_prompt(settings, system_clock())
+    prompt = flush_prompt(settings, system_clock(), beside_answer=True)
     return "\n\n".join(filter(None, [truncated(text, MAX_CHARS - len(prompt) - 2), prompt]))
 
 
 def _size_to_flush(event: HookEvent, settings: Settings) -> tuple[int, int] | None:
     """Return the tokens and the window of a context that is nearly full; None otherwise."""
-    size = context_size(event) if event.moment == "prompt" else None
+    by_user = event.moment == "prompt" and not event.automatic
+    size = context_size(event) if by_user else None
     if size is None or size[0] * 2 < size[1]:
         return None
     from memotherm.notes.flush import is_due

@@ -14,7 +14,7 @@ from memotherm.model.value import Value
 from memotherm.notes.placement import CURATED
 from memotherm.settings import Settings
 
-__all__ = ["Flush", "file_prompt", "flush_for", "is_due", "is_silent", "may_become_silent", "threshold"]
+__all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "saving_to", "threshold"]
 
 #: The silent token as one source document spells it.
 _SEED_TOKEN = "¿¿silent"  # noqa: S105 - a word, not a secret
@@ -24,11 +24,12 @@ _SYSTEM = (
     "Append only: never overwrite or rewrite what a note already says. "
     "You may reply, but usually {token} is correct."
 )
-_PROMPT = (
-    "Pre-compaction memory flush. Save what should outlive this conversation (decisions, facts, preferences, open "
-    "tasks) now: append it to {file}; create the folder if it does not exist. "
+_PROMPT = "Pre-compaction memory flush. {saving} If there is nothing to save, reply with {token}."
+_SAVING = (
+    "Save what should outlive this conversation (decisions, facts, preferences, open tasks) now: append it to {file}; "
+    "create the folder if it does not exist. "
     "A fact that will hold for long may go to {curated} instead; write to no other file. "
-    "Do not repeat what these files already say. If there is nothing to save, reply with {token}."
+    "Do not repeat what these files already say."
 )
 
 
@@ -68,8 +69,8 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
     """Return the flush for a session."""
     token = settings.silent_token
     return Flush(
-        prompt=file_prompt(file, settings),
-        system=_filled(_SYSTEM, file, token),
+        prompt=_PROMPT.format(saving=saving_to(file), token=token),
+        system=_SYSTEM.format(token=token),
         file=file,
         date=day,
         total_tokens=total_tokens,
@@ -78,9 +79,9 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
     )
 
 
-def file_prompt(file: str, settings: Settings) -> str:
-    """Return the prompt that asks an agent to append to a file."""
-    return _filled(_PROMPT, file, settings.silent_token)
+def saving_to(file: str) -> str:
+    """Return the instruction to append to a file."""
+    return _SAVING.format(file=file, curated=CURATED)
 
 
 def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a word, not a secret
@@ -101,7 +102,3 @@ def _has_token(text: str, token: str) -> bool:
         re.match(rf"{word}(?=$|\W)", text, re.IGNORECASE) is not None
         or re.search(rf"(?:^|\W){word}\W*$", text, re.IGNORECASE) is not None
     )
-
-
-def _filled(text: str, file: str, token: str) -> str:
-    return text.replace("{file}", file).replace("{curated}", CURATED).replace("{token}", token)

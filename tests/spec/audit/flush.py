@@ -51,8 +51,9 @@ def a_silent_reply_is_recognised(rest: Rest, python: Python) -> None:
 def the_flush_comes_before_the_context_is_compacted(hook: Hook) -> None:
     prompt = hook("before_agent_start", prompt="Continue please", contextTokens=177_000, contextWindow=200_000)
     assert "will soon be compacted" in prompt
+    assert "Answer the user" in prompt
+    assert "NO_REPLY" not in prompt
     assert "will soon be compacted" not in hook("before_agent_start", prompt="Continue please", contextTokens=9_000)
-    assert "NO_REPLY" in prompt
 
 
 @audit("O08", "O31")
@@ -104,7 +105,10 @@ def a_flush_is_due_once_in_each_cycle(rest: Rest, cli: Cli) -> None:
 
 
 @audit("O30")
-def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python) -> None:
+def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python, hook: Hook) -> None:
+    full = {"prompt": "Read HEARTBEAT.md", "contextTokens": 177_000, "contextWindow": 200_000}
+    assert "compacted" not in hook("before_prompt_build", **full, trigger="heartbeat")
+    assert "compacted" in hook("before_prompt_build", **full, trigger="user")
     assert rest.session("flush", **_FULL, heartbeat=True)["flush"] is None
     assert rest.session("flush", **_FULL, read_only=True)["flush"] is None
     assert rest.session("flush", **_FULL)["flush"] is not None

@@ -4,15 +4,41 @@ import { readFileSync } from "node:fs";
 import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";
 
 const TIMEOUT_MS = 5000;
+// A transcript of this size is flushed even if its tokens are not known; OpenClaw's own default.
+const TRANSCRIPT_BYTES = 2 * 1024 * 1024;
+
+function installed() {
+  try {
+    // `memotherm install openclaw` writes the absolute path and the texts of the flush beside this file.
+    return JSON.parse(readFileSync(new URL("./command.json", import.meta.url), "utf8"));
+  } catch {
+    return {};
+  }
+}
 
 function commandOf(config) {
   if (Array.isArray(config?.command) && config.command.length) return config.command;
-  try {
-    // `memotherm install openclaw` writes the absolute path beside this file.
-    return JSON.parse(readFileSync(new URL("./command.json", import.meta.url), "utf8")).command;
-  } catch {
-    return ["memotherm", "hook", "--project", "auto", "--user", "auto"];
-  }
+  return installed().command ?? ["memotherm", "hook", "--project", "auto", "--user", "auto"];
+}
+
+// The flush is a turn of its own, which OpenClaw runs before it compacts a session. It runs none for heartbeats and in
+// workspaces that cannot be written.
+export function flushPlan(flush, { cfg, nowMs = Date.now(), contextWindowTokens } = {}) {
+  const wanted = cfg?.agents?.defaults?.compaction?.memoryFlush;
+  if (!flush || wanted?.enabled === false) return null;
+  const timeZone = cfg?.agents?.defaults?.userTimezone || undefined;
+  const day = new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" }).format(nowMs);
+  const relativePath = `memory/${day}.md`;
+  const room = contextWindowTokens > 0 ? Math.floor((contextWindowTokens - flush.reserveTokens) / 2) : Infinity;
+  return {
+    softThresholdTokens: Math.max(0, Math.min(wanted?.softThresholdTokens ?? flush.softTokens, room)),
+    forceFlushTranscriptBytes: TRANSCRIPT_BYTES,
+    reserveTokensFloor: flush.reserveTokens,
+    model: wanted?.model?.trim() || undefined,
+    prompt: flush.prompt.replaceAll("{file}", relativePath),
+    systemPrompt: flush.system,
+    relativePath,
+  };
 }
 
 export function askHook(command, payload) {
@@ -58,8 +84,10 @@ export default definePluginEntry({
       hook_event_name: name,
       session_id: context?.sessionId ?? context?.sessionKey ?? event?.sessionId ?? "",
       cwd: context?.workspaceDir ?? "",
+      trigger: context?.trigger ?? "",
     });
-    api.registerMemoryCapability({});
+    const { flush } = installed();
+    api.registerMemoryCapability({ flushPlanResolver: (params) => flushPlan(flush, params) });
     api.on("before_prompt_build", async (event, context) =>
       (await askHook(command, { ...base("before_prompt_build", event, context), prompt: event?.prompt ?? "" })) ?? undefined);
     api.on("agent_end", async (event, context) => {
