@@ -25,26 +25,26 @@ def test_each_kind_of_use_counts_by_its_weight(
     mem: Memotherm, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A use adds the weight of its kind, and restarts the time without use; a context adds nothing."""
-    weights = {"returned": 1.5, "opened": 4.0, "confirmed": 8.0, "reflected": 16.0}
+    weights = {"returned": 1.5, "confirmed": 8.0, "reflected": 16.0}
     for name, weight in weights.items():
         monkeypatch.setitem(properties.USE_WEIGHTS, UseKind(name), weight)
     port = mem.remember("The staging database listens on port 5433", tier="hot")
     found = mem.recall("which port has staging?")
     assert weight_of(mem, port.id) == 1.5
     mem.get(port.id)
-    assert weight_of(mem, port.id) == 5.5
+    assert weight_of(mem, port.id) == 3.0
     mem.feedback(found, used=[port.id])
-    assert weight_of(mem, port.id) == 13.5
+    assert weight_of(mem, port.id) == 11.0
     mem.feedback(found, answer="It listens on 5433.")
-    assert weight_of(mem, port.id) == 29.5
+    assert weight_of(mem, port.id) == 27.0
     used = clock()
     clock.advance(days=2)
     mem.context()
     mem.context("which port has staging?")
     (memory,) = mem.find()
 
-    assert (memory.use_weight, memory.recent_uses, memory.access_count) == (29.5, 29.5, 3)
-    assert memory.last_used_at == memory.accessed_at == used
+    assert (memory.use_weight, memory.recent_uses, memory.access_count) == (27.0, 27.0, 4)
+    assert memory.accessed_at == used
 
 
 def test_a_memory_does_not_stay_hot_because_it_is_injected(open_mem: Open, clock: FakeClock) -> None:
@@ -94,20 +94,18 @@ def test_feedback_counts_once_for_a_recall(mem: Memotherm) -> None:
     assert weight_of(mem, port.id) == 1 + 2 + 1 + 2
 
 
-def test_opening_counts_after_a_recall_that_returned_the_memory(mem: Memotherm, clock: FakeClock) -> None:
-    """Not without a recall, not once more for the same one, and not after an hour."""
+def test_reading_by_id_or_key_counts_each_time(mem: Memotherm, clock: FakeClock) -> None:
+    """As a recall does, and in the same count; feedback still finds the recall before it."""
     port = mem.remember("The staging database listens on port 5433", key="port")
     mem.get(port.id)
-    assert weight_of(mem, port.id) == 0
-    mem.recall("staging port")
-    mem.get(key="port")
-    mem.get(port.id)
-    assert weight_of(mem, port.id) == 2
-    mem.recall("staging port")
+    found = mem.recall("staging port")
     clock.advance(minutes=61)
-    mem.get(port.id)
+    mem.get(key="port")
+    assert mem.feedback(used=[port.id]).recall_id == found.recall_id
+    mem.get(port.id, include_narrower=True)
 
-    assert weight_of(mem, port.id) == 3
+    (memory,) = mem.find()
+    assert (memory.access_count, memory.use_weight, memory.accessed_at) == (4, 5.0, clock.now)
 
 
 @pytest.mark.parametrize(

@@ -385,7 +385,8 @@ class Memotherm:
         A context names a memory that it has shortened by `#` and its number; that is accepted as well.
 
         With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
-        With `include_narrower`, look for an id at and below this scope, instead of in what is visible from it.
+        It counts as a use. With `include_narrower`, look for an id at and below this scope, instead of in what is
+        visible from it; that does not count.
         """
         return self._view.get(memory_id, key, include_narrower=include_narrower)
 

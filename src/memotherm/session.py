@@ -68,7 +68,7 @@ class Session(Generic[M]):
         return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
 
     def hot(self) -> list[Memory]:
-        """Return the hot memories, newest first; this counts in `access_count`, but is no use."""
+        """Return the hot memories, newest first; this counts as a use of them."""
         services, now = self._services, self._view.now()
         records = services.working.hot(self._space, now)
         log = RecallLog(services.store, services.settings)

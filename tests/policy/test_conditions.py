@@ -104,7 +104,7 @@ def test_a_reason_names_whole_numbers_without_a_fraction(
     """Uses are a sum of weights, which need not be whole."""
     (rule,) = policy.loads('[[rule]]\nid = "a"\nto = "cold"\nwhy = "{recent_uses} uses"\n').own_rules
     memory = a_memory(recent_uses=uses, access_count=2)
-    memory = replace(memory, last_used_at=memory.created_at)
+    memory = replace(memory, accessed_at=memory.created_at)
     move = rule.decide(memory, Situation(now=memory.created_at, settings=Settings()))
 
     assert isinstance(move, Move)

@@ -118,7 +118,7 @@ def test_the_shadow_has_the_tiers_that_adoption_leads_to(
             handles = [(shadowed, stored[0][which % len(memories)]), (adopting, stored[1][which % len(memories)])]
             target = ("hot", "warm", "cold")[which % 3]
             # A move to the tier where a memory is already is none, in the store and in the shadow.
-            movable = all(mem.get(memory_id).tier != target for mem, memory_id in handles)
+            movable = all(mem.get(memory_id, include_narrower=True).tier != target for mem, memory_id in handles)
             for mem, memory_id in handles:
                 if verb != "move":
                     mem.compact() if verb == "compact" else mem.maintain()

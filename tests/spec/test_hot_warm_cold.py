@@ -316,6 +316,25 @@ def test_a_hot_preference_in_use_stays_hot(open_mem: Open, clock: FakeClock) -> 
     assert mem.get(preference.id).tier is Tier.HOT
 
 
+@spec("H21")
+def test_the_rules_read_the_access_that_is_shown(open_mem: Open, clock: FakeClock) -> None:
+    """A preference that was read by its id or listed as hot yesterday is in use."""
+    for listed in (True, False):
+        session = open_mem().session("s")
+        preference = session.add("prefers metric units", "preference")
+        for _ in range(8):
+            clock.advance(days=2)
+            _ = session.hot() if listed else [session.memory.get(preference.id)]
+        session.end()
+        clock.advance(days=6)
+
+        assert session.memory.compact().moves == ()
+        (shown,) = session.memory.find()
+        assert (shown.tier, shown.access_count) == (Tier.HOT, 8)
+        clock.advance(days=1)
+        assert session.memory.compact().warm == 1
+
+
 @spec("H22")
 @pytest.mark.parametrize("tier", ["warm", "cold"])
 def test_a_blocker_goes_hot(mem: Memotherm, tier: str) -> None:

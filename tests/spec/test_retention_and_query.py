@@ -373,6 +373,19 @@ def test_use_and_decay_are_the_signals(mem: Memotherm, clock: FakeClock) -> None
     assert heat(memory, clock.now) >= 1
 
 
+@spec("M14")
+def test_compaction_keeps_what_is_used_a_lot(open_mem: Open, clock: FakeClock) -> None:
+    """Hot by default and used twenty times today: it stays until a week without use."""
+    mem = open_mem(settings={"default_tier": "hot"})
+    often, seldom = mem.remember("used often"), mem.remember("seen once")
+    for _ in range(20):
+        mem.recall("used often", limit=1)
+
+    assert moves_of(mem.compact()) == [(seldom.id, "hot", "warm", "compact.focus")]
+    clock.advance(days=7)
+    assert moves_of(mem.compact()) == [(often.id, "hot", "warm", "compact.focus")]
+
+
 @spec("M17")
 def test_no_tier_deletes(open_mem: Open, clock: FakeClock) -> None:
     """Ten years of compaction and maintenance: everything is still there and can be recalled."""
@@ -413,7 +426,7 @@ def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock
     for days in (89, 1, 59, 1, 6):
         clock.advance(days=days)
         mem.maintain()
-        states.append(str(mem.get(memory.id).retention))
+        states.append(str(mem.find(retention="any")[0].retention))
 
     clock.advance(days=1)
     assert mem.maintain().purged == 1

@@ -787,13 +787,13 @@ def test_what_is_pinned_in_hot_takes_its_room_from_the_others(open_mem: Open) ->
 
 @spec("C43", "W23")
 def test_reading_a_hot_memory_counts_as_use_and_injecting_it_does_not(mem: Memotherm) -> None:
-    """Otherwise the hot block would keep itself hot (D22); an answer that repeats it counts, and reading is no use."""
+    """Otherwise the hot block would keep itself hot (D22); an answer that repeats it counts."""
     session = mem.session("s")
     memory = session.add("the budget is $50K")
     context = session.memory.context()
     assert session.memory.find()[0].access_count == 0
     session.hot()
-    assert (session.memory.find()[0].access_count, session.memory.find()[0].use_weight) == (1, 0.0)
+    assert (session.memory.find()[0].access_count, session.memory.find()[0].use_weight) == (1, 1.0)
 
     assert session.memory.feedback(context, answer="You have $50K.").reflected == (memory.id,)
     assert session.memory.find()[0].access_count == 2

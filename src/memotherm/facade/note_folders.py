@@ -84,7 +84,7 @@ class NoteFolders:
             scope=scope,
             now=self.view.now,
             actor=self.view.actor,
-            get=self.view.get,
+            get=lambda memory_id: self.view.record(memory_id).memory,
             remember=self._remember,
             update=self._update,
         )

@@ -20,6 +20,7 @@ from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
+from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
 from memotherm.remember.capture import prepared, repeated
 from memotherm.remember.draft import (
@@ -155,7 +156,7 @@ class View:
                 raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
             return inner.memory
         record = self._with_key(checked_key(key)) if memory_id is None else self.record(memory_id)
-        self.services.feedback.opened(record, self.spaces(), self.now())
+        RecallLog(self.services.store, self.services.settings).write_read(record.no, self.now(), self.spaces()[-1])
         return record.memory
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:

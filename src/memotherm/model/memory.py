@@ -194,16 +194,14 @@ class Memory(Value):
     created_at: datetime = field(repr=False)
     #: When its content, kind, tags or metadata last changed.
     updated_at: datetime = field(repr=False)
-    #: When it was last returned, listed as hot or used; None if never.
+    #: When it was last returned to a caller who asked, or used; None if never.
     accessed_at: datetime | None = field(default=None, repr=False)
     #: When it was last verified; None if never. Uses and changes do not affect it.
     verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None if never.
     expires_at: datetime | None = field(default=None, repr=False)
-    #: How often it was returned, listed as hot, confirmed, or repeated in an answer.
+    #: How often it was returned to a caller who asked, confirmed, or repeated in an answer.
     access_count: int = field(default=0, repr=False)
-    #: When it was last used with a weight above 0; None if never.
-    last_used_at: datetime | None = field(default=None, repr=False)
     #: The sum of the weights of its uses.
     use_weight: float = field(default=0.0, repr=False)
     #: The weight of its uses in the current window, which ends after 7 days without use.
@@ -270,8 +268,8 @@ class Memory(Value):
 
     @property
     def used_at(self) -> datetime:
-        """When it was last used with a weight above 0, or stored if it never was."""
-        return self.last_used_at or self.created_at
+        """When it was last accessed, or stored if it never was."""
+        return self.accessed_at or self.created_at
 
 
 def _iso(time: datetime | None) -> str | None:

@@ -37,8 +37,6 @@ class UseKind(StrEnum):
 
     #: A recall returned it.
     RETURNED = "returned"
-    #: It was read by its id after a recall had returned it.
-    OPENED = "opened"
     #: The agent's answer repeats it, and the query did not.
     REFLECTED = "reflected"
     #: The caller confirmed the use.

@@ -27,7 +27,7 @@ from memotherm.tiers.rules.properties import FILE_SOURCE
 
 _RULE_PREFIX = "note."
 #: What the memory of an edited chunk takes over from the one it replaces.
-_INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at",
+_INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", "use_weight",
               "relevance", "created_at")  # fmt: skip
 
 

@@ -301,7 +301,7 @@ _TABLE = (
 
 #: The view of agents, who pay for every token: members of memories and hits that their tools leave out.
 AGENTS_DO_NOT_NEED = frozenset(
-    ("digest", "last_used_at", "use_weight", "recent_uses", "tier_since", "tier_rule", "retention_since", "parts")
+    ("digest", "use_weight", "recent_uses", "tier_since", "tier_rule", "retention_since", "parts")
 )
 
 #: Every operation by its name.

@@ -45,7 +45,7 @@ _MOST_TENANTS = 2
 
 Key = tuple[Scope, datetime, tuple[Retention, ...]]
 _ACTIVE = (Retention.ACTIVE,)
-_USES = frozenset({"accessed_at", "access_count", "last_used_at", "use_weight", "recent_uses", "relevance"})
+_USES = frozenset({"accessed_at", "access_count", "use_weight", "recent_uses", "relevance"})
 #: What uses change of a memory, as it is before the first.
 _UNUSED: dict[str, Any] = {field.name: field.default for field in fields(Memory) if field.name in _USES}
 

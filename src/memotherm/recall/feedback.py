@@ -1,4 +1,4 @@
-"""Uses that follow a recall: what was opened, what the caller confirms, and what the agent's answer reflects."""
+"""Uses that follow a recall: what the caller confirms, and what the agent's answer reflects."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from memotherm.tiers.rules.properties import USE_WEIGHTS
 #: How many of the last recalls are looked at for one that returned a memory.
 _MOST_RECENT = 20
 _RECENT = timedelta(days=1)
-#: Reading a memory by its id counts as opened this long after a recall returned it.
-_OPENED_WITHIN = timedelta(minutes=60)
 #: How long a recall of another process may not be in the log yet, and how often that is looked up, in seconds.
 _UNLOGGED = timedelta(seconds=1)
 _PAUSE = 0.05
@@ -85,16 +83,6 @@ class FeedbackLog:
             confirmed=tuple(ids[no] for no in confirmed),
             reflected=tuple(ids[no] for no in repeated),
         )
-
-    def opened(self, record: Record, spaces: Sequence[int], now: datetime) -> None:
-        """Count a memory as opened if one of the last recalls has returned it."""
-        if self._settings.recall_log == "off":
-            return
-        since = now - _OPENED_WITHIN
-        for recall in self._store.recent_recalls(spaces, since, now, _MOST_RECENT):
-            if record.no in recall.returned:
-                self._store.log_later_use(self._later(recall, UseKind.OPENED, record.no, now))
-                return
 
     def _add(
         self, recall_of: Mapping[int, LogEntry], strength: UseKind, nos: Iterable[int], now: datetime

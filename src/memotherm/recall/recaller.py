@@ -205,6 +205,21 @@ class RecallLog:
         self._store.log_recall(entry, keep=keep)
         return entry.id if keep and entry.space is not None else None
 
+    def write_read(self, no: int, now: datetime, space: int) -> None:
+        """Log that a memory was read by its id or key, as a use of it; feedback cannot name the entry."""
+        entry = RecallEntry(
+            at=now,
+            space=space,
+            query="",
+            tiers=(),
+            micros=0,
+            candidates=(),
+            returned=[no],
+            uses=[Use(no, USE_WEIGHTS[UseKind.RETURNED])],
+            options={"used": True},
+        )
+        self._store.log_recall(entry, keep=self._settings.recall_log != "off")
+
     def write_listed(
         self,
         nos: Sequence[int],
@@ -221,11 +236,11 @@ class RecallLog:
             nos: The numbers of the memories.
             now: When they were read.
             space: The space in whose log it is kept.
-            track: Whether it counts as an access to them; it is no use.
+            track: Whether it counts as a use of them.
             receipt: The receipt of a context, to be kept.
             seen: The number of the last event when they were read, if it is known.
         """
-        uses = [Use(no, 0.0) for no in nos] if track else []
+        uses = [Use(no) for no in nos] if track else []
         keep = self._settings.recall_log != "off" and bool(nos)
         if not (keep or uses or receipt):
             return None

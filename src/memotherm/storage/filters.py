@@ -18,7 +18,6 @@ from memotherm.tiers.rules.select import Condition as MetadataCondition
 
 _DURATIONS = {
     "unused_for": "where_unused",
-    "unaccessed_for": "where_unaccessed",
     "older_than": "where_older",
     "unchanged_for": "where_unchanged",
     "in_tier_for": "where_in_tier",

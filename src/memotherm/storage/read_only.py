@@ -61,9 +61,6 @@ class _ReadOnlyStore:
     def log_recall(self, *_: object, **__: object) -> None:
         """Count nothing."""
 
-    def log_later_use(self, *_: object) -> None:
-        """Count nothing."""
-
     def for_tenant(self, tenant: str | None) -> Store:
         return read_only(self._store.for_tenant(tenant))
 

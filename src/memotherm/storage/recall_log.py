@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +30,11 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], shadow: str) -> None:
     """Count the uses of recalls, keep their receipts, and log those that are to be kept."""
-    count_uses(statements, _uses(statements, entries))
-    recalls = [(entry, keep) for entry, keep, _ in entries if isinstance(entry, RecallEntry)]
-    kept = [entry for entry, keep in recalls if keep]
-    relevance = {no: value for entry, _ in recalls for no, value in entry.relevance}
+    count_uses(statements, [(use, to_micros(entry.at)) for entry, _, _ in entries for use in entry.uses])
+    kept = [entry for entry, keep, _ in entries if keep]
+    relevance = {no: value for entry, _, _ in entries for no, value in entry.relevance}
     statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(relevance.items())])
-    receipts = [(entry, entry.receipt) for entry, _ in recalls if entry.receipt is not None]
+    receipts = [(entry, entry.receipt) for entry, _, _ in entries if entry.receipt is not None]
     rows = [
         {**receipt._asdict(), "entries": _encoded(receipt.entries), "at": to_micros(entry.at), "space": entry.space}
         for entry, receipt in receipts
@@ -53,16 +52,6 @@ def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], sha
         for space, name in sorted(times)
     ]
     statements.run_many("tally_add", tallies)
-
-
-def _uses(statements: Statements, entries: Sequence[UnwrittenEntry]) -> Iterator[TimedUse]:
-    """Yield the uses of entries; a use that followed a recall is recorded, and counts if it was not before."""
-    for entry, _, _ in entries:
-        at = to_micros(entry.at)
-        if isinstance(entry, RecallEntry):
-            yield from ((use, at) for use in entry.uses)
-        elif later_use_is_new(statements, entry):
-            yield entry.use, at
 
 
 def _counted(statements: Statements, entry: RecallEntry, shadow: str) -> dict[str, int]:
@@ -89,28 +78,25 @@ def _counted(statements: Statements, entry: RecallEntry, shadow: str) -> dict[st
 def without_purged(statements: Statements, waiting: Sequence[UnwrittenEntry]) -> list[UnwrittenEntry]:
     """Return entries, and whether each is logged, without what was purged between the recall and this transaction.
 
-    As a purge does with those that are logged already: a recall that returned the memory is not logged, a receipt
-    loses the query and the memory, and a later use of it is dropped.
+    As a purge does with those that are logged already: a recall that returned the memory is not logged, and a
+    receipt loses the query and the memory.
     """
     rows = _purged(statements, [logged.entry for logged in waiting])
     nos, ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
-    remaining = []
-    for entry, keep, _ in waiting:
-        if isinstance(entry, RecallEntry):
-            remaining.append(UnwrittenEntry(_receipt_without(entry, ids), keep and nos.isdisjoint(entry.returned)))
-        elif entry.no not in nos:
-            remaining.append(UnwrittenEntry(entry, keep))
-    return remaining
+    return [
+        UnwrittenEntry(_receipt_without(entry, ids), keep and nos.isdisjoint(entry.returned))
+        for entry, keep, _ in waiting
+    ]
 
 
-def _purged(statements: Statements, entries: Sequence[RecallEntry | LaterUse]) -> list[Row]:
+def _purged(statements: Statements, entries: Sequence[RecallEntry]) -> list[Row]:
     """Return number and id of the memories that were purged since entries were made, or of those in the entries."""
-    seen = [entry.seen if isinstance(entry, RecallEntry) else None for entry in entries]
+    seen = [entry.seen for entry in entries]
     known = [seq for seq in seen if seq is not None]
     if known and len(known) == len(seen):
         return statements.rows("purged_since", seq=min(known))
-    nos = {no for entry in entries for no in ((entry.no,) if isinstance(entry, LaterUse) else entry.returned)}
-    receipts = [entry.receipt for entry in entries if isinstance(entry, RecallEntry) and entry.receipt is not None]
+    nos = {no for entry in entries for no in entry.returned}
+    receipts = [entry.receipt for entry in entries if entry.receipt is not None]
     ids = {parts[0] for receipt in receipts for parts in receipt.entries}
     return statements.rows("purged_of", nos=list(nos), ids=list(ids)) if nos or ids else []
 
@@ -148,23 +134,17 @@ def count_uses(statements: Statements, uses: Iterable[TimedUse]) -> None:
     # In order of number, so that two transactions cannot deadlock.
     ordered = sorted(uses, key=lambda timed: timed[0].no)
     rows = [
-        {"no": no, "times": times, "now": at, "weight": float(weight), "window": at - USE_WINDOW_MICROS}
-        for (no, weight, times), at in ordered
+        {"no": no, "now": at, "weight": float(weight), "window": at - USE_WINDOW_MICROS} for (no, weight), at in ordered
     ]
     statements.run_many("memory_use", rows)
     if ordered:
         statements.note_uses(UnwrittenUses(ordered))
 
 
-def later_use_is_new(statements: Statements, later: LaterUse) -> bool:
-    """Record a use that followed a recall; tell whether it was not recorded before."""
-    key = {"recall": later.recall, "no": later.no, "strength": str(later.strength)}
-    return bool(statements.rows("use_add", **key, space=later.space, at=to_micros(later.at)))
-
-
 def add_later_use(statements: Statements, later: LaterUse) -> bool:
     """Record and count a use that followed a recall; tell whether it was not recorded before."""
-    new = later_use_is_new(statements, later)
+    key = {"recall": later.recall, "no": later.no, "strength": str(later.strength)}
+    new = bool(statements.rows("use_add", **key, space=later.space, at=to_micros(later.at)))
     if new:
         count_uses(statements, [(later.use, to_micros(later.at))])
     return new

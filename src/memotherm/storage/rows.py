@@ -24,7 +24,7 @@ RETENTIONS = tuple(Retention)
 COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
     "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
-    "use_weight", "last_used_at", "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version",
+    "use_weight", "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version",
     "parts", "key", "verified_at",
 )  # fmt: skip
 
@@ -69,7 +69,6 @@ def row_of(record: Record) -> dict[str, Any]:
         "access_count": memory.access_count,
         "recent_uses": memory.recent_uses,
         "use_weight": memory.use_weight,
-        "last_used_at": _micros(memory.last_used_at),
         "relevance": memory.relevance,
         "supersedes": memory.supersedes,
         "tier_since": to_micros(memory.tier_since),
@@ -84,7 +83,7 @@ def row_of(record: Record) -> dict[str, Any]:
 
 def record_of(row: Sequence[Any], scope: Scope) -> Record:
     """Return the record of a row of `COLUMNS`."""
-    return Record(row[0], row[2], MemoryRow(row, scope), row[27])
+    return Record(row[0], row[2], MemoryRow(row, scope), row[26])
 
 
 def _micros(moment: datetime | None) -> int | None:
@@ -120,7 +119,7 @@ class MemoryRow:
     tokens: int = _column(11)
     digest: str = _column(12, bytes.hex)
     updated_at: datetime = _column(14, from_micros)
-    verified_at: datetime | None = _column(29, _moment)
+    verified_at: datetime | None = _column(28, _moment)
 
     def __init__(self, row: Sequence[Any], scope: Scope) -> None:
         self._row = row
@@ -151,7 +150,7 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
     (
         _no, memory_id, _space, content, kind, tags, tier, priority, retention, metadata, source,
         tokens, digest, created_at, updated_at, accessed_at, expires_at, access_count, recent_uses,
-        use_weight, last_used_at, relevance, supersedes, tier_since, tier_rule, retention_since, version,
+        use_weight, relevance, supersedes, tier_since, tier_rule, retention_since, version,
         parts, key, verified_at,
     ) = row  # fmt: skip
     return _new_memory(
@@ -174,7 +173,6 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         _moment(verified_at),
         _moment(expires_at),
         access_count,
-        _moment(last_used_at),
         use_weight,
         recent_uses,
         relevance,
@@ -302,8 +300,8 @@ def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
 TimedUse = tuple[Use, int]
 USE_WINDOW_MICROS = USE_WINDOW // timedelta(microseconds=1)
 
-_ACCESSED, _COUNT, _RECENT, _WEIGHT, _USED = (
-    COLUMNS.index(name) for name in ("accessed_at", "access_count", "recent_uses", "use_weight", "last_used_at")
+_ACCESSED, _COUNT, _RECENT, _WEIGHT = (
+    COLUMNS.index(name) for name in ("accessed_at", "access_count", "recent_uses", "use_weight")
 )
 
 
@@ -330,7 +328,7 @@ class UnwrittenUses:
         for use, at in uses:
             self._of.setdefault(use.no, []).append((use, at))
             times, _ = self._totals.get(use.no, (0, at))
-            self._totals[use.no] = (times + use.times, at)
+            self._totals[use.no] = (times + 1, at)
 
     def counted_in(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
@@ -338,14 +336,12 @@ class UnwrittenUses:
         if uses is None:
             return row
         fields = list(row)
-        for (_, weight, times), at in uses:
-            fields[_COUNT] += times
+        for (_, weight), at in uses:
+            within = fields[_ACCESSED] is not None and fields[_ACCESSED] > at - USE_WINDOW_MICROS
+            fields[_COUNT] += 1
             fields[_ACCESSED] = at
-            if weight:
-                within = fields[_USED] is not None and fields[_USED] > at - USE_WINDOW_MICROS
-                fields[_RECENT] = weight + (fields[_RECENT] if within else 0)
-                fields[_WEIGHT] += weight
-                fields[_USED] = at
+            fields[_RECENT] = weight + (fields[_RECENT] if within else 0)
+            fields[_WEIGHT] += weight
         return tuple(fields)
 
     def totals(self, nos: Iterable[int]) -> list[tuple[int, int, int]]:

@@ -19,7 +19,6 @@ from memotherm.storage.values import (
     AdoptionRow,
     ChunkLocation,
     ChunkRow,
-    LaterUse,
     LogEntry,
     NoteRow,
     RecallEntry,
@@ -41,17 +40,9 @@ class StateStore(StoreBase):
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later."""
-        self._log(UnwrittenEntry(entry, keep, self.tenant), now=bool(entry.relevance))
-
-    def log_later_use(self, later: LaterUse) -> None:
-        """Record and count a use that followed a recall; never wait for other writers."""
-        # Only the store knows whether the use is new.
-        self._log(UnwrittenEntry(later, keep=False, tenant=self.tenant), now=True)
-
-    def _log(self, entry: UnwrittenEntry, *, now: bool) -> None:
         self._process.require()
-        self._writer.add(entry)
-        if now:
+        self._writer.add(UnwrittenEntry(entry, keep, self.tenant))
+        if entry.relevance:
             self._writer.flush()
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:

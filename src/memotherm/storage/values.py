@@ -166,12 +166,10 @@ class ReceiptRow(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A use of a memory, or with weight 0 an access that is none."""
+    """A use of a memory."""
 
     no: int
     weight: float = 1.0
-    #: By how much `access_count` grows.
-    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,8 +186,8 @@ class LaterUse:
 
     @property
     def use(self) -> Use:
-        """The use to count; opening a memory that was returned is the same access."""
-        return Use(self.no, self.weight, times=int(self.strength is not UseKind.OPENED))
+        """The use to count."""
+        return Use(self.no, self.weight)
 
 
 class UseRow(NamedTuple):

@@ -22,7 +22,7 @@ from memotherm.errors import StoreBusy, StoreClosed, StoreError, StoreFull, Stor
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
 from memotherm.storage.rows import NO_USES, TimedUse, UnwrittenUses
-from memotherm.storage.values import LaterUse, RecallEntry
+from memotherm.storage.values import RecallEntry
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _PATIENCE = 5.0
 class UnwrittenEntry(NamedTuple):
     """An entry that waits, and whether a recall is kept in the log."""
 
-    entry: RecallEntry | LaterUse
+    entry: RecallEntry
     keep: bool
     #: The tenant in whose transaction it is written, if the store has one for each.
     tenant: str | None = None
@@ -354,12 +354,11 @@ class Writer:
 
 
 def _uses_of(entry: UnwrittenEntry) -> Iterable[TimedUse]:
-    """Return the uses that an entry counts, as far as that is known before it is written."""
-    logged = entry.entry
-    if not isinstance(logged, RecallEntry) or not logged.uses:
+    """Return the uses that an entry counts."""
+    if not entry.entry.uses:
         return ()
-    at = to_micros(logged.at)
-    return [(use, at) for use in logged.uses]
+    at = to_micros(entry.entry.at)
+    return [(use, at) for use in entry.entry.uses]
 
 
 #: The writers of this process.

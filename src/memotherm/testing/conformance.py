@@ -119,7 +119,6 @@ class RuleConformance:
                 use_weight=number % 7,
                 recent_uses=number % 7,
                 accessed_at=moment + timedelta(hours=1) if number % 2 else None,
-                last_used_at=moment + timedelta(hours=1) if number % 2 else None,
                 expires_at=(_NOW + timedelta(days=1), _NOW, None, None, None)[number % 5],
                 created_at=moment,
                 updated_at=moment,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from tests.spec.audit.interfaces import Cli, Hook, Mcp, Python, Rest
@@ -183,10 +184,17 @@ def an_unused_hot_preference_becomes_warm(python: Python) -> None:
     used = mem.remember("Prefers window seats", kind="preference", tier="hot")
     python.clock.advance(days=6)
     mem.recall("window seats", limit=1)
-    python.clock.advance(days=1)
+    read = mem.remember("Prefers oat milk", kind="preference", tier="hot")
+    python.clock.advance(days=6)
+    assert mem.get(read.id).access_count == 0
     mem.compact()
     assert str(mem.get(idle.id).tier) == "warm"
     assert str(mem.get(used.id).tier) == "hot"
+    python.clock.advance(days=6)
+    mem.compact()
+    found = mem.get(read.id)
+    assert (str(found.tier), found.access_count) == ("hot", 1)
+    assert found.accessed_at == python.clock.now - timedelta(days=6)
 
 
 @audit("H22", fast=True)

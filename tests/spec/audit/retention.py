@@ -113,6 +113,11 @@ def maintenance_promotes_and_demotes(python: Python) -> None:
     run = mem.maintain()
     assert {move.id: str(move.to) for move in run.moves} == {used.id: "hot", idle.id: "warm"}
     assert str(mem.get(busy.id).tier) == "hot"
+    fresh = python.open(default_tier="hot")
+    busy_today, quiet = fresh.remember("The winch is greased"), fresh.remember("The shed is painted red")
+    _used(fresh, "winch greased", 20)
+    assert [move.id for move in fresh.compact().moves] == [quiet.id]
+    assert fresh.get(busy_today.id).access_count == 20
     assert 0 < mem.inspect.heat(idle.id).decay < mem.inspect.heat(busy.id).decay <= 1
     python.clock.advance(days=200)
     mem.maintain()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -44,11 +43,11 @@ from memotherm.storage.postgres.search import (
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.tables import PostgresTables, distribute, partition, require_coordinator
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
-from memotherm.storage.recall_log import add_later_use, count_uses
+from memotherm.storage.recall_log import count_uses
 from memotherm.storage.rows import event_of, record_of, scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.statements import Row, Statements
+from memotherm.storage.statements import Row
 from memotherm.storage.store import Claim, Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
 from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
@@ -88,8 +87,6 @@ class PostgresStore(Store):
         self._snapshots = threading.local()
         #: Whether spaces had so few memories in some tiers, when that was last read, that all vectors are compared.
         self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
-        #: Uses that were recorded on a cluster, and may be of memories without a tenant.
-        self._uncounted: deque[LaterUse] = deque()
         super().__init__(self._connections.name, SCHEMA_VERSION, self._execute)
         with self._connections.alone() as connection:
             require_coordinator(PostgresStatements(connection, None), self._connections.name)
@@ -370,18 +367,6 @@ class PostgresStore(Store):
             uses = tuple(use for use in entry.uses if use.no in shared)
             relevance = tuple(pair for pair in entry.relevance if pair[0] in shared)
             self.for_tenant("").log_recall(replace(entry, uses=uses, relevance=relevance, receipt=None), keep=False)
-
-    def log_later_use(self, later: LaterUse) -> None:
-        """Record and count a use that followed a recall; never wait for other writers of the tenant."""
-        super().log_later_use(later)
-        self._count_shared([self._uncounted.popleft() for _ in range(len(self._uncounted))])
-
-    def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
-        if self._connections.distributed:
-            later = [entry.entry for entry in entries if isinstance(entry.entry, LaterUse)]
-            self._uncounted.extend(use for use in later if add_later_use(statements, use))
-            entries = [entry for entry in entries if isinstance(entry.entry, RecallEntry)]
-        super()._write_log(statements, entries)
 
     def _shared_among(self, nos: Collection[int]) -> set[int]:
         """Return those of some memories that have no tenant."""

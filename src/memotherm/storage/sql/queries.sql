@@ -122,11 +122,9 @@ UPDATE memories SET tier = :tier, tier_rule = :tier_rule, tier_since = :tier_sin
     version = :version
 WHERE {own}no = :no
 
--- memory_use: Count a use with its weight; an access without weight is none.
-UPDATE memories SET access_count = access_count + :times, accessed_at = :now,
-    last_used_at = CASE WHEN :weight > 0 THEN :now ELSE last_used_at END, use_weight = use_weight + :weight,
-    recent_uses = CASE WHEN :weight > 0 AND coalesce(last_used_at <= :window, TRUE) THEN :weight
-        ELSE recent_uses + :weight END
+-- memory_use: Count a use with its weight.
+UPDATE memories SET access_count = access_count + 1, accessed_at = :now, use_weight = use_weight + :weight,
+    recent_uses = CASE WHEN coalesce(accessed_at <= :window, TRUE) THEN :weight ELSE recent_uses + :weight END
 WHERE {own}no = :no AND retention < 3
 
 -- purged_of: Those of some memories that are purged.
@@ -266,10 +264,7 @@ created_at < :until
 key >= :first AND key < :last
 
 -- where_unused: A condition of `select`.
-coalesce(last_used_at, created_at) <= :unused_for
-
--- where_unaccessed: A condition of `select`.
-coalesce(accessed_at, created_at) <= :unaccessed_for
+coalesce(accessed_at, created_at) <= :unused_for
 
 -- where_older: A condition of `select`.
 created_at <= :older_than
@@ -284,13 +279,13 @@ tier_since <= :in_tier_for
 retention_since <= :in_retention_for
 
 -- where_used_in_tier: A condition of `select`.
-last_used_at > tier_since
+accessed_at > tier_since
 
 -- where_unused_in_tier: A condition of `select`.
-(last_used_at IS NULL OR last_used_at <= tier_since)
+(accessed_at IS NULL OR accessed_at <= tier_since)
 
 -- where_used_within: A condition of `select`.
-last_used_at > :used_within
+accessed_at > :used_within
 
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)

@@ -231,7 +231,7 @@ LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
 -- memory_uses: What changes when a use of a memory is counted.
-SELECT no, accessed_at, access_count, recent_uses, use_weight, last_used_at, relevance FROM memories WHERE no {in nos}
+SELECT no, accessed_at, access_count, recent_uses, use_weight, relevance FROM memories WHERE no {in nos}
 
 -- candidate_texts: The words of some memories.
 SELECT m.no, coalesce(l.c0, c.c0, '')

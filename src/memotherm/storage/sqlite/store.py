@@ -44,7 +44,7 @@ from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Store, Transaction
-from memotherm.storage.values import Filter, Find, Identity, Scores, Search, TextMatches
+from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _log = logging.getLogger(__name__)
@@ -179,9 +179,10 @@ class SqliteStore(Store):
         for counted in statements.counted:
             self._columns.add_uses(counted)
 
-    def _log(self, entry: UnwrittenEntry, *, now: bool) -> None:
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall and log it, unless the file cannot be written."""
         if not self._connections.read_only:
-            super()._log(entry, now=now)
+            super().log_recall(entry, keep=keep)
 
     # Reading
 

@@ -167,13 +167,13 @@ class UpkeepContract(Contract):
 
         for record, new in ((first, True), (first, False), (second, True)):
             assert self.transaction.add_later_use(use(record, UseKind.CONFIRMED)) is new
-        self.store.log_later_use(use(first, UseKind.OPENED))
+        self.transaction.add_later_use(use(first, UseKind.REFLECTED))
         memory = self.now(first).memory
-        assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 1)
-        assert memory.last_used_at == memory.accessed_at == self.clock()
+        assert (memory.use_weight, memory.recent_uses, memory.access_count) == (5.0, 5.0, 2)
+        assert memory.accessed_at == self.clock()
         kept = self.store.later_uses([first.space])
         assert [(each.no, each.strength) for each in kept] == [
-            (first.no, "confirmed"), (first.no, "opened"), (second.no, "confirmed")
+            (first.no, "confirmed"), (first.no, "reflected"), (second.no, "confirmed")
         ]  # fmt: skip
         assert self.store.later_uses([]) == []
         self.purged(second)

@@ -36,7 +36,7 @@ class Columns:
         self._scope[index] = self._scopes.setdefault(memory.scope, len(self._scopes))
         for name, moment_of in MOMENTS.items():
             self._moments[name][index] = to_micros(moment_of(memory))
-        self._used[index] = _NEVER if memory.last_used_at is None else to_micros(memory.last_used_at)
+        self._used[index] = _NEVER if memory.accessed_at is None else to_micros(memory.accessed_at)
         if before is None or before.tags != memory.tags:
             for tag in () if before is None else before.tags:
                 self._tagged[tag].discard(index)

@@ -221,8 +221,7 @@ class _Steps:
             access_count=unlogged,
             accessed_at=first.accessed_at if not uses else None,
             use_weight=max(0.0, first.use_weight - self._weights[index]),
-            last_used_at=first.last_used_at if not self._weights[index] else None,
-            recent_uses=first.recent_uses if not self._weights[index] else 0.0,
+            recent_uses=first.recent_uses if not uses else 0.0,
             relevance=(1.0 if first.tier is Tier.HOT else 0.5) if averaged else first.relevance,
             updated_at=first.created_at if changed & _WRITTEN else first.updated_at,
             tier_since=first.created_at if "tier" in changed else first.tier_since,
@@ -252,7 +251,7 @@ class _Steps:
             if "run" in options:
                 step = Ran(entry.at, options["run"], Scope(**options["scope"]), frozenset(options["open"]))
             elif not entry.query:
-                step = Used(entry.at, returned if "used" in options else (), weight=0.0)
+                step = Used(entry.at, returned if "used" in options else ())
             else:
                 within = entry.at >= self._start
                 relevance = {
@@ -281,8 +280,7 @@ class _Steps:
         """Add the uses that followed recalls, after the entries of the log at the same moment."""
         last = self._past.log[-1].number
         for number, use in enumerate(self._past.later_uses, last + 1):
-            times = int(use.strength is not UseKind.OPENED)
-            step = Used(use.at, self._past.known((use.no,)), USE_WEIGHTS[use.strength], times, use.recall)
+            step = Used(use.at, self._past.known((use.no,)), USE_WEIGHTS[use.strength], use.recall)
             self._place_entry(number, step)
 
     def _place_event(self, rank: int, seq: int, step: TimelineStep) -> None:
@@ -303,12 +301,12 @@ def _logged_uses(past: _Past) -> tuple[Counter[int], defaultdict[int, float], se
         if "used" in entry.options:
             for index in past.known(entry.returned):
                 uses[index] += 1
-                weights[index] += USE_WEIGHTS[UseKind.RETURNED] if entry.query else 0.0
+                weights[index] += USE_WEIGHTS[UseKind.RETURNED]
         if "average" in entry.options:
             averaged.update(past.known([no for no, _ in entry.options["relevance"]]))
     for use in past.later_uses:
         for index in past.known((use.no,)):
-            uses[index] += use.strength is not UseKind.OPENED
+            uses[index] += 1
             weights[index] += USE_WEIGHTS[use.strength]
     for index, events in past.changes.items():
         repeated = sum(event.rule == "duplicate" for event in events)

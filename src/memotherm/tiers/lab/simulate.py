@@ -88,7 +88,7 @@ def simulate(
         elif isinstance(step, Used) and step.question in given_by:
             # Memories that the policy did not return cannot be used later.
             given = [index for index in step.places if index in given_by[step.question]]
-            state.use(given, step.at, step.weight, step.times)
+            state.use(given, step.at, step.weight)
         elif not isinstance(step, Moved):
             _take_recorded(outcome, step, state)
     return outcome
@@ -108,7 +108,7 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State) -> None:
     elif isinstance(step, Moved):
         state.move(step.place, step.tier, step.rule, step.at)
     elif isinstance(step, Used):
-        state.use(step.places, step.at, step.weight, step.times)
+        state.use(step.places, step.at, step.weight)
     elif isinstance(step, Asked):
         _count(outcome, step)
         missed = [index for index in step.demanded if not _searched(state, index, step)]

@@ -54,8 +54,6 @@ class Used(NamedTuple):
     at: datetime
     places: tuple[int, ...]
     weight: float = 1.0
-    #: By how much `access_count` grows.
-    times: int = 1
     #: The question that had returned them, for a use that followed it.
     question: int | None = None
 
@@ -206,17 +204,20 @@ class State:
             after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
         self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
 
-    def use(self, indexes: Iterable[int], at: datetime, weight: float, times: int = 1) -> None:
-        """Count a use of each memory, or with weight 0 an access."""
+    def use(self, indexes: Iterable[int], at: datetime, weight: float) -> None:
+        """Count a use of each memory."""
         for index in indexes:
             memory = self.memories[index]
             if memory is None or memory.retention is Retention.PURGED:
                 continue
-            used = replace(memory, access_count=memory.access_count + times, accessed_at=at)
-            if weight:
-                within = memory.last_used_at is not None and memory.last_used_at > at - USE_WINDOW
-                recent = weight + (memory.recent_uses if within else 0)
-                used = replace(used, last_used_at=at, use_weight=memory.use_weight + weight, recent_uses=recent)
+            within = memory.accessed_at is not None and memory.accessed_at > at - USE_WINDOW
+            used = replace(
+                memory,
+                access_count=memory.access_count + 1,
+                accessed_at=at,
+                use_weight=memory.use_weight + weight,
+                recent_uses=weight + (memory.recent_uses if within else 0),
+            )
             self.put(index, used)
 
     def average(self, relevance: Iterable[tuple[int, float]]) -> None:

@@ -15,7 +15,6 @@ from memotherm.model.recall import USE_WINDOW, UseKind
 #: The weight of each kind of use. A confirmation is the only use that somebody judged.
 USE_WEIGHTS = {
     UseKind.RETURNED: 1.0,
-    UseKind.OPENED: 1.0,
     UseKind.CONFIRMED: 2.0,
     UseKind.REFLECTED: 1.0,
 }
@@ -36,7 +35,7 @@ def heat(memory: Memory, now: datetime) -> float:
 
 def recent_uses(memory: Memory, now: datetime) -> float:
     """Return the weight of the uses in the current window of use, which ends after a pause."""
-    if memory.last_used_at is None or now - memory.last_used_at >= USE_WINDOW:
+    if memory.accessed_at is None or now - memory.accessed_at >= USE_WINDOW:
         return 0.0
     return memory.recent_uses
 

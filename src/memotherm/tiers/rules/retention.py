@@ -53,7 +53,7 @@ class UnusedForArchive:
     """A memory that is not used for `archive_after_days` is archived; 0 turns this off."""
 
     id = "maintain.archive"
-    selects = Select(during="maintain", unaccessed_for="archive_after_days")
+    selects = Select(during="maintain", unused_for="archive_after_days")
 
     def enabled(self, settings: Settings) -> bool:
         """Return whether the window is set."""
@@ -63,8 +63,7 @@ class UnusedForArchive:
         """Archive it, unless it is protected."""
         if protected(memory, situation.now):
             return None
-        accessed = memory.accessed_at or memory.created_at
-        return Move.of(memory, Retention.ARCHIVED, f"not used for {(situation.now - accessed).days} days")
+        return Move.of(memory, Retention.ARCHIVED, f"not used for {(situation.now - memory.used_at).days} days")
 
 
 class ArchivedMemories:

@@ -277,7 +277,6 @@ RUNS = ("compact", "maintain", "spill", "promote")
 #: The durations of a `Select`, and the moment of a memory that each counts from.
 MOMENTS: Mapping[str, Callable[[Memory], datetime]] = {
     "unused_for": lambda memory: memory.used_at,
-    "unaccessed_for": lambda memory: memory.accessed_at or memory.created_at,
     "older_than": lambda memory: memory.created_at,
     "unchanged_for": lambda memory: memory.updated_at,
     "in_tier_for": lambda memory: memory.tier_since,
@@ -300,10 +299,8 @@ class Select:
     #: At least one of these tags.
     tags: tuple[str, ...] | None = None
     priorities: tuple[Priority, ...] | None = None
-    #: Not used with a weight above 0, or created, for at least this long.
-    unused_for: Duration | None = None
     #: Not used or created for at least this long.
-    unaccessed_for: Duration | None = None
+    unused_for: Duration | None = None
     #: Created at least this long ago.
     older_than: Duration | None = None
     #: Content, kind, tags and metadata unchanged for at least this long.
@@ -371,10 +368,10 @@ class Select:
         for name, moment_of in MOMENTS.items():
             duration = getattr(self, name)
             yield duration is None or now - moment_of(memory) >= duration
-        used = memory.last_used_at is not None and memory.last_used_at > memory.tier_since
+        used = memory.accessed_at is not None and memory.accessed_at > memory.tier_since
         yield self.used_in_tier is None or used is self.used_in_tier
         if isinstance(self.used_within, timedelta):
-            yield memory.last_used_at is not None and now - memory.last_used_at < self.used_within
+            yield memory.accessed_at is not None and now - memory.accessed_at < self.used_within
         for key, values in self.metadata.items():
             yield holds(one_of((key,), values), memory.metadata)
 

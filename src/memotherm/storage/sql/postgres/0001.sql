@@ -56,7 +56,6 @@ CREATE TABLE memories (
     accessed_at     BIGINT,
     expires_at      BIGINT,
     access_count    BIGINT   NOT NULL,
-    last_used_at    BIGINT,
     use_weight      DOUBLE PRECISION NOT NULL,
     recent_uses     DOUBLE PRECISION NOT NULL,
     relevance       DOUBLE PRECISION NOT NULL,

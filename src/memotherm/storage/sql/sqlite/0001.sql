@@ -42,7 +42,6 @@ CREATE TABLE memories (
     accessed_at     INTEGER,
     expires_at      INTEGER,
     access_count    INTEGER NOT NULL,
-    last_used_at    INTEGER,
     use_weight      REAL    NOT NULL,
     recent_uses     REAL    NOT NULL,
     relevance       REAL    NOT NULL,
