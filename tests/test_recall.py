@@ -393,3 +393,20 @@ def test_messages_are_not_versions_of_each_other(mem: Memotherm) -> None:
 
         found = mem.recall("the port of staging is 5433", kinds=[kind])
         assert found[0].memory.content == first
+
+
+def test_an_emptied_text_index_is_said_named_and_rebuilt(mem: Memotherm) -> None:
+    """On both stores: recall goes on by vectors."""
+    stored = mem.remember("The ferry leaves at noon")
+    names = ("texts_clear",) if mem.status().store.startswith("postgresql") else ("text_live_clear", "text_cold_clear")
+    mem._services.all_tenants._write(lambda statements: [statements.run(name) for name in names])
+
+    found = mem.recall("The ferry leaves at noon")
+    assert [hit.memory.id for hit in found] == [stored.id]
+    assert found[0].why.vector is not None
+    assert any("text index" in reason for reason in found.degraded)
+    assert {problem.code for problem in mem.check()} == {"text_missing"}
+
+    mem.store.repair()
+    assert mem.check() == []
+    assert mem.recall("ferry").degraded == ()

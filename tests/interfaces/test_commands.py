@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -326,6 +328,26 @@ def test_checkpoint_and_check(cli: Cli):
     assert cli("get", memory_id, "--store", "again.db").code == exit_codes.OK
     assert cli("store", "checkpoint", "copy.db").code != exit_codes.OK
     assert cli("store", "check", "--json").data == {"ok": True, "problems": []}
+
+
+@pytest.mark.parametrize("damage", ["DROP TABLE text_live", "DELETE FROM text_live_data"])
+def test_a_lost_text_index_is_said_named_and_rebuilt(cli: Cli, damage: str, monkeypatch: pytest.MonkeyPatch):
+    """A recall goes on by vectors, a check names the index, and a repair rebuilds it."""
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "local")
+    remembered(cli, "The ferry leaves at noon", "--store", "a.db")
+    remembered(cli, "The heron is cold", "--tier", "cold", "--store", "a.db")
+    with contextlib.closing(sqlite3.connect("a.db")) as connection, connection:
+        connection.execute(damage)
+
+    found = cli("recall", "When does the boat depart?", "--store", "a.db", "--json").data
+    assert found["items"][0]["content"] == "The ferry leaves at noon"
+    assert "text search is down" in found["degraded"][0]
+    assert "--repair" in cli("remember", "A new one", "--store", "a.db").err
+    checked = cli("store", "check", "--store", "a.db", "--json")
+    assert (checked.code, checked.data["problems"][0]["code"]) == (exit_codes.FAILURE, "text_lost")
+
+    assert cli("store", "check", "--repair", "--store", "a.db", "--json").data == {"ok": True, "problems": []}
+    assert cli("recall", "ferry", "--store", "a.db", "--json").data["degraded"] == []
 
 
 def test_reembed_says_how_many(cli: Cli, monkeypatch: pytest.MonkeyPatch):

@@ -44,13 +44,17 @@ def store() -> None:
 
 
 @store.command("check")
+@click.option("--repair", is_flag=True, help="Rebuild the text index from the memories first.")
 @memory_option(whole_store=True)
-def check(mem: Memotherm) -> Output:
+def check(mem: Memotherm, repair: bool) -> Output:
     """Verify the whole store; exit with 1 and print the problems if there are any.
 
     \b
     memotherm store check --store agent.db
+    memotherm store check --repair
     """
+    if repair:
+        mem.store.repair()
     problems = mem.check()
     data = {"ok": not problems, "problems": to_json(problems)}
     code = exit_codes.FAILURE if problems else exit_codes.OK

@@ -58,6 +58,10 @@ class Upkeep:
         """
         return self._view.services.vectorizer.reembed(self._view.now(), progress)
 
+    def repair(self) -> None:
+        """Rebuild the text index from the memories, if `check` says that it is lost or differs from them."""
+        self._view.services.all_tenants.repair()
+
     def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.
 

@@ -137,6 +137,9 @@ class FindCandidates:
             others = self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
             state.blocks[0] = state.blocks[0].joined([others])
             state.pinned_rows = len(others)
+        found = state.blocks[0]
+        if len(found) and not any(state.frequencies.values()) and not found.words.lengths.any():
+            state.degraded.append("the text index has no words of these memories: `memotherm store check` tells more")
 
     def search(self, state: State) -> Search:
         """Return what is going to be read first."""

@@ -188,6 +188,10 @@ class Store(MemoryStore, StateStore):
 
     # What only some stores can do
 
+    def repair(self) -> None:
+        """Rebuild the text index from the memories."""
+        raise InvalidInput(f"{self.name} cannot be repaired: its store does not say how")
+
     def checkpoint(self, path: Path) -> None:  # noqa: ARG002
         """Write a consistent copy to a new file while the store is in use, for `memotherm.restore`."""
         raise InvalidInput(f"{self.name} cannot write checkpoints: use the backup of its database")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -294,6 +296,18 @@ def the_old_vectors_serve_until_the_new_ones_are_complete(python: Python) -> Non
     assert second.recall("organ stops")[0].why.vector is not None
 
 
+def _empty_text_index(place: str) -> None:
+    """Drop the text index of a file, or delete its rows from PostgreSQL."""
+    if place.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(place) as server:
+            server.execute("DELETE FROM memotherm.texts")
+        return
+    with contextlib.closing(sqlite3.connect(place)) as file, file:
+        file.execute("DROP TABLE text_live")
+
+
 @audit("O39", "O40")
 def a_failing_embedder_degrades_and_says_so(python: Python) -> None:
     mem = python.open(embedder=_Down())
@@ -302,6 +316,19 @@ def a_failing_embedder_degrades_and_says_so(python: Python) -> None:
     assert [hit.memory.id for hit in found] == [stored.id]
     assert found.degraded
     assert mem.status().pending_vectors == 1
+    place = python.locate()
+    words = python.open(place)
+    words.remember("The ferry leaves at noon")
+    words.close()
+    _empty_text_index(place)
+    words = python.open(place)
+    found = words.recall("The ferry leaves at noon")
+    assert found[0].memory.content == "The ferry leaves at noon"
+    assert "text" in str(found.degraded)
+    assert words.check()[0].code.startswith("text_")
+    words.store.repair()
+    assert words.check() == []
+    assert words.recall("ferry").degraded == ()
     saved = python.open(embedder=_Down(), fallback_embedder="local")
     saved.remember("Our feline companion sleeps on the sofa")
     saved.maintain()

@@ -546,6 +546,11 @@ class PostgresStore(Store):
             with self._connections.alone() as connection:
                 index_live(connection, Identity(number=number, name=name, dimensions=dimensions))
 
+    def repair(self) -> None:
+        """Rebuild the text index from the memories."""
+        with self.for_tenant(None)._exclusive() as statements:
+            rebuild(statements)
+
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
         with self.for_tenant(None)._reading() as statements:

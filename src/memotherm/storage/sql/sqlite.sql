@@ -148,6 +148,15 @@ SELECT rowid, words FROM text_live ORDER BY rowid
 -- text_cold_rows: Every row of the index.
 SELECT rowid, words FROM text_cold ORDER BY rowid
 
+-- index_forget: Remove the entry of a damaged index from the schema.
+DELETE FROM sqlite_schema WHERE name = :name
+
+-- text_live_create: The index, as in the schema.
+CREATE VIRTUAL TABLE text_live USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0)
+
+-- text_cold_create: The index, as in the schema.
+CREATE VIRTUAL TABLE text_cold USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0)
+
 -- text_live_clear: Empty the index before it is rebuilt.
 DELETE FROM text_live
 
@@ -230,15 +239,16 @@ LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier
 LEFT JOIN turns u ON u.no = m.no
 WHERE m.retention = 0
 
--- memory_uses: What changes when a use of a memory is counted.
-SELECT no, accessed_at, access_count, recent_uses, use_weight, relevance FROM memories WHERE no {in nos}
-
--- candidate_texts: The words of some memories.
-SELECT m.no, coalesce(l.c0, c.c0, '')
+-- candidates_unindexed: The same with content and tags instead of the words, if the text index is lost.
+SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
+    m.content, coalesce(u.author, ''), u.previous, m.expires_at, m.tags
 FROM json_each(:nos) j
 CROSS JOIN memories m ON m.no = j.value
-LEFT JOIN text_live_content l ON m.tier < 2 AND l.id = (((m.space << 2) | m.tier) << 36) | m.no
-LEFT JOIN text_cold_content c ON m.tier = 2 AND c.id = (((m.space << 2) | m.tier) << 36) | m.no
+LEFT JOIN turns u ON u.no = m.no
+WHERE m.retention = 0
+
+-- memory_uses: What changes when a use of a memory is counted.
+SELECT no, accessed_at, access_count, recent_uses, use_weight, relevance FROM memories WHERE no {in nos}
 
 -- moment: The newest event, how many transactions have counted uses, whether any memory waits for its vectors, and
 -- the last adoption.

@@ -19,15 +19,31 @@ def check(statements: SqliteStatements, identity: Identity | None) -> list[Probl
     """Return every disagreement that can be found by reading."""
     if faults := _unauthentic_pages(statements.connection):
         return faults
+    lost = _lost_indexes(statements)
     return [
         *_structure(statements.connection),
-        *checks.memories(statements, _indexed(statements)),
+        *(lost or checks.memories(statements, _indexed(statements))),
         *checks.vectors(statements, identity),
         *checks.counters(statements),
         *_gaps(statements),
         *checks.ledger(statements),
         *checks.chunks(statements),
     ]
+
+
+def _lost_indexes(statements: SqliteStatements) -> list[Problem]:
+    """Return the text indexes that cannot be searched."""
+    problems = []
+    for table in ("text_live", "text_cold"):
+        try:
+            statements.rows(f"{table}_postings", match='"a"', low=0, high=0)
+        except driver.errors() as exc:
+            if not driver.is_lost_index(exc):
+                raise
+            problems.append(
+                Problem(code="text_lost", detail=f"the index {table} cannot be searched ({exc}): {driver.REPAIR}")
+            )
+    return problems
 
 
 def check_text_structure(statements: SqliteStatements) -> list[Problem]:

@@ -6,6 +6,7 @@ here, and after one of another process the uses are read again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from sys import intern
@@ -19,9 +20,11 @@ from memotherm.model.clock import to_micros
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import passing_rows
 from memotherm.storage.rows import UnwrittenUses
+from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
 from memotherm.storage.statements import Row
+from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import Filter
 from memotherm.text.word_ids import WordIds
 
@@ -238,6 +241,19 @@ class _Table:
         return _TakenRows(candidates, space, expires_at)
 
 
+def candidate_rows(statements: SqliteStatements, nos: Sequence[int]) -> list[Row]:
+    """Return rows of the statement `candidates`; without a text index, the words are made from the contents."""
+    try:
+        return statements.rows("candidates", nos=nos)
+    except driver.errors() as exc:
+        if not driver.is_lost_index(exc):
+            raise
+    return [
+        (*row[:8], indexed_words(row[8], json.loads(tags) if tags else ()), *row[9:])
+        for *row, tags in statements.rows("candidates_unindexed", nos=nos)
+    ]
+
+
 class CandidateColumns(Projection):
     """The fields of the memories that were candidates last, up to a number of bytes; their texts are not kept."""
 
@@ -323,7 +339,7 @@ class CandidateColumns(Projection):
                 slots = self._table.here(nos)
                 self._table.mark_taken(slots)
                 return self._table.taken(slots, self._read_texts)
-        read = statements.rows("candidates", nos=missing) if missing else []
+        read = candidate_rows(statements, missing) if missing else []
         uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self.lock:
             if (
@@ -340,7 +356,7 @@ class CandidateColumns(Projection):
                 return taken
         # Another thread has followed a newer snapshot.
         table = _Table()
-        table.add(statements.rows("candidates", nos=list(nos)) if current else read)
+        table.add(candidate_rows(statements, list(nos)) if current else read)
         return table.taken(table.here(nos), self._read_texts)
 
     def _unknown(self, nos: Sequence[int]) -> tuple[list[int], list[int]]:

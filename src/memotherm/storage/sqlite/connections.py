@@ -74,6 +74,8 @@ def _translated(exc: BaseException, name: str) -> MemothermError:
         )
     if code == sqlite3.SQLITE_NOTADB:
         return NotAStore(f"{name} is not a Memotherm store; it was left as it is: choose another path")
+    if driver.is_lost_index(exc):
+        return StoreDamaged(f"the text index of {name} is lost ({exc}): {driver.REPAIR}")
     if code == sqlite3.SQLITE_CORRUPT or "Could not decode" in str(exc):
         return StoreDamaged(f"{name} is damaged ({exc}): restore a checkpoint")
     if code in _UNAVAILABLE:

@@ -172,3 +172,13 @@ def _sqlcipher() -> Any:  # noqa: ANN401 - the package has no types
         raise PluginUnavailable(
             f"encryption needs a package that is not installed ({exc}): pip install 'memotherm[encryption]'"
         ) from exc
+
+
+#: What to do about a lost text index.
+REPAIR = "`memotherm store check --repair` rebuilds it"
+
+
+def is_lost_index(exc: BaseException) -> bool:
+    """Return whether an error says that the text index is missing or damaged."""
+    text, code = str(exc), getattr(exc, "sqlite_errorcode", 0)
+    return "text_live" in text or "text_cold" in text or code == sqlite3.SQLITE_CORRUPT_VTAB

@@ -27,9 +27,10 @@ from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import filtered_numbers
 from memotherm.storage.memories import any_expired, identity_of
 from memotherm.storage.rows import scope_row
+from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
 from memotherm.storage.sqlite.check import check, check_text_structure
-from memotherm.storage.sqlite.columns import CandidateColumns
+from memotherm.storage.sqlite.columns import CandidateColumns, candidate_rows
 from memotherm.storage.sqlite.connections import Connections, mapped
 from memotherm.storage.sqlite.copies import ORIGIN_KEY, SqliteTables, copy
 from memotherm.storage.sqlite.files import MEMORY, require_openable
@@ -41,7 +42,7 @@ from memotherm.storage.sqlite.statements import (
     vector_base,
 )
 from memotherm.storage.sqlite.text_search import best_matches, posting_lists
-from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild
+from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild, remove_index
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Claim, Store, Transaction
 from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores, Search, TextMatches
@@ -76,6 +77,8 @@ class SqliteStore(Store):
     """Rows, words and vectors in one file; several processes may use it at once."""
 
     _transaction = SqliteTransaction
+    #: The error of the last text search, if the index is lost.
+    _lost_text = ""
 
     def __init__(self, path: str, settings: Settings) -> None:
         require_openable(path, settings.key)
@@ -272,8 +275,13 @@ class SqliteStore(Store):
     def _texts(self, nos: Sequence[int]) -> list[str]:
         """Return the words of some active memories, as one text each."""
         with self._searching() as statements:
-            texts: dict[int, str] = dict(statements.rows("candidate_texts", nos=list(nos)))
+            texts: dict[int, str] = {row[0]: row[8] for row in candidate_rows(statements, list(nos))}
         return [texts.get(no, "") for no in nos]
+
+    def recall_problems(self) -> list[str]:
+        """Return a sentence about a lost text index, beside those of every store."""
+        lost = f"text search is down ({self._lost_text}), so words were not searched: {driver.REPAIR}"
+        return [*super().recall_problems(), *([lost] if self._lost_text else [])]
 
     def search_text(
         self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
@@ -281,7 +289,13 @@ class SqliteStore(Store):
         """Return the best keyword matches, strongest first, newest first among equals."""
         with self._searching() as statements:
             total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
-            lists = posting_lists(statements, spaces, tiers, words)
+            try:
+                lists, self._lost_text = posting_lists(statements, spaces, tiers, words), ""
+            except driver.errors() as exc:
+                if not driver.is_lost_index(exc):
+                    raise
+                self._lost_text = str(exc)
+                return TextMatches({}, total, dict.fromkeys(words, 0))
             filtered = self._is_filtered(statements, spaces, where)
             # About as many as a filter over half leaves enough of.
             wanted = 3 * limit if where.selective else limit
@@ -409,6 +423,18 @@ class SqliteStore(Store):
         except (StoreFull, StoreUnavailable) as exc:
             # The purge itself is committed.
             _log.warning("purged content is not erased from the files yet, which will be tried again: %s", exc)
+
+    def repair(self) -> None:
+        """Create the text index anew from the memories."""
+
+        def recreate(statements: SqliteStatements) -> None:
+            for table in ("text_live", "text_cold"):
+                remove_index(statements, table)
+                statements.run(f"{table}_create")
+            rebuild(statements)
+
+        self._write(recreate)
+        self._columns.clear()
 
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""

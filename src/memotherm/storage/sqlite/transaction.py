@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Tier
+from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_range
 from memotherm.storage.transaction import Transaction, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
@@ -117,3 +118,18 @@ def rebuild(statements: SqliteStatements) -> None:
         table = "text_cold" if tier is Tier.COLD else "text_live"
         text = indexed_words(content, json.loads(tags) if tags else ())
         statements.run(f"{table}_add", rowid=text_key(space, tier, no), words=text)
+
+
+def remove_index(statements: SqliteStatements, table: str) -> None:
+    """Remove a text index or what is left of it: SQLite refuses to drop one whose own tables are damaged."""
+    execute = statements.connection.execute
+    try:
+        execute(f"DROP TABLE IF EXISTS {table}")
+    except driver.errors() as exc:
+        if not driver.is_lost_index(exc):
+            raise
+        for part in ("data", "idx", "content", "docsize", "config"):
+            execute(f"DROP TABLE IF EXISTS {table}_{part}")
+        execute("PRAGMA writable_schema = ON")
+        statements.run("index_forget", name=table)
+        execute("PRAGMA writable_schema = RESET")
