@@ -621,17 +621,20 @@ def test_logs_and_metrics_tell_what_happened_and_never_what_was_said(client: Tes
     assert "memotherm_recalls_total 1.0" in metrics
 
 
-def test_a_ratio_is_at_most_one_and_promotions_say_what_they_count(tmp_path: Path) -> None:
-    """Also when hot holds more than its limit; every move to hot is a promotion."""
-    with opened(tmp_path / "memory.db", settings={"hot_max_tokens": 4}) as mem, asking(mem) as client:
-        client.post("/memories", json={"content": "A hot memory that is longer than the limit", "tier": "hot"})
+def test_hot_utilisation_is_that_of_the_fullest_scope_and_promotions_say_what_they_count(tmp_path: Path) -> None:
+    """Sessions by their limit, other scopes by theirs, wherever they are; every move to hot is a promotion."""
+    settings = {"hot_max_tokens": 4, "hot_token_limit": 100}
+    with opened(tmp_path / "memory.db", settings=settings) as mem, asking(mem) as client:
+        hot = mem.scoped(project="shop").remember("A hot memory that is longer than the limit", tier="hot")
+        mem.scoped(project="other").remember("Hot", tier="hot")
+        said = mem.scoped(project="shop").session("s").add("A turn of the talk")
         made = client.post("/memories", json={"content": "An otter"}).json()
         client.post(f"/memories/{made['id']}/move", json={"tier": "hot"})
         families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
 
-    (ratio,) = families["memotherm_hot_utilization_ratio"].samples
+    ratios = {each.labels["fullest"]: each.value for each in families["memotherm_hot_utilization_ratio"].samples}
     (promotions,) = families["memotherm_promotions"].samples
-    assert ratio.value == 1.0
+    assert ratios == {"scope": hot.tokens / 4, "session": said.tokens / 100}
     assert promotions.value == 1.0
     assert "moved to hot" in families["memotherm_promotions"].documentation
 

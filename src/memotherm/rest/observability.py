@@ -24,7 +24,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import Message, Receive, Scope, Send
 
-from memotherm import Memotherm, __version__
+from memotherm import Memotherm, Tier, __version__
 from memotherm.rest.middleware import App, header
 
 try:
@@ -142,11 +142,11 @@ class _StoreMetrics(Collector):
         gauges = (
             ("store_size_bytes", "Size of the store.", status.bytes),
             ("pending_vectors", "Memories without vectors.", status.pending_vectors),
-            ("hot_utilization_ratio", "Share of the hot limit in use, 0 to 1.", min(1, metrics.hot_utilization / 100)),
             ("hit_rate_ratio", "Share of recalls that found something relevant, 0 to 1.", metrics.hit_rate),
         )
         for name, description, share in gauges:
             yield GaugeMetricFamily(f"memotherm_{name}", description, value=share)
+        yield self._hot_utilization()
         counters = (
             ("recalls", "Recalls.", metrics.recall_count),
             ("spills", "Operations that spilled memories of a session.", metrics.spill_count),
@@ -172,6 +172,20 @@ class _StoreMetrics(Collector):
             buckets = [("+Inf" if isinf(bound) else f"{bound / 1000:g}", count) for bound, count in durations.buckets]
             recalls.add_metric([cold], buckets, durations.total_ms / 1000)
         yield recalls
+
+    def _hot_utilization(self) -> Metric:
+        """Return how full hot is where it is fullest: in a session, and in a scope outside of sessions."""
+        settings = self._mem.settings
+        limits = {"session": settings.hot_token_limit, "scope": settings.hot_max_tokens}
+        fullest = dict.fromkeys(limits, 0)
+        for count in self._mem.inspect.scopes():
+            kind = "scope" if count.scope.session is None else "session"
+            fullest[kind] = max(fullest[kind], count.tiers[Tier.HOT].tokens)
+        description = "Share of the hot limit that the fullest session or other scope uses; 1 is the limit."
+        family = GaugeMetricFamily("memotherm_hot_utilization_ratio", description, labels=["fullest"])
+        for kind, tokens in fullest.items():
+            family.add_metric([kind], tokens / limits[kind] if limits[kind] else float(tokens > 0))
+        return family
 
 
 class RequestLog:

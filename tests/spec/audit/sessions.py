@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from memotherm import LimitReached
 from tests.spec.audit.interfaces import Cli, Mcp, Python, Rest, refusal
@@ -328,8 +329,15 @@ def the_six_metrics(mcp: Mcp, rest: Rest) -> None:
     assert metrics["memory_recall_latency_ms"] > 0
     assert metrics["memory_hit_rate"] == 1
     assert metrics["memory_hot_utilization"] > 0
+    hot = mcp("memory_status", **session)["hot"]
+    assert abs(metrics["memory_hot_utilization"] - 100 * hot["tokens"] / hot["limit"]) < 0.01
+    rest.remember("A hot block of many words " * 100, tier="hot")
+    rest.add("A turn of the talk")
     page = rest.metrics()
-    for name in ("hot_utilization_ratio", "spills_total", "recalls_total", "promotions_total", "hit_rate_ratio"):
+    ratios = dict(re.findall(r'^memotherm_hot_utilization_ratio{fullest="(\w+)"} (\S+)$', page, re.MULTILINE))
+    assert float(ratios["scope"]) >= 0.25
+    assert float(ratios["session"]) > 0
+    for name in ("spills_total", "recalls_total", "promotions_total", "hit_rate_ratio"):
         assert f"memotherm_{name}" in page, name
     assert 'memotherm_recall_duration_seconds_bucket{cold="true"' in page
 
