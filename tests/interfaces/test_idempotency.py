@@ -66,6 +66,20 @@ class FullStore(SqliteStore):
         raise StoreFull("no space left")
 
 
+class ContestedStore(SqliteStore):
+    """A store where other requests take an Idempotency-Key first, and are then undone."""
+
+    others = 0
+
+    def put_value(
+        self, namespace: str, key: str, value: str, now: datetime, expires: datetime | None, *, replace: bool
+    ) -> str | None:
+        if ContestedStore.others and namespace == "replies":
+            ContestedStore.others -= 1
+            return value
+        return super().put_value(namespace, key, value, now, expires, replace=replace)
+
+
 def ask(mem: Memotherm) -> Any:
     """Send the request of the killed server to another one."""
     client = TestClient(application(mem), "http://127.0.0.1", raise_server_exceptions=False)
@@ -134,3 +148,14 @@ def test_no_change_is_made_whose_response_cannot_be_stored(tmp_path: Path) -> No
             assert (path, answer.status_code, mem.status().seq) == (path, 507, before), answer.text
             assert client.post(path, json=body).status_code < 300
             assert mem.status().seq > before, path
+
+
+@pytest.mark.parametrize(("others", "status"), [(2, 201), (100, 503)])
+def test_a_request_is_carried_out_if_the_one_before_it_was_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int, status: int
+) -> None:
+    """Once, or after a while not at all."""
+    with Memotherm(ContestedStore(str(tmp_path / "memory.db"), Settings()), HashEmbedder()) as mem:
+        monkeypatch.setattr(ContestedStore, "others", others)
+        assert ask(mem).status_code == status
+        assert len(mem.scoped(session="chat").events()) == (status == 201)

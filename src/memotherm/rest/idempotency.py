@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from memotherm import Memotherm
-from memotherm.errors import InvalidInput, NotFound
+from memotherm.errors import InvalidInput, NotFound, StoreBusy
 from memotherm.facade.upkeep import KeyValue
 from memotherm.operations.codec import to_json
 from memotherm.rest.problems import KeyReused
@@ -25,6 +25,8 @@ Json = dict[str, Any]
 
 _STORE_FOR = timedelta(hours=24)
 _MAX_KEY_CHARS = 200
+#: How often a request is carried out anew if another one with its key has come first, but cannot be seen.
+_ATTEMPTS = 5
 #: What a response says about the request beside the memory itself; it quotes no content.
 _ADDED = ("rule", "warnings")
 
@@ -55,23 +57,27 @@ def once(request: Request, act: Callable[[], Answer]) -> Answer:
         *(value for name, value in scope["headers"] if name == b"memotherm-scope"), scope["memotherm.body"],
     )  # fmt: skip
     responses: KeyValue = request.app.state.responses
-    stored = responses.get(name)
-    if stored is not None:
-        return _repeated(mem, stored, digest)
-    try:
-        with responses.unit_of_work():
-            answer = act()
-            body = _without_contents(answer.body)
-            entry = {"request": digest, "location": answer.headers.get("location"), "body": body}
-            if responses.claim(name, entry, _STORE_FOR) is not None:
-                raise _Taken  # noqa: TRY301 - it undoes the unit of work
-            return answer
-    except Exception:
-        # What the handler refuses may be what another request with this key has just done.
+    for _ in range(_ATTEMPTS):
         stored = responses.get(name)
-        if stored is None:
-            raise
-    return _repeated(mem, stored, digest)
+        if stored is not None:
+            return _repeated(mem, stored, digest)
+        try:
+            with responses.unit_of_work():
+                answer = act()
+                body = _without_contents(answer.body)
+                entry = {"request": digest, "location": answer.headers.get("location"), "body": body}
+                if responses.claim(name, entry, _STORE_FOR) is not None:
+                    raise _Taken  # noqa: TRY301 - it undoes the unit of work
+                return answer
+        except _Taken:
+            continue
+        except Exception:
+            # What the handler refuses may be what another request with this key has just done.
+            stored = responses.get(name)
+            if stored is None:
+                raise
+            return _repeated(mem, stored, digest)
+    raise StoreBusy("other requests with this Idempotency-Key are carried out at the moment: try again")
 
 
 def _repeated(mem: Memotherm, stored: Json, digest: str) -> Answer:
