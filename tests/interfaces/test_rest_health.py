@@ -9,6 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from memotherm import Memotherm
+from memotherm.errors import StoreUnavailable
+from memotherm.storage.sqlite.store import SqliteStore
 from tests.helpers import opened
 from tests.interfaces.test_rest import asking, problem
 
@@ -134,3 +136,23 @@ def test_large_responses_are_compressed_for_clients_that_accept_it(client: TestC
     assert compressed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
     assert compressed.json() == plain.json()
+
+
+def test_a_store_that_cannot_be_reached_is_a_problem_without_its_address(
+    mem: Memotherm, client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With and without a key, before and after it is looked up; the log of the server has the address."""
+    key = {"authorization": f"Bearer {mem.keys.create('ci', 'acme')}"}
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise StoreUnavailable("postgresql://ana@db.internal/agent cannot be reached")
+
+    failing = (("counts", "/health", {}), ("counts", "/status", key), ("get_values", "/status", key))
+    for method, path, headers in failing:
+        with monkeypatch.context() as patched:
+            patched.setattr(SqliteStore, method, unreachable)
+            answer = client.get(path, headers=headers)
+        problem(answer, 503, "store_unavailable")
+        assert "db.internal" not in answer.text
+        assert answer.headers["retry-after"]
+    assert "db.internal" in caplog.text

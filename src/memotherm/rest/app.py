@@ -26,7 +26,7 @@ from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
-from memotherm.rest.problems import PROBLEM_SCHEMA, problem_response, status_of
+from memotherm.rest.problems import PROBLEM_SCHEMA, error_response, problem_response
 from memotherm.rest.routes import SCHEMAS, router
 from memotherm.rest.routes.derived import SlowWork
 
@@ -159,7 +159,7 @@ def _add_mcp(app: FastAPI, mem: Memotherm) -> Any:  # noqa: ANN401 - an optional
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(MemothermError)
     def known(request: Request, error: MemothermError) -> Response:  # noqa: ARG001
-        return problem_response(status_of(error), error.code, str(error))
+        return error_response(error)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # noqa: ARG001

@@ -16,12 +16,12 @@ from starlette.types import ASGIApp as App
 from starlette.types import Message, Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
-from memotherm.errors import InvalidInput
+from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.rest.dependencies import requested_scope
 from memotherm.rest.logins import Logins, cookie_of
-from memotherm.rest.problems import problem_response
+from memotherm.rest.problems import error_response, problem_response
 
 __all__ = ["App", "Checked", "Checks", "header", "is_loopback"]
 
@@ -90,6 +90,8 @@ class Checked:
                 receive = await check(scope, receive) or receive
         except _Refused as refused:
             return await refused.response(scope, receive, send)
+        except MemothermError as error:
+            return await error_response(error)(scope, receive, send)
         except ConnectionAbortedError:
             # The client has disconnected before the end of the request.
             return None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import Response
 
-from memotherm.errors import InvalidInput, MemothermError
+from memotherm.errors import InvalidInput, MemothermError, StoreBusy, StoreError, StoreFull
+
+_log = logging.getLogger("memotherm.rest")
 
 _PROBLEM_TYPE = "application/problem+json"
 
@@ -60,6 +63,15 @@ class KeyReused(InvalidInput):
 def status_of(error: MemothermError) -> int:
     """Return the HTTP status of an error."""
     return 422 if isinstance(error, KeyReused) else STATUSES.get(error.code, 500)
+
+
+def error_response(error: MemothermError) -> Response:
+    """Return an error as a problem; what a store says about itself is for the log only, not for callers."""
+    detail = str(error)
+    if isinstance(error, StoreError) and not isinstance(error, StoreBusy | StoreFull):
+        _log.error("the store failed: %s", detail)
+        detail = f"{type(error).__doc__} The log of the server says more."
+    return problem_response(status_of(error), error.code, detail)
 
 
 def problem_response(

@@ -37,21 +37,21 @@ _LONGEST = 600.0
 
 
 _HEALTH = object_schema(
-    "Health", "The state of the server; the nodes are those of a distributed store that do not answer.",
-    status=str, version=str, missing_nodes=list[str],
+    "Health", "The state of the server, and how many nodes of a distributed store do not answer.",
+    status=str, version=str, missing_nodes=int,
 )  # fmt: skip
 
 
 @described(router, "GET /health", "health", "server", _HEALTH, openapi_extra={"security": []})
 def health(request: Request) -> Json:
-    """Return 200 if the server and its store work; of a distributed store, also which nodes are missing.
+    """Return 200 if the server and its store work; of a distributed store, also how many nodes are missing.
 
     Without a node, the tenants of the other nodes are served.
     """
     missing = request.app.state.mem.store.missing_nodes()
     if not missing:
         request.app.state.mem.status()
-    return {"status": "degraded" if missing else "ok", "version": __version__, "missing_nodes": list(missing)}
+    return {"status": "degraded" if missing else "ok", "version": __version__, "missing_nodes": len(missing)}
 
 
 @router.get(
