@@ -214,6 +214,7 @@ PRIVATE = [
     'server_host = "0.0.0.0"',
     'server_hosts = ["elsewhere.example"]',
     'server_origins = ["https://elsewhere.example"]',
+    'server_proxies = ["127.0.0.1"]',
     "server_rate_per_minute = 0",
     "trust_project = true",
 ]

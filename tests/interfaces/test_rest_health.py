@@ -147,7 +147,11 @@ def test_a_store_that_cannot_be_reached_is_a_problem_without_its_address(
     def unreachable(*_: object, **__: object) -> None:
         raise StoreUnavailable("postgresql://ana@db.internal/agent cannot be reached")
 
-    failing = (("counts", "/health", {}), ("counts", "/status", key), ("get_values", "/status", key))
+    failing: list[tuple[str, str, dict[str, str]]] = [
+        ("counts", "/health", {}),
+        ("counts", "/status", key),
+        ("get_values", "/status", key),
+    ]
     for method, path, headers in failing:
         with monkeypatch.context() as patched:
             patched.setattr(SqliteStore, method, unreachable)

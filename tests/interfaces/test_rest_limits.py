@@ -124,3 +124,16 @@ def test_no_tenant_waits_for_the_past_of_another_one(mem: Memotherm, monkeypatch
             go_on.set()
         answers += [each.result() for each in slow]
     assert [len(answer.json()["items"]) for answer in answers] == [1] * 63
+
+
+@pytest.mark.parametrize(("proxies", "status"), [((), 429), (("127.0.0.0/8",), 401)])
+def test_only_a_proxy_of_the_settings_says_who_the_caller_is(
+    tmp_path: Path, proxies: tuple[str, ...], status: int
+) -> None:
+    """A local client that makes addresses up does not evade the limit of wrong keys."""
+    settings = {"server_proxies": proxies}
+    with opened(tmp_path / "memory.db", settings=settings) as mem, serving(mem) as url, httpx.Client() as client:
+        for number in range(30):
+            headers = {**bearer("mtk_wrong"), "x-forwarded-for": f"10.0.0.{number}"}
+            answer = client.get(f"{url}/status", headers=headers)
+        assert answer.status_code == status

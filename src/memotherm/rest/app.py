@@ -18,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
@@ -120,6 +121,8 @@ def application(
     app = Checked(app, checks.headers, checks.host)
     # Streams of events stay uncompressed: an event is sent when it is recorded.
     app = GZipMiddleware(app, minimum_size=_COMPRESSED_BYTES, compresslevel=_COMPRESSION)
+    if settings.server_proxies:
+        app = ProxyHeadersMiddleware(app, list(settings.server_proxies))  # type: ignore[arg-type,assignment]
     return RequestLog(app, api.state.metrics)
 
 

@@ -209,6 +209,8 @@ def configuration(app: Callable[[], App], host: str, port: int, **options: Any) 
         log_config=None,
         access_log=False,
         server_header=False,
+        # uvicorn would believe every local client; the application believes those of the setting `server_proxies`.
+        proxy_headers=False,
         **{"timeout_graceful_shutdown": _GRACE_SECONDS, **options},
     )
 

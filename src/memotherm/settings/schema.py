@@ -393,6 +393,9 @@ class Settings:
         (), "Host names accepted in requests, in addition to the server's address and localhost."
     )
     server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
+    server_proxies: tuple[str, ...] = setting(
+        (), "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed."
+    )
     server_rate_per_minute: int = setting(30_000, "Maximum requests per key and minute; 0: unlimited.")
     daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")
