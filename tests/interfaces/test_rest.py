@@ -8,8 +8,10 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import memotherm
 from memotherm import Memotherm, Scope, errors
 from memotherm.errors import LimitReached, NotFound, SettingsError
 from memotherm.rest.app import application
-from memotherm.rest.jobs import Jobs
+from memotherm.rest.jobs import LEASE, Jobs
 from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
@@ -961,14 +963,14 @@ def test_a_replay_is_a_job_with_progress_a_result_and_an_end(tmp_path: Path) -> 
         problem(client.post("/policy/replay", json={"policies": []}), 422, "invalid_input")
 
 
-def test_few_jobs_run_at_a_time_and_each_can_be_cancelled() -> None:
-    """A third one is refused until one has ended."""
+def test_few_jobs_run_at_a_time_and_each_can_be_cancelled(mem: Memotherm) -> None:
+    """A third one of a tenant is refused until one has ended."""
 
     def endless(advance: Callable[[int, int], None]) -> dict[str, Any]:
         while True:
             advance(1, 2)
 
-    jobs = Jobs()
+    jobs = Jobs(mem)
     first, _ = (jobs.start("replay", Scope(), endless) for _ in range(2))
     with pytest.raises(LimitReached, match="cancel"):
         jobs.start("replay", Scope(), endless)
@@ -976,12 +978,51 @@ def test_few_jobs_run_at_a_time_and_each_can_be_cancelled() -> None:
     while first.state == "running":
         pass
     third = jobs.start("replay", Scope(), lambda _: {"moves": 1})
+    jobs.start("replay", Scope(tenant="acme"), lambda _: {})
     jobs.close()
 
     assert (first.state, third.result) == ("cancelled", {"moves": 1})
     assert jobs.get(third.id, Scope()) == third.as_dict()
     with pytest.raises(NotFound):
         jobs.get(third.id, Scope(user="ana"))
+
+
+def test_the_jobs_of_a_killed_server_block_nobody(tmp_path: Path) -> None:
+    """Nobody renews them, so that they are forgotten when their lease has ended."""
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    with opened(tmp_path / "memory.db", clock=lambda: now[0]) as mem:
+        for number in range(2):
+            job = {"job": {"state": "running"}, "scope": {}}
+            mem.store.key_value("jobs").put(f"job_{number}", job, LEASE)
+        with pytest.raises(LimitReached):
+            Jobs(mem).start("replay", Scope(), lambda _: {})
+        now[0] += timedelta(minutes=1)
+        jobs = Jobs(mem)
+        jobs.start("replay", Scope(), lambda _: {})
+        jobs.close()
+
+
+def test_an_erasure_removes_the_results_of_jobs(mem: Memotherm) -> None:
+    """Of the scope and of narrower ones; a job that runs meanwhile ends without a result, and others keep theirs."""
+    erased = threading.Event()
+
+    def work(advance: Callable[[int, int], None]) -> dict[str, Any]:
+        return {"otters": erased.wait(60)}
+
+    ana, ben = Scope(tenant="acme", user="ana", session="s1"), Scope(tenant="acme", user="ben")
+    jobs = Jobs(mem)
+    done, other = (jobs.start("replay", scope, lambda _: {"text": "otters"}) for scope in (ana, ben))
+    while "running" in (done.state, other.state):
+        pass
+    running = jobs.start("replay", ana, work)
+    mem.scoped(tenant="acme", user="ana").erase(jobs=False)
+    erased.set()
+    jobs.close()
+
+    with pytest.raises(NotFound):
+        jobs.get(done.id, ana)
+    assert jobs.get(running.id, ana)["result"] is None
+    assert jobs.get(other.id, ben)["result"] == {"text": "otters"}
 
 
 def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from memotherm.context.explain import explain
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import LARGEST_PAGE, NUMBER, View, cursor_number, require_limit
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier
@@ -251,6 +252,7 @@ def erase(view: View, *, jobs: bool) -> Erased:
     cause = replace(view.cause("purge"), rule="erase")
     # Before the store, so that no worker stores them afterwards.
     waiting = erase_jobs(user_spool(), view.services.store.name, view.scope) if jobs else 0
+    erase_results(view)
     parts = view.services.all_tenants.parts(view.scope)
     erased = export_scope.all_erased([export_scope.erase(part, view.scope, cause) for part in parts])
     return replace(erased, jobs=waiting)

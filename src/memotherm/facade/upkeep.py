@@ -25,7 +25,13 @@ from memotherm.vectors.vectorizer import Progress
 if TYPE_CHECKING:
     from memotherm.notes.imports import Imported
 
-__all__ = ["Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
+__all__ = ["CANCELLED_JOBS", "JOBS", "Key", "KeyValue", "Keys", "Upkeep", "erase_results", "secret_hash"]
+
+#: The namespaces of the server's jobs, and of those that are to end.
+JOBS = "jobs"
+CANCELLED_JOBS = "cancelled_jobs"
+#: How long the wish to end a job is stored; by then it has ended.
+_CANCELLED_FOR = timedelta(hours=1)
 
 #: The interval of maintenance in the background.
 _MAINTAIN_EVERY = timedelta(hours=1)
@@ -140,6 +146,15 @@ class Upkeep:
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace, such as the server's API keys; no scope applies to them."""
         return KeyValue(self._view.services.all_tenants, namespace, self._view.now)
+
+
+def erase_results(view: View) -> None:
+    """Delete the results of the server's jobs at and below the scope; those that run end without one."""
+    jobs, cancelled = (Upkeep(view).key_value(name) for name in (JOBS, CANCELLED_JOBS))
+    for name, entry in jobs.all().items():
+        if Scope(**entry["scope"]).sees(view.scope):
+            cancelled.put(name, {}, _CANCELLED_FOR)
+            jobs.delete(name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -90,7 +90,7 @@ def application(
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
     api.state.slow = SlowWork()
-    api.state.jobs = Jobs(mem if database or workers > 1 else None)
+    api.state.jobs = Jobs(mem)
     api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)

@@ -1,20 +1,20 @@
 """Long work of a server: jobs that run on threads of their own, with progress, a result, and an end on request.
 
-Jobs live in the memory of the process; where a server has several, the others see copies in the store. Each belongs
-to the scope of the request that started it.
+Each belongs to the scope of the request that started it. The store has its state and its result, so that every process
+on the store can show and cancel it, and an erasure finds it; a process that ends takes its running jobs with it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import LimitReached, MemothermError, NotFound
+from memotherm.facade.upkeep import CANCELLED_JOBS, JOBS
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.model.clock import new_id, system_clock
@@ -22,15 +22,16 @@ from memotherm.operations.codec import to_json
 
 _log = logging.getLogger(__name__)
 
-#: How many jobs run at the same time, and how many are kept with those that have ended.
+#: How many jobs of a tenant run at the same time, and how many are kept with those that have ended.
 _MOST_RUNNING = 2
 _MOST_KEPT = 50
 _RUNNING = "running"
 _SHOWN = ("id", "kind", "state", "done", "total", "started_at", "finished_at", "result", "error")
-#: How long a copy is kept: longer than a job takes between two copies.
+#: How long a job is stored after it has ended, and while it runs; a process that was killed does not renew it.
 _KEPT = timedelta(hours=1)
-#: The time between two copies of a running job for the other processes, in seconds.
-_COPY_SECONDS = 0.5
+LEASE = timedelta(seconds=30)
+#: How often the state of a running job is stored, in seconds.
+_STORE_SECONDS = 1.0
 
 Json = dict[str, Any]
 #: Takes a function to call with (done, total), and returns the result.
@@ -58,7 +59,8 @@ class Job:
     error: Json | None = None
     #: Set to let the job end at its next step.
     cancelled: threading.Event = field(default_factory=threading.Event, repr=False)
-    copied_at: float = field(default=0.0, repr=False)
+    #: Set when the work has ended.
+    ended: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def as_dict(self) -> Json:
         """Return the job as plain values."""
@@ -69,77 +71,74 @@ class Jobs:
     """The jobs of one server.
 
     Args:
-        mem: The memory in whose store the processes of the server show each other their jobs; None: there is only one.
+        mem: The memory whose store has them.
     """
 
-    def __init__(self, mem: Memotherm | None = None) -> None:
-        self._copies = None if mem is None else mem.store.key_value("jobs")
-        self._cancelled = None if mem is None else mem.store.key_value("cancelled_jobs")
-        self._jobs: dict[str, Job] = {}
+    def __init__(self, mem: Memotherm) -> None:
+        self._stored = mem.store.key_value(JOBS)
+        self._cancelled = mem.store.key_value(CANCELLED_JOBS)
+        #: The jobs that run in this process.
+        self._running: dict[str, Job] = {}
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def start(self, kind: str, scope: Scope, work: Work) -> Job:
-        """Start a job, unless too many are running."""
+        """Start a job, unless too many of the tenant are running."""
         job = Job(new_id("job", system_clock()), kind, scope, system_clock())
         thread = threading.Thread(target=self._run, args=(job, work), name=job.id, daemon=True)
         with self._lock:
-            states = [each.state for each in self._jobs.values()]
-            if self._copies is not None:
-                states = [copy["job"]["state"] for copy in self._copies.all().values()]
-            if states.count(_RUNNING) >= _MOST_RUNNING:
+            stored = self._stored.all()
+            own = sorted(name for name, each in stored.items() if each["scope"].get("tenant") == scope.tenant)
+            ended = [name for name in own if stored[name]["job"]["state"] != _RUNNING]
+            if len(own) - len(ended) >= _MOST_RUNNING:
                 raise LimitReached(f"{_MOST_RUNNING} jobs are running: wait for one, or cancel it")
-            ended = [each.id for each in self._jobs.values() if each.state != _RUNNING]
-            for job_id in ended[: max(0, len(self._jobs) + 1 - _MOST_KEPT)]:
-                del self._jobs[job_id]
-            self._jobs[job.id] = job
-            self._copy(job, _RUNNING)
+            for name in ended[: max(0, len(own) + 1 - _MOST_KEPT)]:
+                self._stored.delete(name)
+            self._store(job, _RUNNING)
+            self._running[job.id] = job
             self._threads = [*(each for each in self._threads if each.is_alive()), thread]
             thread.start()
         return job
 
     def get(self, job_id: str, scope: Scope) -> Json:
         """Return a job of a scope as plain values, or raise `NotFound`."""
-        job = self._jobs.get(job_id)
-        if job is not None and job.scope == scope:
-            return job.as_dict()
-        copy = self._copies.get(job_id) if job is None and self._copies is not None else None
-        if copy is None or Scope(**copy["scope"]) != scope:
+        stored = self._stored.get(job_id)
+        if stored is None or Scope(**stored["scope"]) != scope:
             raise NotFound(
-                f"this scope has no job {job_id}: a job is seen in the scope that started it, until the server stops"
+                f"this scope has no job {job_id}: a job is seen in the scope that started it, for an hour after its "
+                "end, unless its server was stopped or the scope was erased"
             )
-        found: Json = copy["job"]
+        job = self._running.get(job_id)
+        found: Json = stored["job"] if job is None else job.as_dict()
         return found
 
     def cancel(self, job_id: str, scope: Scope) -> Json:
         """Let a job of a scope end at its next step, in whichever process it runs; return it as it is now."""
         found = self.get(job_id, scope)
-        job = self._jobs.get(job_id)
+        job = self._running.get(job_id)
         if job is not None:
             job.cancelled.set()
-        elif self._cancelled is not None and found["state"] == _RUNNING:
+        elif found["state"] == _RUNNING:
             self._cancelled.put(job_id, {}, _KEPT)
         return found
 
     def close(self) -> None:
         """Cancel all jobs, and wait until they have ended."""
-        for job in list(self._jobs.values()):
+        for job in list(self._running.values()):
             job.cancelled.set()
         for thread in self._threads:
             thread.join()
 
     def _run(self, job: Job, work: Work) -> None:
-        """Do the work, and note how it ended."""
+        """Do the work, and store how it ended."""
 
         def advance(done: int, total: int) -> None:
             job.done, job.total = done, total
-            if self._cancelled is not None and time.monotonic() - job.copied_at > _COPY_SECONDS:
-                self._copy(job, _RUNNING)
-                if self._cancelled.get(job.id) is not None:
-                    job.cancelled.set()
             if job.cancelled.is_set():
                 raise _Cancelled
 
+        heartbeat = threading.Thread(target=self._renew, args=(job,), name=f"{job.id} lease", daemon=True)
+        heartbeat.start()
         try:
             job.result, state = work(advance), "done"
         except _Cancelled:
@@ -150,16 +149,29 @@ class Jobs:
             _log.exception("a job failed")
             job.error, state = {"code": "error", "detail": "the job failed: see the log of the server"}, "failed"
         job.finished_at = system_clock()
+        job.ended.set()
+        heartbeat.join()
         try:
-            self._copy(job, state)
+            if self._cancelled.get(job.id) is not None:
+                # Its scope may have been erased meanwhile.
+                job.result, state = None, "cancelled"
+            self._store(job, state)
         except MemothermError:
-            _log.exception("the other processes do not see how a job has ended")
+            _log.exception("the end of a job could not be stored")
         # Last, so that whoever sees the state sees the rest.
         job.state = state
+        self._running.pop(job.id, None)
 
-    def _copy(self, job: Job, state: str) -> None:
-        """Show the other processes how far a job is."""
-        if self._copies is not None:
-            job.copied_at = time.monotonic()
-            copy = {"job": {**job.as_dict(), "state": state}, "scope": dict(job.scope.items())}
-            self._copies.put(job.id, copy, _KEPT)
+    def _renew(self, job: Job) -> None:
+        """Store the state of a job again and again while it runs, and let it end if another process wants that."""
+        while not job.ended.wait(_STORE_SECONDS):
+            try:
+                if self._cancelled.get(job.id) is not None:
+                    job.cancelled.set()
+                self._store(job, _RUNNING)
+            except MemothermError:
+                _log.exception("the state of a job could not be stored")
+
+    def _store(self, job: Job, state: str) -> None:
+        entry = {"job": {**job.as_dict(), "state": state}, "scope": dict(job.scope.items())}
+        self._stored.put(job.id, entry, LEASE if state == _RUNNING else _KEPT)
