@@ -18,7 +18,7 @@ from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import Clock, system_clock
-from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName
+from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
@@ -185,7 +185,7 @@ class Memotherm:
         content: str,
         kind: str = "fact",
         tags: Iterable[str] = (),
-        tier: Tier | TierName | None = None,
+        tier: Tier | TierValue | None = None,
         priority: Priority | PriorityName | int = Priority.NORMAL,
         ttl: timedelta | float | str | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -205,10 +205,10 @@ class Memotherm:
             content: The text.
             kind: fact, preference, decision, task, message, entity, context, note, or your own word.
             tags: Free labels.
-            tier: hot, warm or cold; None lets the settings and the time to live decide.
-            priority: pinned, critical, important, normal or low.
+            tier: hot, warm or cold; None lets the settings and the time to live decide. Or a priority.
+            priority: pinned, critical, important, normal or low, or 0 to 4.
             ttl: The time until it expires: seconds, a timedelta, or text such as "7d".
-            metadata: Further values, as JSON.
+            metadata: Further values, as JSON; the value of `tier` counts like the argument, if that is not given.
             source: Where it comes from.
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
@@ -217,8 +217,9 @@ class Memotherm:
             version: The version that the memory with the key must have, 0 if there must be none; `StaleWrite` is
                 raised if it is another one.
         """
+        asked = None if priority == Priority.NORMAL else priority
         draft = Draft(
-            content=content, kind=kind, tags=tags, tier=tier, priority=priority, ttl=ttl, expires_at=expires_at,
+            content=content, kind=kind, tags=tags, tier=tier, priority=asked, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
         )  # fmt: skip
         return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
@@ -293,7 +294,7 @@ class Memotherm:
         synced first, unless `sync_on_search` is off.
 
         Args:
-            query: The question, in words.
+            query: The question, in words. An empty one lists what passes the filters, newest first.
             limit: The most hits besides the pinned ones; a larger limit only appends hits.
             tiers: The tiers to search.
             kinds: Only memories of one of these kinds.
@@ -304,7 +305,7 @@ class Memotherm:
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
-            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}.
+            where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}, {"tier": 0}.
             retention: active, archived, deleted or any. Archived and deleted memories are in no index, so finding
                 them takes longer the more of them pass the filters; no use is counted.
             prefix: Only memories whose key begins with this, such as "notes/".
@@ -478,9 +479,9 @@ class Memotherm:
         fields = {"kind": kind, "tags": tags, "metadata": metadata, "key": key}
         return self._view.update(memory_id, content, fields, ttl, expires_at, why, version)
 
-    def move(self, memory_id: str, tier: Tier | TierName, why: str = "") -> Memory:
-        """Move a memory to another tier."""
-        return self._services.changes.move(self.scope, memory_id, Tier.of(tier), self._view.cause("move", why))
+    def move(self, memory_id: str, tier: Tier | TierValue, why: str = "") -> Memory:
+        """Move a memory to another tier; a priority is accepted as well, and sets that."""
+        return self._view.move(memory_id, tier, why)
 
     def prioritize(self, memory_id: str, priority: Priority | PriorityName | int, why: str = "") -> Memory:
         """Set the priority of a memory."""

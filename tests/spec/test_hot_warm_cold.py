@@ -27,7 +27,7 @@ def test_there_are_three_tiers_and_no_other(mem: Memotherm) -> None:
     memory = mem.remember("a fact about otters")
 
     assert [str(tier) for tier in Tier] == ["hot", "warm", "cold"]
-    for wrong in ("lukewarm", "HOT", "", 0, 3, True):
+    for wrong in ("lukewarm", "HOT", "", 5, -1, True):
         with pytest.raises(InvalidInput, match="hot, warm, cold"):
             mem.remember("another fact", tier=wrong)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="hot, warm, cold"):

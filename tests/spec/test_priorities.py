@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Priority, Scope, Settings, Tier, tools
 from memotherm.errors import InvalidInput, LimitReached
 from memotherm.model import Memory
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.spec.ids import spec
 from tests.spec.told import said
@@ -250,6 +252,45 @@ def test_priority_is_stored_with_the_memory_and_can_be_filtered(mem: Memotherm) 
     assert found.id == memory.id
     assert found.priority.rank == 0
     assert found.metadata == {"created_tick": 42}
+
+
+@spec("E17")
+def test_the_tier_is_metadata_on_add_and_a_filter_on_search(mem: Memotherm) -> None:
+    """As the source writes it; the priority follows later changes, and a word of the caller's own is only metadata."""
+    rule = mem.remember("never feed the gulls", metadata={"tier": 0, "created_tick": 42})
+    gold = mem.remember("gulls of a gold customer", metadata={"tier": "gold"})
+    cold = mem.remember("gulls of last year", metadata={"tier": "cold"}, priority="low")
+    assert (rule.priority, gold.priority, cold.priority, cold.tier) == ("pinned", "normal", "low", "cold")
+
+    for query in ("", "gulls"):
+        assert said(mem.recall(query, where={"tier": 0})) == [rule.content]
+        assert said(mem.recall(query, where={"tier": "gold"})) == [gold.content]
+        assert said(mem.recall(query, where={"tier": "cold"})) == [cold.content]
+    assert said(mem.recall("")) == [gold.content, rule.content]
+    assert said(mem.recall("", retention="any", tiers=("cold",))) == [cold.content]
+    assert said(mem.recall("", as_of=rule.created_at)) == [gold.content, rule.content]
+    mem.unpin(rule.id)
+    assert said(mem.recall("", where={"tier": 0})) == []
+    assert [memory.id for memory in mem.find(tier="normal")] == [gold.id, rule.id]
+    with pytest.raises(InvalidInput, match="two different priorities"):
+        mem.remember("gulls again", tier="critical", priority="low")
+
+
+@spec("E17", "E42")
+def test_a_tier_may_be_a_priority_in_every_interface(mem: Memotherm) -> None:
+    """By its name or number, where a memory is stored, changed and listed."""
+    with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+        for number, name in enumerate(("pinned", "critical", "important", "normal", "low")):
+            memory = mem.remember(f"number {number}", tier=number)
+            sent = client.post("/memories", json={"content": f"name {name}", "tier": name}).json()
+            assert (memory.priority, sent["priority"], memory.tier) == (name, name, "warm")
+            for asked in (number, name):
+                listed = client.get("/memories", params={"tier": asked}).json()["memories"]
+                found = client.post("/memory/query", json={"query": "", "filters": {"tier": asked}}).json()["results"]
+                assert [each["id"] for each in listed] == [sent["id"], memory.id] == [each["id"] for each in found]
+        moved = client.post(f"/memories/{memory.id}/move", json={"tier": 1}).json()
+        assert (moved["tier"], moved["priority"]) == ("warm", "critical")
+        assert client.post("/memory/query", json={"query": "", "filters": {"tier": 5}}).status_code == 422
 
 
 @spec("E31")

@@ -22,7 +22,7 @@ Open = Callable[..., Memotherm]
 
 
 @spec("M01")
-@pytest.mark.parametrize("wrong", ["archive", "Warm", "hot ", 1])
+@pytest.mark.parametrize("wrong", ["archive", "Warm", "hot ", 5])
 def test_another_tier_is_a_validation_error(mem: Memotherm, wrong: object) -> None:
     """On insert, in a filter and in the query's body; nothing is written."""
     with pytest.raises(InvalidInput):

@@ -168,7 +168,9 @@ def _click(parameter: Parameter, default: Any, *, argument: bool) -> Callable[[C
     names = _NAMES.get(parameter.name, (f"--{parameter.name.replace('_', '-')}",))
     text = _HELP.get(parameter.name, parameter.help)
     if parameter.name == "where":
-        return click.option("--where", multiple=True, metavar="FILTER", callback=_where, help=text)
+        return click.option(
+            "--where", "--filters", "where", multiple=True, metavar="FILTER", callback=_where, help=text
+        )
     if parameter.type is bool:
         both = (f"{names[0]}/--no-{names[0][2:]}",) if default is not False and "/" not in names[0] else names
         return click.option(*both, parameter.name, is_flag=True, default=default, help=text)

@@ -15,7 +15,7 @@ from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
 from memotherm.model.clock import as_moment, read_clock
-from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName
+from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
@@ -198,8 +198,9 @@ class View:
         min_score: float | None = None,
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
+        listing: bool = False,
     ) -> Question:
-        """Return a query as the search takes it, or say what is wrong with it."""
+        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text."""
         searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
@@ -208,16 +209,15 @@ class View:
             None if kinds is None else [require_text(kind, "a kind", _LONGEST_KIND) for kind in _listed(kinds, "kinds")]
         )
         spaces, serving = self.services.reader.visible(self.scope) if place is None else place
+        conditions = self._conditions(tags, since, until, where, prefix)
+        tier = conditions.pop("tier")
+        searched = searched if tier is None else (tier,)
         return Question(
-            text=require_text(query, "the query", _LONGEST_QUERY),
+            text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
             spaces=spaces,
             serving=serving,
             tiers=searched,
-            where=Filter(
-                now=now or self.now(),
-                kinds=None if accepted is None else tuple(accepted),
-                **self._conditions(tags, since, until, where, prefix),
-            ),
+            where=Filter(now=now or self.now(), kinds=None if accepted is None else tuple(accepted), **conditions),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
@@ -253,25 +253,22 @@ class View:
             raise InvalidInput(f"skip must be a whole number from 0 to {_MOST_SKIPPED}, not {skip!r}")
         if cursor is not None and (skip or order != "newest"):
             raise InvalidInput("a cursor continues the newest memories: leave out order and skip, or the cursor")
-        tier, priority, kind = filters.get("tier"), filters.get("priority"), filters.get("kind")
+        tier, priority = placement(filters.get("tier"), filters.get("priority"))
+        kind = filters.get("kind")
         retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
+        conditions = self._conditions(
+            filters.get("tags"), filters.get("since"), filters.get("until"), filters.get("where"), filters.get("prefix")
+        )
         return Find(
             now=self.now(),
             order=order,
             skip=skip,
             before=None if cursor is None else cursor_number(cursor, "before"),
-            tier=None if tier is None else Tier.of(tier),
-            priority=None if priority is None else Priority.of(priority),
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
             kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
-            **self._conditions(
-                filters.get("tags"),
-                filters.get("since"),
-                filters.get("until"),
-                filters.get("where"),
-                filters.get("prefix"),
-            ),
+            **conditions
+            | {name: value for name, value in (("tier", tier), ("priority", priority)) if value is not None},
         )
 
     def _conditions(
@@ -284,7 +281,12 @@ class View:
     ) -> dict[str, Any]:
         """Return the conditions that searches and listings have in common."""
         now = self.now()
+        tier, priority = placed_in(where)
+        if where is not None and (tier or priority):
+            where = {name: value for name, value in where.items() if name != "tier"}
         return {
+            "tier": tier,
+            "priority": priority,
             "tags": None if tags is None else checked_tags(tags),
             "since": None if since is None else as_moment(since, "since", now),
             "until": None if until is None else as_moment(until, "until", now),
@@ -345,19 +347,25 @@ class View:
     ) -> Recall:
         """Return the memories that answer a query; `filters` are arguments of `question`."""
         require_limit(limit, self.services.settings.pool_size)
-        retentions = wanted_retentions(retention)
+        retentions, listing = wanted_retentions(retention), query == ""
+        filters = {**filters, "listing": listing}
         if include_narrower and (promote or as_of is not None):
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
         if as_of is not None:
             moment = require_moment(as_of)
             services, question = self.services, self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
-                recall = past.recaller.recall(past.placed(question), limit, track=False)
+                recall = (past.recaller.list if listing else past.recaller.recall)(
+                    past.placed(question), limit, track=False
+                )
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
         reader = view.services.reader
         place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
         question = view.question(query, tiers, **filters, place=place)
+        if listing:
+            wanted = retentions[0] if len(retentions) == 1 else None
+            return view.services.recaller.list(question, limit, wanted, track=track)
         if retentions != (Retention.ACTIVE,):
             return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
@@ -439,6 +447,14 @@ class View:
             cursor=f"before-{page[-1].no}" if more and page and find.order == "newest" else None,
             hint=self.hint() if first and not page and not include_narrower else "",
         )
+
+    def move(self, memory_id: str, tier: object, why: str) -> Memory:
+        """Set the tier of a memory, or its priority, as `tier` names one or the other."""
+        wanted, priority = placement(tier)
+        if wanted is None:
+            cause = self.cause("prioritize", why)
+            return self.services.changes.prioritize(self.scope, memory_id, Priority.of(priority), cause)
+        return self.services.changes.move(self.scope, memory_id, wanted, self.cause("move", why))
 
     def events(self, limit: int, cursor: str | None, *, oldest_first: bool, include_narrower: bool) -> EventPage:
         """Return a page of the ledger, with the adoptions of policies."""

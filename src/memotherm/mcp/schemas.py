@@ -93,7 +93,7 @@ def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
     schema = dict(_TYPES.get(get_origin(parameter.type) or parameter.type, _TEXT))
     if parameter.choices:
         allowed = kinds if parameter.type is SessionKind and kinds else parameter.choices
-        schema["enum"] = [str(choice) for choice in allowed]
+        schema["enum"] = [str(choice) for choice in allowed if not str(choice).isdigit()]
     if parameter.default is not None:
         schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
     elif not parameter.required:

@@ -30,11 +30,18 @@ __all__ = [
     "StoredFields",
     "Tier",
     "TierName",
+    "TierValue",
     "author_of",
+    "placed_in",
+    "placement",
 ]
 
 TierName = Literal["hot", "warm", "cold"]
 PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
+#: A priority by its name or number.
+PriorityValue = Literal[PriorityName, 0, 1, 2, 3, 4]
+#: What a parameter `tier` takes: other programs call a priority so.
+TierValue = Literal[TierName, PriorityValue]
 RetentionName = Literal["active", "archived", "deleted", "purged"]
 #: The orders of a listing.
 OrderName = Literal["newest", "oldest", "updated", "used", "most_used", "largest", "smallest"]
@@ -90,9 +97,35 @@ class Priority(_Axis):
     @classmethod
     def of(cls, value: object) -> Self:
         """Return the member that `value` names, by its text or its rank."""
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(cls):
-            return list(cls)[value]
-        return super().of(value)
+        ranks = {str(rank): member for rank, member in enumerate(cls)}
+        return ranks.get(str(value)) or super().of(value)
+
+
+def placement(tier: object, priority: object = None) -> tuple[Tier | None, Priority | None]:
+    """Return the tier and the priority that two arguments name; `tier` may name a priority as well.
+
+    Raises:
+        InvalidInput: `tier` names neither, or another priority than `priority`.
+    """
+    given = None if priority is None else Priority.of(priority)
+    if tier is None or tier in list(Tier):
+        return None if tier is None else Tier(str(tier)), given
+    try:
+        named = Priority.of(tier)
+    except InvalidInput:
+        known = ", ".join([*Tier, *Priority])
+        raise InvalidInput(f"unknown tier {tier!r}: use one of {known}, or a priority from 0 to 4") from None
+    if given not in (None, Priority.NORMAL, named):
+        raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    return None, named
+
+
+def placed_in(values: object) -> tuple[Tier | None, Priority | None]:
+    """Return the tier or the priority that a field `tier` of metadata or of a filter names, if it names one."""
+    try:
+        return placement(values.get("tier")) if isinstance(values, Mapping) else (None, None)
+    except InvalidInput:
+        return None, None
 
 
 class Retention(_Axis):
@@ -363,7 +396,7 @@ class ScopeFields(TypedDict, total=False):
 class MemoryFilters(TypedDict, total=False):
     """The filters of `find`; an omitted one restricts nothing, except `retention`."""
 
-    tier: Tier | TierName | None
+    tier: Tier | TierValue | None
     priority: Priority | PriorityName | int | None
     retention: Retention | str
     kind: str | None
@@ -372,7 +405,7 @@ class MemoryFilters(TypedDict, total=False):
     since: datetime | str | None
     #: Created before this.
     until: datetime | str | None
-    #: The metadata, such as {"status": "open", "votes": {"$gte": 3}}.
+    #: The metadata, such as {"status": "open", "votes": {"$gte": 3}}, and the tier or priority: {"tier": 0}.
     where: Mapping[str, Any] | None
     #: A prefix of the key, such as "notes/".
     prefix: str | None

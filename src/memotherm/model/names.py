@@ -13,6 +13,7 @@ SYNONYMS = (
     ("kind", "category", "type"),
     ("kinds", "types", "categories", "kind", "category", "type"),
     ("content", "text"),
+    ("where", "filters"),
     ("session", "session_id"),
     ("memory_id", "item_id"),
     ("ids", "item_ids"),

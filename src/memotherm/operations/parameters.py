@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from memotherm.model.memory import KNOWN_KINDS, PriorityName, TierName
+from memotherm.model.memory import KNOWN_KINDS, PriorityValue, TierName, TierValue
 from memotherm.model.names import SYNONYMS
 
 Json = dict[str, Any]
@@ -34,6 +34,7 @@ _DAY = (
 _TIME = r"T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])?"
 _LARGE = 1_000_000_000
 PATTERNS = {
+    "text_or_empty": rf"{_NOT_BLANK}|^$",
     #: `#` and a number is how a context names a memory that it has shortened.
     "id_or_number": r"^(mem_[0-9a-z]{26}|#[0-9]{1,18})$",
     "session": r"^[A-Za-z0-9_.:@+-]{1,200}$",
@@ -118,9 +119,9 @@ WIRES: Mapping[str, Parameter] = {
     "kinds": _KINDS,
     "types": _KINDS,
     "tags": _wire(list[str], items=_LABEL, max_length=64, help="Free labels."),
-    "tier": _wire(TierName, help="hot, warm or cold."),
+    "tier": _wire(TierValue, help="hot, warm or cold; a priority is accepted as well."),
     "tiers": _wire(list[TierName], min_length=1, max_length=3),
-    "priority": _wire(PriorityName, help="pinned, critical, important, normal or low."),
+    "priority": _wire(PriorityValue, help="pinned, critical, important, normal or low, or 0 to 4."),
     "ttl": _wire(float, name="ttl_minutes", ge=0.1, le=52_596_000.0, help="Time to live, in minutes."),
     "expires_at": _wire(datetime),
     "as_of": _wire(datetime),

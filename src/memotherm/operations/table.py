@@ -18,6 +18,8 @@ SCOPE_HEADER = "Memotherm-Scope"
 
 _OF_SESSION = "session:sessionId"
 _RECALLED = {"limit": {"le": 200}}
+#: An empty query lists.
+_SEARCHED = {**_RECALLED, "query": {"min_length": 0, "pattern": PATTERNS["text_or_empty"]}}
 _BY_ID = {"memory_id": {"required": True, "pattern": PATTERNS["id_or_number"]}}
 _PAGED = {"cursor": {"pattern": r"^before-[0-9]{1,18}$"}}
 
@@ -50,7 +52,7 @@ def _store(of: str, **more: Any) -> Operation:  # noqa: ANN401
 _TABLE = (
     # Search
     _read(
-        "Memotherm.recall", "search", "POST /recall", conflicts=True, more=("with_cold", "session"), limits=_RECALLED,
+        "Memotherm.recall", "search", "POST /recall", conflicts=True, more=("with_cold", "session"), limits=_SEARCHED,
         examples=({"query": "can I ship today?", "tiers": ["hot", "warm"], "limit": 5},),
     ),
     _read(

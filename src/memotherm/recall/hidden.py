@@ -81,6 +81,7 @@ class WithHidden:
                 until=where.until,
                 where=where.where,
                 prefix=where.prefix,
+                priority=where.priority,
                 limit=_PAGE,
             )
             yield from _pages(self._store, question.spaces, find)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
-from memotherm.model import Hit, Move, Recall, Tier
+from memotherm.model import Hit, Move, Priority, Recall, Retention, Tier, Why
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.recall import HIT_THRESHOLD, SEARCH_COLD, UseKind
@@ -17,7 +17,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
-from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
+from memotherm.storage.values import Filter, Find, RecallEntry, ReceiptRow, Record, Use
 from memotherm.text.content import pluralize, title
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -79,6 +79,8 @@ class Recaller:
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         results = [*ranking.pinned, *best]
         pinned, hits = _hits(ranking.pinned), _hits(best)
+        if question.where.priority is Priority.PINNED:
+            pinned, hits = (), pinned[:limit]
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
         promoted = [move.id for move in moves]
@@ -107,6 +109,25 @@ class Recaller:
             degraded=(*ranking.degraded, *failures),
             hint=better_in_cold(self._pipeline, ranking, self._settings),
         )
+
+    def list(
+        self, question: Question, limit: int, retention: Retention | None = Retention.ACTIVE, *, track: bool = True
+    ) -> Recall:
+        """Return the memories that pass the filters of a question without a text, newest first; all have score 0."""
+        where = {each.name: getattr(question.where, each.name) for each in fields(Filter)}
+        found = [
+            record
+            for tier in question.tiers
+            for record in self._store.find(
+                question.spaces, Find(**where | {"tier": tier}, retention=retention, limit=limit)
+            )
+        ]
+        newest = sorted(found, key=lambda record: record.no, reverse=True)[:limit]
+        if newest:
+            nos = [record.no for record in newest]
+            self._log.write_listed(nos, question.where.now, question.spaces[-1], track=track)
+        hits = tuple(Hit(memory=record.memory, score=0.0, why=Why()) for record in newest)
+        return Recall(query=question.text, hits=hits, tiers=question.tiers)
 
 
 #: By how much confidence and relevance in cold must exceed those of the live answer.

@@ -12,7 +12,7 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Scope, Tier
 from memotherm.model.clock import as_duration, as_moment, new_id
-from memotherm.model.memory import PriorityName, TierName
+from memotherm.model.memory import PriorityName, TierValue, placed_in, placement
 from memotherm.model.names import renamed
 from memotherm.settings import Settings
 from memotherm.settings.schema import MAX_METADATA_CHARS
@@ -99,8 +99,9 @@ class Draft:
     content: str
     kind: str = "fact"
     tags: Iterable[str] = ()
-    tier: Tier | TierName | None = None
-    priority: Priority | PriorityName | int = Priority.NORMAL
+    tier: Tier | TierValue | None = None
+    #: None means normal, unless `tier` or the metadata name another one.
+    priority: Priority | PriorityName | int | None = None
     ttl: timedelta | float | str | None = None
     metadata: Mapping[str, Any] | None = field(default=None)
     source: str = "agent"
@@ -140,7 +141,9 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     if not isinstance(draft.index, bool):
         raise InvalidInput(f"index must be true or false, not {draft.index!r}")
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
-    tier, rule = first_tier(draft.tier, lifetime, settings)
+    asked, priority = placement(draft.tier, draft.priority)
+    other_tier, other_priority = placed_in(draft.metadata)
+    tier, rule = first_tier(asked or other_tier, lifetime, settings)
     memory = Memory(
         id=new_id("mem", now),
         content=content,
@@ -149,7 +152,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tags=checked_tags(draft.tags),
         tier=tier,
         tier_rule=rule,
-        priority=Priority.of(draft.priority),
+        priority=priority or other_priority or Priority.NORMAL,
         scope=scope,
         metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
         source=_checked_source(draft.source),
@@ -167,13 +170,13 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     return replace(memory, **draft.state) if draft.state else memory
 
 
-def first_tier(asked: Tier | TierName | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
+def first_tier(asked: Tier | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:
     """Return the first tier of a memory and the rule that decides it; an explicit tier always wins.
 
     A time to live never makes it hotter than it would be without.
     """
     if asked is not None:
-        return Tier.of(asked), "explicit"
+        return asked, "explicit"
     default = Tier(settings.default_tier)
     if lifetime is None:
         return default, "default"

@@ -166,7 +166,11 @@ def body_model(operation: Operation, parameters: Iterable[Parameter]) -> type[Ba
 
 def query_model(operation: Operation, parameters: Iterable[Parameter]) -> type[BaseModel]:
     """Return the model of the query string of an operation."""
-    fields: Any = {parameter.wire: _field(parameter) for parameter in parameters}
+    fields: Any = {}
+    for parameter in parameters:
+        kind, field = _field(parameter)
+        numbers = any(isinstance(choice, int) for choice in get_args(parameter.type))
+        fields[parameter.wire] = (Annotated[kind, BeforeValidator(_whole)] if numbers else kind), field
     return create_model(f"{operation.name}_query", __base__=_Renamed, **fields)
 
 
@@ -223,6 +227,11 @@ def _draft_model() -> type[BaseModel]:
 def _integer(value: object) -> object:
     """Return 3 for 3.0: JSON has one type of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole(value: object) -> object:
+    """Return the number that a text of a query string writes, for a choice among names and numbers."""
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
 
 
 def _moment(value: object) -> datetime:

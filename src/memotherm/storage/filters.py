@@ -131,10 +131,6 @@ def _found(find: Find) -> Iterator[Condition]:
         yield "where_hidden", {"now": to_micros(find.now)}
     elif find.retention is Retention.ACTIVE:
         yield "where_unexpired", {"now": to_micros(find.now)}
-    if find.tier is not None:
-        yield "where_tiers", {"tiers": [find.tier.rank]}
-    if find.priority is not None:
-        yield "where_priorities", {"priorities": [find.priority.rank]}
     if find.contains is not None:
         yield "where_contains", _contained(find.contains)
     yield from _filtered(find)
@@ -160,6 +156,10 @@ def _contained(text: str) -> dict[str, Any]:
 
 def _filtered(where: Filter) -> Iterator[Condition]:
     """Yield the conditions of a search."""
+    if where.tier is not None:
+        yield "where_tiers", {"tiers": [where.tier.rank]}
+    if where.priority is not None:
+        yield "where_priorities", {"priorities": [where.priority.rank]}
     if where.kinds is not None:
         yield "where_kinds", {"kinds": list(where.kinds)}
     if where.tags is not None:

@@ -71,12 +71,13 @@ class Filter:
     where: Condition | None = None
     #: What the key begins with.
     prefix: str | None = None
+    tier: Tier | None = None
+    priority: Priority | None = None
 
     @property
     def selective(self) -> bool:
         """Whether anything but retention and expiry is filtered."""
-        unfiltered = self.kinds is None and self.tags is None and self.since is None and self.until is None
-        return not (unfiltered and self.where is None and self.prefix is None)
+        return any(getattr(self, name) is not None for name in Filter.__slots__ if name != "now")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -102,8 +103,6 @@ class Search:
 class Find(Filter):
     """The filters and the page of a listing."""
 
-    tier: Tier | None = None
-    priority: Priority | None = None
     #: None lists active, archived and deleted memories.
     retention: Retention | None = Retention.ACTIVE
     #: Only what no search finds: archived, deleted and expired memories.

@@ -35,7 +35,7 @@ def _read(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - a value of
         value = int(value)
     if not choices or isinstance(value, bool):
         return value
-    if isinstance(value, int) and choices[-1] == Priority.LOW and 0 <= value < len(Priority):
+    if isinstance(value, int) and Priority.LOW in choices and 0 <= value < len(Priority):
         return str(list(Priority)[value])
     return value.strip().lower() if isinstance(value, str) else value
 

@@ -11,14 +11,13 @@ from typing import Literal
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
-from memotherm.model.memory import PriorityName
+from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
 from memotherm.text.phrases import is_filler
 from memotherm.tools.results import metrics_json, placement_warnings, without_secrets
 from memotherm.tools.tool import Json, SessionKind
 
-TierOrPriority = Literal["hot", "warm", "cold", "pinned", "critical", "important", "normal", "low"]
 ChatType = Literal["direct", "group", "channel"]
 
 _ALL_TIERS = tuple(Tier)
@@ -97,7 +96,7 @@ def memory_status(mem: Memotherm, sessionId: str | None = None, includeNarrower:
 def store_memory(
     mem: Memotherm,
     content: str,
-    tier: TierOrPriority | None = None,
+    tier: TierValue | None = None,
     kind: str = "fact",
     tags: Sequence[str] = (),
     priority: PriorityName | None = None,
@@ -108,9 +107,7 @@ def store_memory(
     keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
     """Store a memory; `tier` may be a priority. Credentials are replaced unless keepSecrets is true."""
-    wanted_tier, wanted_priority = (None, None) if tier is None else _tier_or_priority(tier)
-    if wanted_priority is not None and priority is not None and Priority.of(priority) is not wanted_priority:
-        raise InvalidInput(f"tier {tier!r} and priority {priority!r} are two different priorities: give one of them")
+    placement(tier, priority)  # a contradiction is an error of filler as well
     if isinstance(content, str) and content.strip() and is_filler(content, instructions=False):
         return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
     content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
@@ -120,8 +117,8 @@ def store_memory(
         content,
         kind=kind,
         tags=tags,
-        tier=wanted_tier,
-        priority=wanted_priority or (Priority.NORMAL if priority is None else Priority.of(priority)),
+        tier=tier,
+        priority=priority or Priority.NORMAL,
         ttl=None if ttl_minutes is None else ttl_minutes * 60,
         metadata=metadata,
         supersedes=supersedes,
@@ -129,13 +126,9 @@ def store_memory(
     return {**to_json(memory), "warnings": warnings}
 
 
-def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierOrPriority, sessionId: str | None = None) -> Json:  # noqa: N803
+def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierValue, sessionId: str | None = None) -> Json:  # noqa: N803
     """Move a memory to another tier, or give it a priority."""
-    wanted_tier, priority = _tier_or_priority(tier)
-    view = _view(mem, sessionId)
-    if priority is not None:
-        return _json(view.prioritize(memory_id, priority))
-    return _json(view.move(memory_id, Tier.of(wanted_tier)))
+    return _json(_view(mem, sessionId).move(memory_id, tier))
 
 
 def memory_context(
@@ -239,18 +232,6 @@ def _view(mem: Memotherm, session: str | None) -> Memotherm:
     return mem if session is None else mem.scoped(session=session)
 
 
-def _tier_or_priority(value: str | int) -> tuple[Tier | None, Priority | None]:
-    """Return the tier (hot, warm, cold) or the priority (pinned to low, or 0 to 4) that a value names."""
-    word = str(value).strip().lower() if not isinstance(value, bool) else value
-    if word in list(Tier):
-        return Tier(str(word)), None
-    if isinstance(word, str) and word.isascii() and word.isdigit():
-        return None, Priority.of(int(word))
-    if word in list(Priority):
-        return None, Priority(str(word))
-    raise InvalidInput(f"unknown tier {value!r}: use one of {', '.join([*Tier, *Priority])}, or a priority from 0 to 4")
-
-
 # Results
 
 
@@ -261,7 +242,7 @@ def _json(value: object) -> Json:
 
 def _search_memories(view: Memotherm, query: str, max_hits: int, min_score: float, filters: Json) -> Json:
     recall = view.recall(query, max_hits, _ALL_TIERS, min_score=min_score, **filters)
-    found = [hit for hit in recall if hit.why.relevance >= min_score]
+    found = [hit for hit in recall if hit.why.relevance >= min_score or not query]
     hits = [*recall.pinned, *found[:max_hits]]
     results = [
         {

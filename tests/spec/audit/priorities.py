@@ -19,6 +19,8 @@ def five_priorities_by_name_and_number(mcp: Mcp, rest: Rest) -> None:
         by_number = mcp("store_memory", content=f"A note of number {number}", tier=number, sessionId="E01")
         assert by_number["priority"] == name
         assert rest.remember(f"Over HTTP with {name}", priority=name)["priority"] == name
+        assert rest.remember(f"Over HTTP as the tier {name}", tier=name)["priority"] == name
+        assert rest.remember(f"Over HTTP as the tier {number}", tier=number)["priority"] == name
     assert mcp.schema("store_memory")["properties"]["tier"]
     mcp.refused("store_memory", content="A note of weight six", tier=5, sessionId="E01")
 
@@ -120,10 +122,25 @@ def the_answer_for_k_is_the_beginning_of_the_answer_for_more(rest: Rest) -> None
 
 
 @audit("E17")
-def priority_and_own_values_are_metadata_to_filter_by(rest: Rest) -> None:
-    stored = rest.remember("Do not feed the gulls", priority="pinned", metadata={"created_tick": 42})
-    listed = rest.get("/memories?priority=pinned")["memories"]
-    assert [(each["id"], each["metadata"]["created_tick"]) for each in listed] == [(stored["id"], 42)]
+def the_tier_is_metadata_on_add_and_a_filter_on_search(rest: Rest, mcp: Mcp, cli: Cli, python: Python) -> None:
+    metadata, pinned = {"tier": 0, "created_tick": 42}, {"tier": 0}
+    stored = rest.remember("Do not feed the gulls", metadata=metadata)
+    rest.remember("The gulls are white")
+    assert (stored["priority"], stored["metadata"]["created_tick"]) == ("pinned", 42)
+    for query in ("", "gulls"):
+        for found in (rest.query(query, filters=pinned)["results"], rest.recall(query, filters=pinned)["items"]):
+            assert [each["id"] for each in found] == [stored["id"]]
+    session = {"sessionId": "E17"}
+    assert mcp("store_memory", content="Do not feed the swans", metadata=metadata, **session)["priority"] == "pinned"
+    found = mcp("memory_search", query="", filters=pinned, **session)["results"]
+    assert [each["snippet"] for each in found] == ["Do not feed the swans"]
+    made = cli("remember", "Do not feed the ducks", "--metadata", json.dumps(metadata))
+    found = cli("recall", "", "--filters", "tier=0")["items"]
+    assert [each["id"] for each in found] == [made["id"], stored["id"]]
+    mem = python.open(embedder="none")
+    memory = mem.remember("Do not feed the geese", metadata=metadata)
+    mem.remember("The geese are grey")
+    assert [hit.memory.id for hit in mem.recall("", where=pinned)] == [memory.id]
 
 
 @audit("E18")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ConfigDict, model_validator
@@ -27,7 +27,7 @@ _Kinds: Any = field_type(_recall["kinds"])
 _Session: Any = field_type(_recall["session"])
 _Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
 SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
-_Tier = Literal["hot", "warm", "cold"]
+_Tier: Any = field_type(OPERATIONS["find"].by_wire["tier"])
 _LIMIT = 10
 
 
@@ -40,7 +40,10 @@ class QueryFilters(RequestBody):
 
 
 class QueryRequest(RequestBody):
-    """A query over all tiers, or one; `k` is another name for `limit`, and `filters.tier` for `tier`."""
+    """A query over all tiers, or one; `k` is another name for `limit`, and `filters.tier` for `tier`.
+
+    An empty query lists what passes the filters.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -80,11 +83,12 @@ def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
     filters = body.filters if "filters" in body.model_fields_set else QueryFilters()
     limit = next((given for given in (body.limit, body.k) if given is not None), _LIMIT)
-    tiers = [given for given in (body.tier, filters.tier) if given] or list(Tier)
+    tier = next((given for given in (body.tier, filters.tier) if given is not None), None)
     recall = in_session(view, body.session).recall(
         body.query,
         limit,
-        tiers,
+        tuple(Tier),
+        where=None if tier is None else {"tier": tier},
         kinds=filters.kinds,
         tags=filters.tags,
         track=body.track,
