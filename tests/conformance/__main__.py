@@ -32,7 +32,10 @@ QUESTIONS: tuple[tuple[list[str], str], ...] = (
     (["--method", "resources/templates/list"], "memory://{id}"),
     (["--method", "prompts/list"], "recall"),
     (["--method", "tools/call", "--tool-name", "memory_recall", "--tool-args-json", '{"query": "otters"}'], FACT),
-    (["--method", "tools/call", "--tool-name", "store_memory", "--tool-args-json", '{"content": "x y z"}'], "mem_"),
+    (
+        ["--method", "tools/call", "--tool-name", "store_memory", "--tool-args-json", '{"content": "The sky is blue"}'],
+        "mem_",
+    ),
     (["--method", "resources/read", "--uri", "memory://hot"], FACT),
     (["--method", "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=otters"], FACT),
 )

@@ -109,7 +109,7 @@ def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
         ]
         for method, path, body in changes:
             problem(client.request(method, path, json=body, headers=reader), 403, "read_only")
-        assert "[read_only]" in tool(client, reader, "store_memory", content="A lynx")["content"][0]["text"]
+        assert "[read_only]" in tool(client, reader, "store_memory", content="A lynx sleeps")["content"][0]["text"]
     assert (acme.status().seq, acme.metrics()) == before
     assert acme.get(otter.id).access_count == 0
 

@@ -212,9 +212,9 @@ def test_a_host_may_choose_its_tools(mem: Memotherm) -> None:
         build(mem, ["memory_teleport"])
 
     async def act(client: Client) -> Any:
-        return await client.call_tool("memory", {"action": "store_memory", "arguments": {"content": "an otter"}})
+        return await client.call_tool("memory", {"action": "store_memory", "arguments": {"content": "an otter swims"}})
 
-    assert talk(mem, act, tools=["one"]).structured_content["content"] == "an otter"
+    assert talk(mem, act, tools=["one"]).structured_content["content"] == "an otter swims"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -375,7 +375,7 @@ def test_the_command_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> Non
 
     async def run() -> Any:
         async with Client(server) as client:
-            return await client.call_tool("store_memory", {"content": "an otter", "tier": "hot"})
+            return await client.call_tool("store_memory", {"content": "an otter swims", "tier": "hot"})
 
     made = anyio.run(run).structured_content
     with memotherm.open(path, scope=Scope(agent="planner"), embedder="none") as mem:

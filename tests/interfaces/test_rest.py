@@ -431,7 +431,7 @@ def test_malformed_bodies_are_refused(mem: Memotherm, client: TestClient, conten
 @pytest.mark.parametrize("depth", [33, 900, 100_000])
 def test_what_is_nested_too_deeply_is_refused(mem: Memotherm, client: TestClient, depth: int) -> None:
     """Before it is stored: a memory that a later answer chokes on would spoil every listing."""
-    body = b'{"content": "An otter", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
+    body = b'{"content": "An otter swims", "metadata": {"deep": ' + b"[" * depth + b"]" * depth + b"}}"
     call = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "store_memory", "arguments": %s}}'
     answer = client.post("/memories", content=body, headers={"content-type": "application/json"})
     response = client.post("/mcp", content=call % body, headers={**MCP_HEADERS, "content-type": "application/json"})

@@ -47,7 +47,7 @@ def test_a_memory_without_a_tier_starts_warm(mem: Memotherm) -> None:
 def test_the_tier_given_on_store_is_kept_through_every_door(mem: Memotherm, tier: Tier) -> None:
     """The library and the tool both store where they are told to."""
     told = mem.remember(f"told {tier}", tier=tier)
-    by_tool = tools.store_memory(mem, f"tool {tier}", tier=str(tier))
+    by_tool = tools.store_memory(mem, f"told by a tool {tier}", tier=str(tier))
 
     assert told.tier is tier
     assert by_tool["tier"] == tier

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Retention, Tier, tools
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock
 from memotherm.tiers.rules.properties import decay, heat
 from tests.helpers import queried
@@ -793,14 +795,24 @@ def test_filler_from_an_agent_is_skipped_and_an_explicit_call_is_kept(mem: Memot
     """The tool and `capture` skip what carries a conversation on; `remember` stores what it is given."""
     skipped = tools.store_memory(mem, text)
 
-    assert (skipped["status"], "filler" in skipped["why"]) == ("skipped", True)
+    assert (skipped["status"], "sentence" in skipped["why"]) == ("skipped", True)
     assert mem.capture(text).status == "skipped"
     assert list(mem.find()) == []
     assert mem.remember(text).content == text
 
 
 @spec("M29")
-@pytest.mark.parametrize("text", ["no sugar", "ok: use Go", "Route 66", "dobra"])
-def test_short_facts_are_not_filler(mem: Memotherm, text: str) -> None:
-    """One word that says something is enough, and so is a word of another language."""
-    assert tools.store_memory(mem, text)["content"] == text
+@pytest.mark.parametrize("text", ["no sugar!", "Route 66", "dobra"])
+def test_what_is_below_ten_characters_is_not_captured(mem: Memotherm, text: str) -> None:
+    """By capture over REST, and by the tool of agents; an explicit call stores what it is given."""
+    with TestClient(application(mem), base_url="http://127.0.0.1") as client:
+        skipped = [
+            tools.store_memory(mem, text),
+            client.post("/memories:capture", json={"content": text}).json(),
+        ]
+        assert [(each["status"], "10 characters" in each["why"]) for each in skipped] == [("skipped", True)] * 2
+        assert list(mem.find()) == []
+        longer = text.ljust(10, "x")
+        assert tools.store_memory(mem, longer)["content"] == longer
+        assert client.post("/memories", json={"content": text}).json()["content"] == text
+    assert mem.session("s").add(text).content == text

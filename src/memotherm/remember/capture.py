@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -16,13 +15,11 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Filter
 from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import clauses, has_name, is_filler, specifics
+from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, specifics
 from memotherm.text.redaction import MARK, redactor
 from memotherm.text.statements import kind_of
 from memotherm.text.words import query_words, stemmed_words
 
-#: Shorter texts are not captured.
-_MIN_CHARS = 10
 #: Clauses with more than these odds are filler, in texts up to this length. `python -m bench.filler` shows how often
 #: that is wrong.
 FILLER_ODDS = 1.0
@@ -74,20 +71,15 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
         return "nothing but recalled memories"
     if redacted and not text.replace(MARK, "").strip():
         return "nothing but secrets"
-    # A Chinese character says as much as two letters or more.
-    if sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text.strip()[:_MIN_CHARS]) < _MIN_CHARS:
-        return f"shorter than {_MIN_CHARS} characters"
-    return ""
+    return filler_reason(text)
 
 
 def _is_filler(text: str, *, by_user: bool) -> bool:
-    """Return whether a text says nothing lasting: all words are listed as filler, or each clause is likely filler.
+    """Return whether each clause of a short text is likely to say nothing lasting.
 
     Numbers, code and paths always say something; so do names and what marks a preference, decision or task, unless an
     assistant says it: assistants greet by name.
     """
-    if is_filler(text):
-        return True
     if len(text) > _MAX_FILLER_CHARS or specifics(text) or (by_user and (has_name(text) or kind_of(text))):
         return False
     return all(is_filler(clause) or filler_odds(clause) > FILLER_ODDS for clause in clauses(text))

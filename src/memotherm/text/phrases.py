@@ -29,6 +29,8 @@ def conversational_words() -> frozenset[str]:
 # Filler and questions
 
 _MAX_FILLER_CHARS = 160
+#: Shorter texts are not captured.
+_MIN_CHARS = 10
 #: Longer sentences without a question mark are not taken for questions.
 _MAX_QUESTION_CHARS = 120
 _QUESTION_END = re.compile(
@@ -70,6 +72,14 @@ def is_filler(text: str, *, instructions: bool = True) -> bool:
     Without `instructions`, the latter is not.
     """
     return all(_is_filler(sentence, instructions=instructions) for sentence in sentences(text))
+
+
+def filler_reason(text: str, *, instructions: bool = True) -> str:
+    """Return why a text says too little to be captured; empty if it does not."""
+    # A Chinese character says as much as two letters or more.
+    if sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text.strip()[:_MIN_CHARS]) < _MIN_CHARS:
+        return f"shorter than {_MIN_CHARS} characters"
+    return "nothing but filler words" if is_filler(text, instructions=instructions) else ""
 
 
 def is_question(sentence: str) -> bool:

@@ -14,7 +14,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
-from memotherm.text.phrases import is_filler
+from memotherm.text.phrases import filler_reason
 from memotherm.tools.results import metrics_json, placement_warnings, without_secrets
 from memotherm.tools.tool import Json, SessionKind
 
@@ -108,8 +108,8 @@ def store_memory(
 ) -> Json:
     """Store a memory; `tier` may be a priority. Credentials are replaced unless keepSecrets is true."""
     placement(tier, priority)  # a contradiction is an error of filler as well
-    if isinstance(content, str) and content.strip() and is_filler(content, instructions=False):
-        return {"status": "skipped", "why": "nothing but filler words: write what should be remembered as a sentence"}
+    if isinstance(content, str) and content.strip() and (reason := filler_reason(content, instructions=False)):
+        return {"status": "skipped", "why": f"{reason}: write what should be remembered as a sentence"}
     content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)

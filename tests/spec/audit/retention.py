@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from memotherm import Memotherm, NotFound
-from tests.spec.audit.interfaces import Cli, Mcp, Python, Rest, refusal
+from tests.spec.audit.interfaces import Cli, Hook, Mcp, Python, Rest, refusal
 from tests.spec.audit.table import audit
 
 
@@ -258,9 +258,20 @@ def duplicates_are_detected(rest: Rest, python: Python) -> None:
 
 
 @audit("M29")
-def filler_is_skipped_with_a_status(mcp: Mcp, python: Python) -> None:
-    answer = mcp("store_memory", content="ok, thanks")
-    assert answer["status"] == "skipped", json.dumps(answer)
-    captured = python.open().capture("short")
-    assert captured.status == "skipped"
-    assert captured.why
+def filler_is_skipped_with_a_status(mcp: Mcp, rest: Rest, hook: Hook, python: Python) -> None:
+    mem = python.open()
+    for text in ("ok", "short", "Route 667", "ok, thanks"):
+        for answer in (mcp("store_memory", content=text), rest.post("/memories:capture", {"content": text})):
+            assert answer["status"] == "skipped", json.dumps(answer)
+            assert answer["why"]
+        assert mem.capture(text).status == "skipped"
+    assert mcp("store_memory", content="Route 6677")["content"] == "Route 6677"
+    assert rest.post("/memories:capture", {"content": "Route 6677"})["status"] == "stored"
+    for prompt in ("Route 66", "We ship the shop on Route 66"):
+        hook("UserPromptSubmit", prompt=prompt)
+        hook("Stop", last_assistant_message="ok")
+    hook("SessionEnd")
+    hook.work()
+    stored = rest.post("/memories:find", {"include_narrower": True, "contains": "Route 66"})["memories"]
+    said = {each["content"] for each in stored if each["kind"] != "summary"}
+    assert said == {"Route 6677", "We ship the shop on Route 66"}
