@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -90,3 +91,17 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
     assert [view.get(memory_id).scope for memory_id in (chunk, linked)] == [view.scope, view.scope]
     assert [hit.memory_id for hit in notes.search("maps of glaciers", max_results=1)] == [chunk]
     assert view.history(chunk)[-1].rule == "note.scope"
+
+
+@pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
+def test_notes_of_a_folder_with_any_name_are_found_and_read(mem: Memotherm, tmp_path: Path, name: bytes) -> None:
+    """A tab, a line break, a mark of direction, and bytes that are not UTF-8; a folder inside may have it, too."""
+    root = tmp_path / os.fsdecode(name)
+    inner = root / "memory" / ("x" if b"\xff" in name else os.fsdecode(name))
+    inner.mkdir(parents=True)
+    (inner / "n.md").write_text("The mascot is a walrus")
+    notes = mem.notes(root)
+    notes.sync()
+    (hit,) = notes.search("mascot walrus")
+    assert notes.get(hit.path).text == "The mascot is a walrus"
+    assert mem.notes(root).sync().unchanged == 1

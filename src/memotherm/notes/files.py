@@ -44,6 +44,8 @@ class Layout:
         if not folder.is_dir():
             raise InvalidInput(f"{folder} is not a folder: create it first, or name the one that has MEMORY.md")
         self.root = folder.resolve()
+        #: The root as a text that can be stored: bytes that are not UTF-8 are escaped.
+        self.name = os.fsencode(self.root).decode("utf-8", "backslashreplace")
         self.prefix = os.path.join(self.root, "")  # noqa: PTH118 - the root with a final separator
         self.whole = self.root.name.casefold() in _FOLDERS
         self.extra = tuple(dict.fromkeys(self._extra(path) for path in extra))
@@ -65,7 +67,9 @@ class Layout:
     def resolve(self, path: str | os.PathLike[str]) -> str:
         """Return a caller's path relative to the root; raise InvalidInput if it cannot be a note."""
         text = os.fspath(path)
-        if not isinstance(text, str) or not text.strip() or "\x00" in text or not text.isprintable():
+        named = isinstance(text, str) and text.strip() and "\x00" not in text
+        # No note is created under a name that cannot be printed, but a folder may have such a name.
+        if not named or not (text.isprintable() or os.path.isfile(self.root / text)):  # noqa: PTH113 - never raises
             raise InvalidInput(f"{text!r} is not a path of a note: write for example memory/2026-01-26.md")
         if is_transcript(text) and ".." not in text.split("/"):
             return text

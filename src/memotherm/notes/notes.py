@@ -90,7 +90,7 @@ class Notes:
             settings=settings,
             layout=self._layout,
             scope=tools.scope,
-            collection=f"notes:{name or self._layout.root}",
+            collection=f"notes:{name or self._layout.name}",
             chunk_size=ChunkSize(size=settings.chunk_tokens, overlap=settings.chunk_overlap),
             transcripts=self._transcripts,
         )

@@ -101,7 +101,7 @@ class Syncer:
         space = self.space()
         if space is None and not listing.files:
             return Sync(skipped=tuple(listing.skipped))
-        root = RootRow(space or 0, str(self.layout.root), self.layout.extra, self.scope, self.collection)
+        root = RootRow(space or 0, self.layout.name, self.layout.extra, self.scope, self.collection)
         if space is None or root not in self.store.roots((space,)):
             space = self.store.transact(partial(_register, root=root))
         run = self._run(space, listing, now, actor)
