@@ -31,6 +31,7 @@ def _life_of_ana(mem: Memotherm) -> None:
     """Leave traces of Ana in every table: contents, tags, metadata, keys, queries, reasons, sessions, notes."""
     ana = mem.scoped(user="ana")
     first = ana.remember(f"Ana keeps a {WORD}", tags=[WORD], metadata={"pet": WORD}, key=f"pets/{WORD}", source=WORD)
+    ana.update(ana.remember("Ana goes out", kind=f"{WORD}-walk").id, kind=f"{WORD}-hunt")
     ana.update(first.id, content=f"Ana keeps a tame {WORD}", why=f"the {WORD} is tame")
     ana.forget(ana.remember(f"Ana sold a {WORD}").id, why=f"not the {WORD}")
     ana.scoped(project="zoo").archive(ana.scoped(project="zoo").remember(f"The zoo has a {WORD}").id)
@@ -67,15 +68,29 @@ def test_erasing_a_user_leaves_no_trace_and_nobody_else_loses_anything(
     kept = bob.remember("Bob keeps a wombat")
     bob.recall("wombat")
     erased = mem.scoped(user="ana").erase()
-    assert (erased.memories, erased.with_vectors, erased.with_words, erased.sessions) == (5, 5, 3, 1)
+    assert (erased.memories, erased.with_vectors, erased.with_words, erased.sessions) == (6, 6, 4, 1)
     assert min(erased.recalls, erased.receipts) >= 1
-    assert erased.tombstones == 6
+    assert erased.tombstones == 7
     assert [memory.id for memory in mem.find(include_narrower=True, retention="any")] == [kept.id]
     assert not [text for text in _texts(mem, tmp_path) if WORD in text]
     assert mem.check() == []
     again = mem.scoped(user="ana").erase()
-    assert (again.memories, again.recalls, again.receipts, again.tombstones) == (0, 0, 0, 6)
+    assert (again.memories, again.recalls, again.receipts, again.tombstones) == (0, 0, 0, 7)
     assert [hit.memory.id for hit in bob.recall("wombat")] == [kept.id]
+
+
+def test_a_query_that_names_what_was_forgotten_is_purged_with_it(open_mem: Callable[..., Memotherm]) -> None:
+    """By a word that no other memory has; other queries stay in the log."""
+    mem = open_mem()
+    mem.remember("The door of the office has a keypad")
+    secret = mem.remember("The code of the office door is 4711, said Brunhilde")
+    mem.forget(secret.id)
+    for query in ("does 4711 open the office?", "what did Brunhilde say on the phone yesterday?", "office door keypad"):
+        mem.recall(query)
+        mem.context(query)
+    mem.purge(secret.id)
+    assert {recall.query for recall in mem.inspect.recalls()} == {"office door keypad"}
+    assert {receipt.query for receipt in mem.receipts.list()} == {None, "office door keypad"}
 
 
 def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Callable[..., Memotherm]) -> None:
@@ -85,7 +100,7 @@ def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Call
     mem.scoped(user="bob").remember("Bob keeps a wombat")
     mem.scoped(user="bob").recall("wombat")
     stored = mem.scoped(user="ana").inspect.everything()
-    assert sorted(str(memory.retention) for memory in stored.memories) == ["active"] * 3 + ["archived", "deleted"]
+    assert sorted(str(memory.retention) for memory in stored.memories) == ["active"] * 4 + ["archived", "deleted"]
     assert {event.memory_id for event in stored.events} == {memory.id for memory in stored.memories}
     assert {f"where is the {WORD}", f"the {WORD}"} <= {recall.query for recall in stored.recalls}
     assert len(stored.receipts) == 2

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from memotherm.model import Scope, Tier
@@ -18,6 +19,7 @@ from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally
 from memotherm.storage.writer import UnwrittenEntry
+from memotherm.text.words import query_words
 
 #: The beginnings of the counters of a policy in the shadow, before its hash.
 SHADOW_MISSED, SHADOW_SPARED = "shadow.missed:", "shadow.spared:"
@@ -208,6 +210,26 @@ def without_entries(entries: str, memory_ids: Collection[str]) -> str:
     """Return the entries of a receipt without those of some memories."""
     remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
     return _encoded(remaining)
+
+
+def erase_queries(statements: Statements, purged: Collection[str], since: int) -> None:
+    """Erase the queries since a moment that have a word of purged memories which no other memory has.
+
+    A recall that returned a purged memory is erased with it; one that was made while the memory was hidden did not.
+    """
+
+    @cache
+    def is_stored(word: str) -> bool:
+        return bool(statements.rows("word_stored", match=f'"{word}"', padded=f" {word} "))
+
+    def names(query: str) -> bool:
+        return not all(map(is_stored, filter(purged.__contains__, query_words(query))))
+
+    recalls = [recall for recall, query in statements.rows("recalls_since", since=since) if names(query)]
+    statements.run("recalls_drop", recalls=recalls)
+    for receipt, query, entries in statements.rows("receipts_since", since=since):
+        if names(query):
+            statements.run("receipt_erase", receipt=receipt, entries=entries)
 
 
 def _encoded(value: object) -> str:

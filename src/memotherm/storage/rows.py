@@ -37,7 +37,7 @@ _AXES = ("tier", "priority", "retention")
 #: `json.dumps` with these options makes an encoder for every call.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: What an event may quote of a memory; gone after a purge.
-_QUOTED = ("content", "tags", "metadata", "source", "key")
+_QUOTED = ("content", "kind", "tags", "metadata", "source", "key")
 
 
 _new_memory = constructor(Memory)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
-from memotherm.storage.recall_log import add_later_use, count_uses, without_entries
+from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
@@ -51,7 +51,7 @@ from memotherm.storage.values import (
     Use,
 )
 from memotherm.text.content import digest
-from memotherm.text.words import words
+from memotherm.text.words import query_words, words
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -91,6 +91,9 @@ class Transaction(ABC):
         self._counts: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
+        #: The words of the purged memories that were hidden before, and since when.
+        self._hidden_words: set[str] = set()
+        self._hidden_since = _UNLIMITED
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
         #: The spaces whose logs were deleted.
@@ -110,6 +113,8 @@ class Transaction(ABC):
         memory_ids = set(self._erased.values())
         for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
             self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
+        if self._hidden_words:
+            erase_queries(self._sql, self._hidden_words, self._hidden_since)
 
     # Reading inside the transaction
 
@@ -211,7 +216,12 @@ class Transaction(ABC):
         self._tombstones = True
         moment = to_micros(cause.at)
         former = (content for event in self.events(record) for content in event.changes.get("content", ()))
-        for content in {record.memory.content, *former} - {"", None}:
+        memory = record.memory
+        for content in {memory.content, *former} - {"", None}:
+            if not memory.visible_at(cause.at):
+                hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
+                self._hidden_words.update(query_words(content))
+                self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
             mark = tombstone(self._secret(), digest(content))
             self._sql.run("tombstone_add", space=record.space, mark=mark, at=moment)
         return self.discard(record, cause)
@@ -219,7 +229,8 @@ class Transaction(ABC):
     def discard(self, record: Record, cause: Cause) -> Record:
         """Like `purge`, for a copy of a file: no tombstone, and free space is not overwritten."""
         erased: dict[str, Any] = {"content": "", "digest": "", "tokens": 0, "tags": (), "metadata": {}, "source": ""}
-        bare = replace(record.memory, **erased, key=None, retention=Retention.PURGED)
+        # A kind may be any word of the caller.
+        bare = replace(record.memory, **erased, kind="fact", key=None, retention=Retention.PURGED)
         purged = self.change(record, bare, cause)
         for event in self.events(record):
             self._sql.run("events_rewrite", seq=event.seq, changes=changes_row(redacted(event.changes)))

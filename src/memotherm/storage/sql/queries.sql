@@ -535,6 +535,15 @@ DELETE FROM uses WHERE {own}at < :before
 -- uses_erase: Delete the uses of some memories.
 DELETE FROM uses WHERE {own}no {in nos}
 
+-- recalls_since: The queries of the recall log since a moment.
+SELECT recall, query FROM recalls WHERE {own}at >= :since
+
+-- recalls_drop: Delete some entries of the recall log.
+DELETE FROM recalls WHERE {own}recall {in recalls}
+
+-- receipts_since: The queries and memories of receipts since a moment.
+SELECT receipt, query, entries FROM receipts WHERE {own}at >= :since AND query IS NOT NULL
+
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM recalls WHERE {own}at < :before
 

@@ -262,6 +262,10 @@ FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
 RETURNING CAST(value AS INTEGER)
 
+-- word_stored: Whether an active memory has a word.
+SELECT 1 WHERE EXISTS (SELECT 1 FROM text_live WHERE text_live MATCH :match)
+    OR EXISTS (SELECT 1 FROM text_cold WHERE text_cold MATCH :match)
+
 -- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
 SELECT group_concat(rowid & 68719476735) FROM text_live
 WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
