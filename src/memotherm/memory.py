@@ -330,9 +330,8 @@ class Memotherm:
         """Return the memories for a prompt as text, in at most `budget` tokens, with a receipt.
 
         Pinned memories come first, then hot ones, then the hits of the query in warm; each memory is
-        included once. Without a query, as at the start of a session, nothing is searched. Hits are left
-        out if the confidence of the search is below the setting `context_min_confidence`. As for a recall, the
-        notes of `notes_root` are synced first.
+        included once. Without a query, as at the start of a session, nothing is searched. Hits are left out if the
+        confidence of the search is below `context_min_confidence`. The notes of `notes_root` are synced first.
 
         Args:
             query: What the agent is about to work on, in words.
