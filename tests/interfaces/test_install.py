@@ -16,12 +16,15 @@ import pytest
 
 from memotherm.cli import app, exit_codes
 
-CLIENTS = ("claude-code", "codex", "gemini", "openclaw")
+CLIENTS = ("claude-code", "codex", "gemini", "cursor", "openclaw", "opencode", "claude-desktop")
 FILES = {
     "claude-code": (".claude/settings.json", ".claude.json"),
     "codex": (".codex/hooks.json", ".codex/config.toml"),
     "gemini": (".gemini/settings.json",),
+    "cursor": (".cursor/hooks.json", ".cursor/mcp.json"),
     "openclaw": (),
+    "opencode": (),
+    "claude-desktop": (".config/Claude/claude_desktop_config.json",),
 }
 FOREIGN: dict[str, Any] = {
     "theme": "dark",
@@ -39,7 +42,7 @@ TOML = 'model = "gpt-5"  # the best\n\n[mcp_servers.other]\ncommand = "other"\n'
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own, and a project in it."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -73,7 +76,7 @@ def files(home: Path) -> dict[str, str]:
 def with_foreign_settings(home: Path, client: str) -> None:
     for name in FILES[client]:
         path = home / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(TOML if name.endswith("toml") else json.dumps(FOREIGN, indent=4, ensure_ascii=False), "utf-8")
 
 
@@ -179,6 +182,27 @@ def test_the_server_of_each_host(home: Path, install: Callable[..., dict[str, An
     assert {"MEMOTHERM_HOME", "MEMOTHERM_STORE", "MEMOTHERM_KEY"} <= set(codex.pop("env_vars"))
     assert claude["args"][-1] == gemini["args"][-1] == codex["args"][-1] == "mcp"
     assert claude["command"] == gemini["command"] == codex["command"]
+    cursor = json.loads((home / ".cursor/mcp.json").read_text("utf-8"))["mcpServers"]["memotherm"]
+    desktop = json.loads((home / ".config/Claude/claude_desktop_config.json").read_text("utf-8"))["mcpServers"]
+    opencode = json.loads((home / ".config/opencode/opencode.json").read_text("utf-8"))["mcp"]["memotherm"]
+    assert cursor == desktop["memotherm"] == gemini
+    assert opencode == {"type": "local", "command": [gemini["command"], *gemini["args"]]}
+
+
+def test_the_skill_comes_with_the_hooks(home: Path, install: Callable[..., dict[str, Any]]):
+    """Under our own name, where Claude Code and Codex look for skills."""
+    install("claude-code")
+    install("codex", "--scope", "project")
+
+    for folder in (home / ".claude", home / "project" / ".agents"):
+        skill = (folder / "skills" / "memotherm" / "SKILL.md").read_text("utf-8")
+        assert skill.startswith("---\nname: memotherm\ndescription: ")
+
+
+def test_claude_desktop_has_no_settings_of_a_project(home: Path, capsys: pytest.CaptureFixture[str]):
+    """The error says what to leave out."""
+    assert app.run(["install", "claude-desktop", "--scope", "project"]) != exit_codes.OK
+    assert "--scope project" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -204,15 +228,20 @@ def test_each_project_has_its_own_memory_unless_it_is_shared(
 
 def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str, Any]]):
     """`--scope project` writes into the folder, and nowhere else."""
-    for client in ("claude-code", "codex", "gemini"):
+    for client in ("claude-code", "codex", "gemini", "cursor", "opencode"):
         install(client, "--scope", "project")
 
     assert sorted(files(home)) == [
+        "project/.agents/skills/memotherm/SKILL.md",
         "project/.claude/settings.json",
+        "project/.claude/skills/memotherm/SKILL.md",
         "project/.codex/config.toml",
         "project/.codex/hooks.json",
+        "project/.cursor/hooks.json",
+        "project/.cursor/mcp.json",
         "project/.gemini/settings.json",
         "project/.mcp.json",
+        "project/opencode.json",
     ]
 
 
@@ -356,7 +385,8 @@ def test_another_place_for_the_settings_is_respected(
     install("codex")
 
     assert sorted(files(home)) == [
-        "codex/config.toml", "codex/hooks.json", "elsewhere/.claude.json", "elsewhere/settings.json",
+        ".agents/skills/memotherm/SKILL.md", "codex/config.toml", "codex/hooks.json", "elsewhere/.claude.json",
+        "elsewhere/settings.json", "elsewhere/skills/memotherm/SKILL.md",
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memotherm.errors import SettingsError
 from memotherm.hooks.settings_files import (
     FileChange,
     Json,
@@ -145,6 +146,7 @@ def _claude_code(request: InstallRequest) -> ClientPlan:
     return [
         merged_json(settings, _hooks(request, "claude", events)),
         merged_json(servers, _server(request, {"type": "stdio"})),
+        _skill(settings.parent, request),
     ], ["start a new Claude Code session; `/hooks` and `/mcp` list them"]
 
 
@@ -165,6 +167,7 @@ def _codex(request: InstallRequest) -> ClientPlan:
     return [
         merged_json(home / "hooks.json", _hooks(request, "codex", events)),
         merged_toml(home / "config.toml", None if request.uninstall else table),
+        _skill((request.folder if request.scope == "project" else Path.home()) / ".agents", request),
     ], ["start a new Codex session, and trust the hooks when it asks"]
 
 
@@ -195,6 +198,54 @@ def _openclaw(request: InstallRequest) -> ClientPlan:
     ]
 
 
+def _cursor(request: InstallRequest) -> ClientPlan:
+    home = (request.folder if request.scope == "project" else Path.home()) / ".cursor"
+    events = dict.fromkeys(("sessionStart", "beforeSubmitPrompt", "preCompact", "stop", "sessionEnd"), (None, 10))
+    hooks = _hooks(request, "cursor", events)
+
+    def with_version(values: Json) -> Json:
+        values = hooks(values)
+        if request.uninstall:
+            return {} if values == {"version": 1} else values
+        return {"version": 1, **values}
+
+    return [merged_json(home / "hooks.json", with_version), merged_json(home / "mcp.json", _server(request, {}))], [
+        "restart Cursor; it shows memories at the start of a session, and the tools recall in between"
+    ]
+
+
+def _claude_desktop(request: InstallRequest) -> ClientPlan:
+    if request.scope == "project":
+        raise SettingsError("Claude Desktop has no settings of a project: leave out --scope project")
+    folders = {
+        "darwin": Path.home() / "Library" / "Application Support",
+        "win32": client_home("APPDATA", "AppData/Roaming"),
+    }
+    home = folders.get(sys.platform) or client_home("XDG_CONFIG_HOME", ".config")
+    return [merged_json(home / "Claude" / "claude_desktop_config.json", _server(request, {}))], [
+        "restart Claude Desktop; it has no hooks, so ask it to remember and to recall"
+    ]
+
+
+def _opencode(request: InstallRequest) -> ClientPlan:
+    project = request.scope == "project"
+    home = request.folder if project else client_home("XDG_CONFIG_HOME", ".config") / "opencode"
+    name = "opencode.jsonc" if (home / "opencode.jsonc").is_file() else "opencode.json"
+    entry: Json | None = None if request.uninstall else {"type": "local", "command": _command("mcp", request)}
+    return [merged_json(home / name, lambda values: with_server(values, entry, "mcp"))], [
+        "start opencode; it has no hooks that we use, so ask it to remember and to recall"
+    ]
+
+
+def _skill(home: Path, request: InstallRequest) -> FileChange | None:
+    """Return the change that adds or removes the skill that tells an agent when to remember and to recall."""
+    path = home / "skills" / "memotherm" / "SKILL.md"
+    before = path.read_text("utf-8") if path.is_file() else None
+    skill = (PLUGINS / "plugins" / "memotherm" / "skills" / "memory" / "SKILL.md").read_text("utf-8")
+    after = None if request.uninstall else skill.replace("name: memory\n", "name: memotherm\n", 1)
+    return None if before == after else FileChange(path, before, after, own=True)
+
+
 def _flush() -> dict[str, object] | None:
     """Return the thresholds and texts of a flush, for a host that runs it; None if hooks shall not ask for one."""
     from memotherm.notes.flush import flush_for
@@ -210,7 +261,10 @@ CLIENTS: dict[str, Callable[[InstallRequest], ClientPlan]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "gemini": _gemini,
+    "cursor": _cursor,
     "openclaw": _openclaw,
+    "opencode": _opencode,
+    "claude-desktop": _claude_desktop,
 }
 
 
@@ -226,7 +280,9 @@ def _hooks(
     entries: dict[str, Json] = {}
     for event, (matcher, timeout) in events.items():
         hook = {**(extra or {}), "type": "command", "command": command, "timeout": timeout}
-        entries[event] = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+        # Cursor has a list of commands for each event, the others one of groups.
+        group = {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+        entries[event] = {"command": command, "timeout": timeout} if client == "cursor" else group
     return lambda values: with_hooks(values, entries)
 
 

@@ -269,7 +269,7 @@ def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
 def _without_ours(group: Any) -> Any:  # noqa: ANN401 - whatever another program's settings hold
     """Return a group of hooks without ours; None if it has no others."""
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-        return group
+        return None if _is_ours(group) else group
     others = [hook for hook in group["hooks"] if not _is_ours(hook)]
     if len(others) == len(group["hooks"]):
         return group
@@ -281,9 +281,9 @@ def _is_ours(hook: object) -> bool:
     return isinstance(command, str) and _OURS.search(command.replace("'", " ").replace('"', " ")) is not None
 
 
-def with_server(values: Json, entry: Json | None) -> Json:
+def with_server(values: Json, entry: Json | None, section: str = "mcpServers") -> Json:
     """Replace our MCP server by this entry; remove it if that is None."""
-    servers: Any = _section(values, "mcpServers", {}) if entry else values.get("mcpServers")
+    servers: Any = _section(values, section, {}) if entry else values.get(section)
     existing = servers.get("memotherm") if isinstance(servers, dict) else None
     if entry is not None:
         if existing is not None and not _is_our_server(existing):
@@ -292,14 +292,15 @@ def with_server(values: Json, entry: Json | None) -> Json:
     elif _is_our_server(existing):
         del servers["memotherm"]
         if not servers:
-            del values["mcpServers"]
+            del values[section]
     return values
 
 
 def _is_our_server(entry: object) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("args"), list):
+    if not isinstance(entry, dict):
         return False
-    words = [str(entry.get("command", "")), *map(str, entry["args"])]
+    command, arguments = entry.get("command", ""), entry.get("args", [])
+    words = [str(word) for part in (command, arguments) for word in (part if isinstance(part, list) else [part])]
     return "mcp" in words and any("memotherm" in word for word in words)
 
 
