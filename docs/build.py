@@ -342,11 +342,11 @@ def _settings_table(settings: Iterable[Field[Any]]) -> str:
     return "| setting | default | project | description |\n|---|---|---|---|\n" + "\n".join(rows)
 
 
-def _allowed(project: bool | tuple[str, ...]) -> str:
+def _allowed(project: bool | tuple[object, ...]) -> str:
     """Return what a project's settings file may set without trust."""
     if isinstance(project, bool):
         return "yes" if project else "no"
-    return ", ".join(f"`{value}`" for value in project if value) + " only"
+    return ", ".join(f"`{json.dumps(value).strip(chr(34))}`" for value in project if value != "") + " only"
 
 
 def _default(value: object) -> str:

@@ -123,6 +123,67 @@ def test_every_setting_of_the_sources_is_read_from_a_file(tmp_path: Path) -> Non
     assert {theirs: getattr(settings, ours) for theirs, ours in OTHER_NAMES.items()} == wanted
 
 
+SAMPLES = {
+    "a list": """\
+   - `memory.max_pinned`: 5 (limit pinned memories)
+   - `memory.tier_boosts.pinned`: 1.0
+   - `memory.tier_boosts.low`: -0.1
+""",
+    "YAML": """\
+# ctx-sys.yaml
+agent:
+  memory:
+    hotTokenLimit: 4000
+    warmAccessThreshold: 3
+    promoteThreshold: 0.85
+    maxColdItems: 1000
+    autoSpillEnabled: true
+    autoPromoteEnabled: true
+""",
+    "JSON": '{"memoryTiering": {"enabled": true, "hotMaxTokens": 2000, "hotMaxFacts": 50}}',
+    "in a sentence": "sync.onSearch: true\nexperimental.sessionMemory: false\n",
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_a_sample_of_a_source_says_what_to_write_and_that_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sample: str
+) -> None:
+    """C28, O27: the file of a project is TOML; `config` and `doctor` work beside one that is not."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    file = tmp_path / "memotherm.toml"
+    file.write_text(sample)
+
+    with pytest.raises(SettingsError, match=r"memotherm\.toml: .*line \d") as refused:
+        load(folder=tmp_path)
+    assert run(["config", "show", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert (json.loads(printed.out)["max_pinned"], "memotherm.toml" in printed.err) == (5, True)
+    assert run(["doctor"]) == 1
+    assert "memotherm.toml" in capsys.readouterr().out.replace("\n", "")
+    assert run(["config", "set", "max_pinned", "4"]) == 0
+
+    lines = str(refused.value).partition("so write ")[2].split("; ")
+    assert len(lines) == len(re.findall(r"(?:true|false|\d)[ ,}\n]", sample))
+    file.write_text("\n".join(lines))
+    assert load(folder=tmp_path) == load({"max_pinned": 5 if "max_pinned" in sample else 4}, project=False)
+
+
+@pytest.mark.parametrize(
+    "text", [f"x = {'[' * 5000}{']' * 5000}", f"a{'.a' * 5000} = 1", "[" * 5000, 'max_pinned = "x"']
+)
+def test_no_file_disables_config_and_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """However it is broken: other commands say that they cannot read it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    (tmp_path / "memotherm.toml").write_text(text)
+
+    assert [run(words.split()) for words in ("config show", "config set max_pinned 5", "doctor")] == [0, 0, 1]
+    with pytest.raises(SettingsError):
+        load(folder=tmp_path)
+
+
 def test_camel_case_settings_are_read_and_mistakes_are_told(tmp_path: Path) -> None:
     """Without a block as well; a setting that is given twice, or is unknown, is an error that names it."""
     assert load({"hotMaxTokens": 7}, environ={}, folder=tmp_path).hot_max_tokens == 7

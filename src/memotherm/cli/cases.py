@@ -88,7 +88,7 @@ def read_cases(text: str) -> list[RecallCase]:
     """Return the cases of a file, or raise `InvalidInput` that says which case is wrong."""
     try:
         tables = tomllib.loads(text).get("case", [])
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise InvalidInput(f"the file of cases is not valid TOML: {exc}") from exc
     if not isinstance(tables, list) or not tables:
         raise InvalidInput("the file has no cases: write [[case]] with a query and the ids that it expects")

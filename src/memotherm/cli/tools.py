@@ -13,7 +13,7 @@ from memotherm import Scope
 from memotherm.cli import exit_codes
 from memotherm.cli.memories import whereabouts
 from memotherm.cli.options import StoreOptions, folder_option, in_folder, narrower_option, prints
-from memotherm.cli.output import Output
+from memotherm.cli.output import Output, printable
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.errors import MemothermError
 from memotherm.settings import FIELDS, default_store, load
@@ -98,7 +98,7 @@ def show(origin: bool, changed: bool) -> Output:
     \b
     memotherm config show --origin
     """
-    settings = described_settings(changed=changed)
+    settings = _described(changed=changed)
     width = max((len(name) for name in settings), default=0)
     lines = [
         f"{name:<{width}}  {entry['value']!r}" + (f"  ({entry['origin']})" if origin else "")
@@ -142,6 +142,15 @@ def unset(name: str) -> Output:
     return _edited(name, lambda text: without_setting(text, name))
 
 
+def _described(*, changed: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the settings, without files that cannot be used; print what is wrong with these, also beside JSON."""
+    problems: list[str] = []
+    settings = described_settings(changed=changed, problems=problems)
+    for problem in problems:
+        click.echo(f"warning: {printable(problem)}", err=True)
+    return settings
+
+
 def _edited(name: str, change: Callable[[str], str]) -> Output:
     """Change the user's file; return the setting, and a note if something else than the file determines it."""
     file = user_file()
@@ -150,7 +159,7 @@ def _edited(name: str, change: Callable[[str], str]) -> Output:
     if changed != text:
         create_folder(file.parent)
         write_text(file, changed)
-    entry: dict[str, Any] = described_settings()[name]
+    entry: dict[str, Any] = _described()[name]
     stronger = f"the value comes from {entry['origin']}, which takes precedence over your settings file"
     notes = [] if entry["origin"] in (str(file), "default") else [stronger]
     return Output({"name": name, **entry}, [f"{name} = {entry['value']!r}"], notes)

@@ -23,7 +23,7 @@ def setting(
     low: float = 0,
     high: float = float("inf"),
     choices: tuple[str, ...] = (),
-    project: bool | tuple[str, ...] = False,
+    project: bool | tuple[object, ...] = False,
     secret: bool = False,
     files: bool = True,
 ) -> Any:  # noqa: ANN401
@@ -53,7 +53,7 @@ def setting(
 
 def project_may_set(declared: Field[Any], value: object) -> bool:
     """Return whether a project's settings file may give a setting this value without trust."""
-    allowed: bool | tuple[str, ...] = declared.metadata["project"]
+    allowed: bool | tuple[object, ...] = declared.metadata["project"]
     return allowed if isinstance(allowed, bool) else value in allowed
 
 
@@ -315,7 +315,9 @@ class Settings:
         0.9, "The share of `hot_token_limit` at which the status suggests a spill.", high=1, project=True
     )
     max_cold_items: int = setting(
-        1000, "The number of cold memories above which the status suggests pruning, and that `prune` keeps."
+        1000,
+        "The number of cold memories above which the status suggests pruning, and that `prune` keeps.",
+        project=(1000,),
     )
     flush_reserve_tokens: int = setting(
         20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True
@@ -376,7 +378,7 @@ class Settings:
         "", "The user's time zone, such as Europe/Berlin, for the date of a note; empty: the system's.", project=True
     )
     experimental_session_memory: bool = setting(
-        False, "Whether transcripts of sessions (JSONL) are indexed with the notes."
+        False, "Whether transcripts of sessions (JSONL) are indexed with the notes.", project=(False,)
     )
     transcript_paths: tuple[str, ...] = setting((), "The transcripts to index.")
 

@@ -43,6 +43,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
     project: bool = True,
+    problems: list[str] | None = None,
 ) -> Settings:
     """Return the settings; a `Settings` instance is returned as it is.
 
@@ -51,11 +52,12 @@ def load(
         environ: The environment; None uses that of the process.
         folder: The folder of the project; None uses the working directory.
         project: Whether to read the project's file.
+        problems: If given, a file that cannot be used is left out, and what is wrong with it is added here.
     """
     if isinstance(overrides, Settings):
         return overrides
     values: dict[str, Any] = {}
-    for _, layer in reversed(list(_layers(overrides or {}, environ, folder, project=project))):
+    for _, layer in reversed(list(_layers(overrides or {}, environ, folder, project=project, problems=problems))):
         values.update(layer)
     return Settings(**values)
 
@@ -65,11 +67,12 @@ def origins(
     *,
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    problems: list[str] | None = None,
 ) -> dict[str, str]:
-    """Return the origin of every setting's value."""
+    """Return the origin of every setting's value; `problems` as in `load`."""
     sources = dict.fromkeys(FIELDS, "default")
     values: dict[str, Any] = {}
-    for origin, layer in reversed(list(_layers(overrides or {}, environ, folder))):
+    for origin, layer in reversed(list(_layers(overrides or {}, environ, folder, problems=problems))):
         sources.update(dict.fromkeys(layer, origin))
         values.update(layer)
     for window in RETENTION_WINDOWS.get(str(values.get("retention")), {}):
@@ -79,24 +82,42 @@ def origins(
 
 
 def _layers(
-    overrides: Mapping[str, Any], environ: Mapping[str, str] | None, folder: Path | None, *, project: bool = True
+    overrides: Mapping[str, Any],
+    environ: Mapping[str, str] | None,
+    folder: Path | None,
+    *,
+    project: bool = True,
+    problems: list[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (origin, values) from the highest precedence to the lowest."""
     environ = os.environ if environ is None else environ
     user = user_file(environ)
     given, variables = known(overrides, "the arguments"), _from_environment(environ)
-    own = _from_toml(user) if user.is_file() else {}
+    own = _from_file(user, problems) if user.is_file() else {}
     yield "argument", given
     yield "environment", variables
     project_file = _project_file(folder or Path.cwd()) if project else None
     if project_file is not None:
-        values = _from_toml(project_file)
         # A project's own file cannot say that it is trusted.
-        trusted = {**own, **variables, **given}.get("trust_project", False)
-        if not as_bool("trust_project", trusted):
-            _require_allowed(values, project_file)
-        yield str(project_file), values
+        trusted = as_bool("trust_project", {**own, **variables, **given}.get("trust_project", False))
+        yield str(project_file), _from_file(project_file, problems, trusted=trusted)
     yield str(user), own
+
+
+def _from_file(path: Path, problems: list[str] | None, *, trusted: bool = True) -> dict[str, Any]:
+    """Return the settings of a file; if it cannot be used and `problems` are collected, none."""
+    try:
+        values = _from_toml(path)
+        if not trusted:
+            _require_allowed(values, path)
+        if problems is not None:
+            Settings(**values)
+    except SettingsError as exc:
+        if problems is None:
+            raise
+        problems.append(f"{exc} (the file is left out here; other commands refuse it)")
+        return {}
+    return values
 
 
 def _require_allowed(values: Mapping[str, Any], path: Path) -> None:
@@ -125,17 +146,49 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _from_toml(path: Path) -> dict[str, Any]:
     import tomllib  # most users have no file
 
+    text = ""
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        data = tomllib.loads(text)
+        if path.name == "pyproject.toml":
+            data = data.get("tool", {}).get("memotherm", {})
+        values = known(data, str(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        raise SettingsError(f"cannot read the settings in {path}: {exc}") from exc
-    if path.name == "pyproject.toml":
-        data = data.get("tool", {}).get("memotherm", {})
-    values = known(data, str(path))
+        lines = as_toml(text) if path.name != "pyproject.toml" else []
+        instead = f"; it is TOML, so write {'; '.join(lines)}" if lines else ""
+        raise SettingsError(f"cannot read the settings in {path}: {exc}{instead}") from exc
+    except RecursionError:
+        raise SettingsError(f"cannot read the settings in {path}: its values are nested too deeply") from None
     for name in values:
         if not FIELDS[name].metadata["files"]:
             raise SettingsError(f"{path} sets {name}, which only the environment may: use {PREFIX}{name.upper()}")
     return values
+
+
+#: A line of YAML, of JSON or of a list in Markdown: indentation, name, value.
+_ENTRY = re.compile(r"""^(\s*)(?:[-*]\s+)?["'`]?([A-Za-z_][\w.]*)["'`]?\s*:\s*(.*?)\s*(?:[#(].*)?$""")
+_BARE = re.compile(r"true|false|[+-]?\d[\d_]*(?:\.\d+)?|\".*\"|\[.*\]")
+
+
+def as_toml(text: str) -> list[str]:
+    """Return the settings in the YAML or JSON of another program as lines of TOML; none if there are no such lines."""
+    try:
+        loaded = json.loads(text)
+        return [f"{name} = {json.dumps(value)}" for name, value in flat(loaded)] if isinstance(loaded, dict) else []
+    except (ValueError, RecursionError):
+        pass
+    blocks: list[tuple[int, str]] = []
+    found = []
+    for entry in filter(None, map(_ENTRY.match, text.splitlines())):
+        indent, name, value = len(entry[1]), entry[2], entry[3].rstrip(",")
+        while blocks and blocks[-1][0] >= indent:
+            blocks.pop()
+        if value in ("", "{"):
+            blocks.append((indent, name))
+        else:
+            bare = value if _BARE.fullmatch(value) else json.dumps(value.strip("'\""), ensure_ascii=False)
+            found.append(f"{'.'.join([*(block for _, block in blocks), name])} = {bare}")
+    return found
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -218,14 +271,17 @@ def flat(values: Mapping[str, Any], block: str = "") -> Iterator[tuple[str, Any]
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
 
 
-def described_settings(settings: Settings | None = None, *, changed: bool = False) -> dict[str, dict[str, Any]]:
+def described_settings(
+    settings: Settings | None = None, *, changed: bool = False, problems: list[str] | None = None
+) -> dict[str, dict[str, Any]]:
     """Return every setting with its value and origin, without secrets.
 
     Args:
         settings: The settings in use; None for those of the files and the environment.
         changed: Only settings that differ from their default.
+        problems: As in `load`.
     """
-    loaded, sources = load(), origins()
+    loaded, sources = load(problems=problems), origins(problems=None if problems is None else [])
     used = loaded if settings is None else settings
     found = {
         name: {
@@ -268,7 +324,7 @@ def without_setting(text: str, name: str) -> str:
 
     try:
         before, after = tomllib.loads(text), tomllib.loads(changed)
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise SettingsError(f"the settings file cannot be changed ({exc}): edit it yourself") from exc
     before.pop(name, None)
     if before != after:

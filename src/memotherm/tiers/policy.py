@@ -162,7 +162,7 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
     """
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise PolicyError(f"{origin} is not TOML: {exc}", (Finding(code="P000", message=str(exc)),)) from None
     found = Findings()
     found.check_keys(document, _SECTIONS, what="section")

@@ -87,7 +87,10 @@ def the_settings_have_the_documented_defaults(cli: Cli) -> None:
         "watch_debounce_ms": 1500,
     }  # fmt: skip
     assert {name: values[name] for name in wanted} == wanted
-    (cli.folder / "memotherm.toml").write_text("[query.hybrid]\nvectorWeight = 0.5\n[chunking]\ntokens = 200\n")
+    (cli.folder / "memotherm.toml").write_text(
+        "chunking.tokens = 200\nsync.watch = true\nquery.hybrid.vectorWeight = 0.5\nquery.hybrid.textWeight = 0.3\n"
+        "experimental.sessionMemory = false\n"
+    )
     values = json.loads(cli.run("config", "show", "--json")[1])
     assert (values["vector_weight"], values["chunk_tokens"]) == (0.5, 200)
 

@@ -271,6 +271,16 @@ def every_setting_is_read(python: Python, cli: Cli) -> None:
     wanted = {"hot_token_limit": 4000, "warm_access_threshold": 3, "promote_threshold": 0.85, "max_cold_items": 1000,
               "auto_spill": True, "auto_promote": True}  # fmt: skip
     assert {name: values[name] for name in wanted} == wanted
+    sample = "agent:\n  memory:\n    hotTokenLimit: 4000\n    maxColdItems: 1000\n    autoSpillEnabled: true\n"
+    (cli.folder / "memotherm.toml").write_text(sample)
+    _, _, error = cli.run("list")
+    assert "line 1" in error
+    instead = " ".join(error.split()).partition("so write ")[2].partition(" hint:")[0].split("; ")
+    assert instead[0] == "agent.memory.hotTokenLimit = 4000"
+    assert cli.run("config", "show", "--json")[0] == 0
+    (cli.folder / "memotherm.toml").write_text("\n".join(instead).replace("4000", "3000"))
+    assert json.loads(cli.run("config", "show", "--json")[1])["hot_token_limit"] == 3000
+    (cli.folder / "memotherm.toml").unlink()
     full = python.open(auto_spill=False, hot_token_limit=30).session("s")
     full.add("Crate number one of very many crates")
     refusal(LimitReached, full.add, "Crate number two " + "of very many crates " * 5)
