@@ -159,13 +159,13 @@ def test_priorities_and_their_limit(cli: Cli):
 def test_a_dry_run_tells_and_changes_nothing(cli: Cli, verb: str, more: list[str], field: str, value: str):
     """What would become of a memory is shown with all rules, and the memory stays."""
     memory_id = remembered(cli, "the sprint ends on Friday")
-    before = cli("get", memory_id, "--json").data
+    before = cli("list", "--json").data
 
     rehearsed = cli(verb, memory_id, *more, "--dry-run", "--json")
 
     assert rehearsed.data[field] == value
     assert rehearsed.data["dry_run"] is True
-    assert cli("get", memory_id, "--json").data == before
+    assert cli("list", "--json").data == before
     assert cli(verb, memory_id, *more, "--json").data[field] == value
 
 

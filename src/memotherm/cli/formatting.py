@@ -27,6 +27,8 @@ _PIPED_WIDTH = 100_000
 _NARROW = 80
 #: The most characters of a content that are printed beside other memories; `get` prints all.
 _MOST_CHARS = 2_000
+#: The start of each further line of a memory.
+_BELOW = "\n      "
 
 
 class _Console(Console):
@@ -84,10 +86,7 @@ def tier_badge(tier: Tier) -> Text:
 
 
 def _memory_line(memory: Memory) -> Text:
-    line = tier_badge(memory.tier)
-    if memory.retention is not Retention.ACTIVE:
-        line = Text(f"× {memory.retention}", style="dim strike")
-    line.append(f"  {_shortened(memory.content)}", style="" if memory.retention is Retention.ACTIVE else "dim")
+    line = _dated(memory)
     if memory.priority is not Priority.NORMAL:
         line.append(f"  {memory.priority}", style="magenta")
     for tag in memory.tags:
@@ -95,16 +94,25 @@ def _memory_line(memory: Memory) -> Text:
     return line
 
 
-def _shortened(content: str) -> str:
-    if len(content) <= _MOST_CHARS:
-        return content
-    return f"{content[:_MOST_CHARS]}… ({len(content):,} characters)"
+def _dated(memory: Memory) -> Text:
+    """Return the tier, the day of the last change, and the content."""
+    active = memory.retention is Retention.ACTIVE
+    line = tier_badge(memory.tier) if active else Text(f"× {memory.retention}", style="dim strike")
+    line.append(f"  {memory.updated_at:%Y-%m-%d}", style="dim")
+    return line.append(f"  {_indented(memory)}", style="" if active else "dim")
+
+
+def _indented(memory: Memory) -> str:
+    """Return the content, shortened if it is long, with its lines below each other."""
+    content = memory.content
+    if len(content) > _MOST_CHARS:
+        content = f"{content[:_MOST_CHARS]}… ({len(content):,} characters)"
+    return content.replace("\n", _BELOW)
 
 
 def _hit_line(hit: Hit) -> Text:
     line = Text(f"{hit.score:5.2f} ", style="bold")
-    line.append(tier_badge(hit.memory.tier)).append(f"  {_shortened(hit.memory.content)}")
-    line.append(f"\n      why: {hit.why}", style="dim")
+    line.append(_dated(hit.memory)).append(f"{_BELOW}why: {hit.why}", style="dim")
     return line
 
 
@@ -170,17 +178,19 @@ def _memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
             yield line
         return
     found = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("tier", "priority", "kind"):
+    for name in ("tier", "changed", "kind"):
         found.add_column(name, no_wrap=True)
     found.add_column("memory", ratio=1)
     found.add_column("id", no_wrap=True, style="dim")
     for memory in memories:
         content = Text(printable(" ".join(memory.content.split())))
         content.truncate(160, overflow="ellipsis")
+        if memory.priority is not Priority.NORMAL:
+            content.append(f"  {memory.priority}", style="magenta")
         for tag in memory.tags:
             content.append(f" #{tag}", style="green")
         tier = Text(str(memory.tier), style=TIER_STYLES[memory.tier])
-        found.add_row(tier, str(memory.priority), memory.kind, content, memory.id)
+        found.add_row(tier, f"{memory.updated_at:%Y-%m-%d}", memory.kind, content, memory.id)
     yield found
 
 
