@@ -159,16 +159,19 @@ def test_without_vectors_coverage_alone_decides() -> None:
 
 
 def test_weighted_fusion_counts_both_searches_by_their_weights() -> None:
-    """0.7 of meaning and 0.3 of words, these relative to the best match of the query."""
-    both, meaning, wording = Known(1, 0.5, 8.0), Known(2, 0.9), Known(3, 0.0, 4.0)
-    scores = [one(candidate, both, meaning, wording, weights=_WEIGHTED).score for candidate in (both, meaning, wording)]
+    """0.7 of meaning and 0.3 of words, as the hit tells them."""
+    known = Known(1, 0.5, 8.0, coverage=1.0), Known(2, 0.9), Known(3, 0.0, 4.0, coverage=0.5)
+    hits = [one(candidate, *known, weights=_WEIGHTED) for candidate in known]
 
-    assert scores == pytest.approx([0.65, 0.63, 0.15])
+    assert [hit.score for hit in hits] == pytest.approx([0.65, 0.63, 0.15])
+    assert [0.7 * (hit.why.vector or 0) + 0.3 * (hit.why.text or 0) for hit in hits] == pytest.approx(
+        [hit.why.relevance for hit in hits]
+    )
 
 
 def test_in_weighted_fusion_a_search_without_results_subtracts_nothing() -> None:
     """Text-only and vector-only searches use the whole range."""
-    assert one(Known(1, None, 3.0), weights=_WEIGHTED).score == pytest.approx(1.0)
+    assert one(Known(1, None, 3.0, coverage=1.0), weights=_WEIGHTED).score == pytest.approx(1.0)
     assert one(Known(1, 0.8), weights=_WEIGHTED).score == pytest.approx(0.8)
     assert one(Known(1), weights=_WEIGHTED).score == 0.0
 
@@ -232,7 +235,7 @@ def test_lower_tiers_rank_lower_only_where_that_is_asked() -> None:
 
     assert order(hot, warm, cold) == [2, 1, 0]
     assert order(hot, warm, cold, weights=FusionWeights.of(Settings(), penalise=True)) == [0, 1, 2]
-    assert one(cold, weights=FusionWeights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.1)
+    assert one(cold, weights=FusionWeights.of(Settings(), penalise=True)).why.tier == pytest.approx(-0.25)
 
 
 class Said(NamedTuple):

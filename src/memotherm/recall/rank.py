@@ -162,14 +162,12 @@ def _range(values: NDArray[np.float64]) -> float:
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
-    """Return the weighted mean of calibrated closeness and of the text score relative to the best one."""
-    texts, scale = np.nan_to_num(evidence.texts), evidence.scale
-    best = max(texts[scale].tolist(), default=0.0)
+    """Return the weighted mean of calibrated closeness and of coverage, as `Why` tells them; a missing one counts 0."""
+    scale = evidence.scale
     vector = 0.0 if np.isnan(evidence.cosines[scale]).all() else weights.vector
-    text = weights.text if best > 0 or not vector else 0.0
+    text = weights.text if evidence.coverage[scale].any() or not vector else 0.0
     close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
-    found = np.minimum(1.0, texts / best) if best > 0 else texts
-    return np.asarray((vector * close + text * found) / (vector + text or 1.0))
+    return np.asarray((vector * close + text * np.minimum(1.0, evidence.coverage)) / (vector + text or 1.0))
 
 
 def _reciprocal(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:

@@ -185,6 +185,11 @@ def the_weights_of_vectors_and_words_act(python: Python) -> None:
     })  # fmt: skip
     assert _order(python, vector_weight=0.0, text_weight=1.0)[0] == "memory/word.md"
     assert _order(python, vector_weight=1.0, text_weight=0.0)[0] == "memory/meaning.md"
+    mem = python.open(fusion="weighted", vector_weight=1.4, text_weight=0.6)
+    for content in ("The harbour crane is red", "The crane of the red harbour lifts two tons", "A boat is blue"):
+        mem.remember(content)
+    for hit in mem.recall("red harbour crane", track=False):
+        assert abs(hit.score - (0.7 * (hit.why.vector or 0) + 0.3 * (hit.why.text or 0))) < 1e-6, hit.why
 
 
 @audit(O23="D31")
