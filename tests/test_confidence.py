@@ -117,9 +117,9 @@ def test_a_context_counts_nothing_as_used(mem: Memotherm) -> None:
 
     assert recalled(mem.context("thanks, please continue")) == []
     assert recalled(session.before_turn("thanks, please continue")) == []
-    assert mem.get(fact.id).access_count == 0
+    assert mem.find(kind="fact")[0].access_count == 0
     assert recalled(session.before_turn("which port has the staging database?")) == [fact.content]
-    assert mem.get(fact.id).access_count == 0
+    assert mem.find(kind="fact")[0].access_count == 0
 
 
 def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
