@@ -112,7 +112,7 @@ class Session(Generic[M]):
 
         spaces, serving = self._services.reader.visible(self._view.scope)
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, place=((self._space,), serving))
-        question = replace(question, pinned_spaces=spaces)
+        question = replace(question, pinned_spaces=spaces, penalise=False)
         recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
 

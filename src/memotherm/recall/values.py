@@ -62,7 +62,7 @@ _USE_WEIGHT = 0.02
 USE_HALF_LIFE_DAYS = 30
 #: Subtracted from the scores of warm and cold memories by a query over all tiers.
 _WARM_PENALTY = 0.02
-_COLD_PENALTY = 0.1
+_COLD_PENALTY = 0.25
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -83,6 +83,11 @@ def closer_tiers_rank_higher(rest: Rest) -> None:
         rest.remember(f"The regatta starts at the {tier} harbour", tier=tier)
     found = rest.query("Where does the regatta start?")["results"]
     assert [item["tier"] for item in found] == ["hot", "warm", "cold"]
+    rest.remember("Sails are sewn by Ann in the loft", tier="cold")
+    rest.remember("Sails are sewn by someone", tier="warm")
+    found = rest.query("Who sews sails in the loft?")["results"]
+    assert [item["tier"] for item in found if "sewn" in item["content"]] == ["warm", "cold"]
+    assert rest.query("Who sews sails in the loft?", tier="cold")["results"][0]["content"].endswith("loft")
 
 
 @audit("M12")
