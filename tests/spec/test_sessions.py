@@ -448,6 +448,19 @@ def test_promoting_makes_room_first_and_ignores_unknown_ids(open_mem: Open) -> N
     assert not session.promote(other.id)
 
 
+@spec("C22", "W28")
+def test_a_recall_that_promotes_keeps_the_running_relevance(mem: Memotherm) -> None:
+    """Only an explicit promotion sets it to 1.0."""
+    session = mem.session("s")
+    memory = added(session, "the budget is $50K", tier="cold")
+    assert memory.relevance == 0.5
+
+    (hit,) = session.recall("the budget is $50K")
+
+    assert session.memory.get(memory.id).tier is Tier.HOT
+    assert session.memory.get(memory.id).relevance == pytest.approx((0.5 + hit.why.relevance) / 2)
+
+
 @spec("C24")
 def test_spilling_is_suggested_at_ninety_percent(open_mem: Open) -> None:
     """From exactly the threshold on, with the real percentage in the reason."""
