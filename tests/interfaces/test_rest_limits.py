@@ -137,3 +137,23 @@ def test_only_a_proxy_of_the_settings_says_who_the_caller_is(
             headers = {**bearer("mtk_wrong"), "x-forwarded-for": f"10.0.0.{number}"}
             answer = client.get(f"{url}/status", headers=headers)
         assert answer.status_code == status
+
+
+@pytest.mark.parametrize("at", ["0001-01-01", "0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00-14:00"])
+def test_feedback_at_the_beginning_of_the_calendar_finds_no_recall(mem: Memotherm, at: str) -> None:
+    """There is no day before it."""
+    mem.remember("An otter")
+    with asking(mem) as client:
+        client.post("/recall", json={"query": "otter"})
+        problem(client.post("/feedback", json={"answer": "An otter", "at": at}), 404, "not_found")
+
+
+def test_a_note_that_cannot_be_read_does_not_tell_where_the_notes_are(tmp_path: Path) -> None:
+    """Neither a link that leads to itself nor a path that leads outside."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "loop.md").symlink_to("loop.md")
+    settings = {"notes_root": str(tmp_path)}
+    with opened(tmp_path / "memory.db", settings=settings) as mem, asking(mem) as client:
+        for path in ("memory/loop.md", "../outside.md"):
+            found = problem(client.get("/notes/lines", params={"path": path}), 422, "invalid_input")
+            assert str(tmp_path) not in found["detail"]

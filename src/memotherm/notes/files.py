@@ -75,7 +75,7 @@ class Layout:
             return text
         absolute = Path(os.path.normpath(self.root / text.replace("\\", "/")))
         if not absolute.is_relative_to(self.root):
-            raise InvalidInput(f"{text} lies outside {self.root}: only notes inside it can be read or written")
+            raise InvalidInput(f"{text} lies outside the folder of the notes: only those inside can be read or written")
         relative = absolute.relative_to(self.root).as_posix()
         if not self.accepts(relative):
             raise InvalidInput(f"{text} is not a note: notes are {CURATED}, {_FOLDER}/**/*.md and the extra paths")
@@ -84,9 +84,8 @@ class Layout:
 
     def require_plain(self, relative: str) -> None:
         """Refuse a path that leads through a symbolic link."""
-        absolute = self.root / relative
-        if absolute.resolve() != absolute:
-            raise InvalidInput(f"{relative} leads through a symbolic link: notes are plain files inside {self.root}")
+        if not _is_plain(self.root / relative):
+            raise InvalidInput(f"{relative} leads through a symbolic link: notes are plain files inside their folder")
 
     def day(self, day: date) -> str:
         """Return the path of a day's note."""
@@ -170,11 +169,11 @@ def list_files(layout: Layout, transcript_folders: Iterable[Path] = ()) -> FileL
         folder, file_name = (layout.root / name).parent, PurePosixPath(name).name.casefold()
         entries = _entries(layout, str(folder), found)
         entry = next((entry for entry in entries if entry.name.casefold() == file_name), None)
-        if entry is not None and folder.resolve() == folder:
+        if entry is not None and _is_plain(folder):
             _add(_relative(layout, entry.path), entry, found)
     for name in layout.folders:
         folder = layout.root / name
-        if folder.is_dir() and folder.resolve() != folder:
+        if folder.is_dir() and not _is_plain(folder):
             found.skip(name, "leads through a symbolic link")
         elif folder.is_dir():
             _walk(layout, folder, found)
@@ -184,6 +183,11 @@ def list_files(layout: Layout, transcript_folders: Iterable[Path] = ()) -> FileL
         if file.is_file() and not file.is_symlink():
             _add(path, file, listing)
     return listing
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether no part of a path is a symbolic link, not even one that leads to itself."""
+    return os.path.realpath(path) == str(path) and not path.is_symlink()
 
 
 def _walk(layout: Layout, folder: Path, listing: FileListing) -> None:

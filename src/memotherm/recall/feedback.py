@@ -47,7 +47,9 @@ class FeedbackLog:
 
     def last(self, spaces: Sequence[int], now: datetime) -> list[LogEntry]:
         """Return the last recalls in some spaces, newest first, or raise `NotFound`."""
-        recalls = self._store.recent_recalls(spaces, now - _RECENT, now, _MOST_RECENT) if spaces else []
+        # In the first days of the calendar there is no day before.
+        since = now - _RECENT if now.year > 1 else now
+        recalls = self._store.recent_recalls(spaces, since, now, _MOST_RECENT) if spaces else []
         if not recalls:
             raise NotFound("no recall of the last day was logged in this scope: name one by its recall_id")
         return recalls
