@@ -15,6 +15,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.recall import as_of
+from memotherm.rest import reference
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
 from tests.helpers import opened
 from tests.interfaces.served import serving
@@ -157,3 +158,16 @@ def test_a_note_that_cannot_be_read_does_not_tell_where_the_notes_are(tmp_path: 
         for path in ("memory/loop.md", "../outside.md"):
             found = problem(client.get("/notes/lines", params={"path": path}), 422, "invalid_input")
             assert str(tmp_path) not in found["detail"]
+
+
+def test_the_page_of_all_operations_is_made_once_and_counts_as_a_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no key, so that anybody can ask for it; the health of the server is not limited."""
+    made, page = [], reference.page
+    monkeypatch.setattr(reference, "page", lambda document: made.append(1) or page(document))
+    settings = {"server_rate_per_minute": 3}
+    with opened(tmp_path / "memory.db", settings=settings) as mem, asking(mem, monotonic=lambda: 0.0) as client:
+        assert len({client.get("/docs").text for _ in range(3)}) == len(made) == 1
+        problem(client.get("/docs"), 429, "too_many_requests")
+        assert client.get("/health").status_code == 200

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -101,9 +102,11 @@ def application(
     _add_error_handlers(api)
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]
 
+    page = cache(lambda: reference.page(api.openapi()))
+
     @api.get("/docs", include_in_schema=False)
     def docs() -> Response:
-        return Response(reference.page(api.openapi()), media_type="text/html", headers=reference.HEADERS)
+        return Response(page(), media_type="text/html", headers=reference.HEADERS)
 
     settings = mem.settings
     required = require_keys or not is_loopback(host)

@@ -27,8 +27,9 @@ __all__ = ["App", "Checked", "Checks", "header", "is_loopback"]
 
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HEALTH = "/health"
 #: Paths that need no key.
-_OPEN_PATHS = ("/health", "/openapi.json", "/docs", INDEX_PATH)
+_OPEN_PATHS = (_HEALTH, "/openapi.json", "/docs", INDEX_PATH)
 _LOGIN = ("POST", "/login")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MCP_PATH = "/mcp"
@@ -219,8 +220,8 @@ class Checks:
         return key is None or (own.tenant in (None, key.tenant) and key.user in (None, own.user or key.user))
 
     async def rate(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
-        """Limit the requests per minute of each key, or of each address where no key is used."""
-        if not self._rate or _needs_no_key(scope["path"]):
+        """Limit the requests per minute of each key, or of each address where no key is used, except monitors."""
+        if not self._rate or scope["path"] == _HEALTH:
             return
         key: Key | None = scope.get("memotherm.key")
         caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
