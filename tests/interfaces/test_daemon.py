@@ -96,6 +96,21 @@ def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, c
     assert not [name for name in modules(done) if name.startswith(_HEAVY)]
 
 
+@pytest.mark.parametrize("daemon", ["on", "off"])
+def test_a_command_keeps_the_limits_of_its_caller(running: Installation, daemon: str):
+    """A process that may write no files stores nothing, whoever runs its command."""
+    command = [sys.executable, "-m", "memotherm", "remember", f"Written without files, daemon {daemon}"]
+    limited = "import os, resource as r, sys; r.setrlimit(r.RLIMIT_FSIZE, (0, 0)); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", limited, *command],
+        capture_output=True, text=True, timeout=120, cwd=running.home,
+        env={**running.variables, "MEMOTHERM_DAEMON": daemon},
+    )  # fmt: skip
+
+    assert done.returncode != 0, done.stdout
+    assert "Written without files" not in running.run("list").stdout
+
+
 def test_the_commands_import_only_what_they_use():
     """A first recall waits for neither network clients, models, notes nor replays."""
     code = "import sys, memotherm.cli.memories, memotherm.opening; print(*sys.modules)"

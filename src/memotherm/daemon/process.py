@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import marshal
 import os
+import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -28,6 +29,8 @@ RunCommand = Callable[[list[str], float], int]
 _CLIENT_SECONDS = 5.0
 #: More than the number of any file that a command opens.
 _MOST_FILES = 1024
+#: The limits of a process: of its memory, time, files and others.
+_LIMITS = {getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
 #: Prefixes of variables that select the code to run; the daemon's own values are kept.
 _OF_THE_PROGRAM = ("PYTHON", "LD_")
 
@@ -67,6 +70,9 @@ def _answer_client(connection: socket.socket, run: RunCommand) -> None:
     """Run the command of a client, if it sends one, and send it the exit code."""
     connection.settimeout(_CLIENT_SECONDS)
     try:
+        # The client lives until it is answered.
+        client = peer(connection)[0]
+        limits = {number: resource.prlimit(client, number) for number in _LIMITS}
         connection.sendall(b"\0")
         header, files, _, _ = socket.recv_fds(connection, LENGTH_BYTES, len(STANDARD_FILES))
         if len(header) < LENGTH_BYTES or len(files) < len(STANDARD_FILES):
@@ -83,6 +89,7 @@ def _answer_client(connection: socket.socket, run: RunCommand) -> None:
     if request.arguments[0] not in COMMANDS:
         return
     _become(request, files)
+    _limit(limits)
     code = run(list(request.arguments), request.started)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -110,6 +117,16 @@ def _become(request: Request, files: Sequence[int]) -> None:
     buffering = 1 if os.isatty(1) else -1
     sys.stdout = open(1, "w", buffering=buffering, encoding=of_output, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding=of_error, errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _limit(limits: Mapping[int, tuple[int, int]]) -> None:
+    """Give this process the limits of the client, as far as its own allow it."""
+    for number, (soft, hard) in limits.items():
+        try:
+            resource.setrlimit(number, (soft, hard))
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                resource.setrlimit(number, (soft, resource.getrlimit(number)[1]))
 
 
 # Daemon
