@@ -76,6 +76,23 @@ def test_a_context_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -
         mem.context("port", as_of=datetime(2026, 1, 1))  # noqa: DTZ001
 
 
+def test_a_memory_that_had_expired_has_the_same_effect_on_scores(mem: Memotherm, clock: FakeClock) -> None:
+    """Before maintenance it is in the indexes, but not in the answer; so it was at that moment."""
+    for number in range(6):
+        mem.remember(f"the otter of pond {number} likes herring")
+        mem.remember(f"the harbour of town {number} has an otter", ttl="1d")
+    clock.advance(days=2)
+    found, then = mem.recall("otter harbour herring", track=False), clock.now
+    clock.advance(days=1)
+    mem.maintain()
+
+    past = mem.recall("otter harbour herring", as_of=then)
+    assert [hit.memory.id for hit in past] == [hit.memory.id for hit in found]
+    # The past is searched in SQLite, whose vectors are rounded differently.
+    assert [hit.score for hit in past] == pytest.approx([hit.score for hit in found], abs=1e-6)
+    assert past.confidence == pytest.approx(found.confidence, abs=1e-6)
+
+
 def test_a_failing_embedder_degrades_the_answer(mem: Memotherm, clock: FakeClock, embedder: Flaky) -> None:
     """As in a plain recall, words are searched and the answer says so; later the vectors are made after all."""
     memory = mem.remember("the port is 5433")

@@ -332,9 +332,8 @@ def _copy(
                 if then.expires_at is not None:
                     expiries.append(then.expires_at)
                 searched = then
-                if not then.visible_at(moment):
-                    if retentions == _ACTIVE:
-                        continue
+                # An expired memory was in the indexes until maintenance, and so part of what scores depend on.
+                if not then.visible_at(moment) and retentions != _ACTIVE:
                     hidden[then.id] = then
                     searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
                 transaction.insert(space(then.scope), searched, vectors.get(record.no), cause)
