@@ -19,7 +19,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Scope
-from memotherm.errors import MemothermError, NotFound, StoreBusy, StoreClosed, StoreError, StoreUnavailable
+from memotherm.errors import MemothermError, NotFound, StoreBusy, StoreClosed, StoreError, StoreFull, StoreUnavailable
 from memotherm.storage import writer
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.sqlite.transaction import SqliteTransaction
@@ -256,6 +256,27 @@ def test_an_error_after_the_commit_is_none_of_the_change(
         monkeypatch.undo()
         assert "the disk is gone" in caplog.text
         assert [memory.id for memory in mem.find()] == [second.id]
+
+
+def test_a_full_disk_is_reported_once_until_it_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not once for every recall; a second time that it is full is reported again."""
+    with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
+        mem.remember("An otter swims")
+
+        def full(*_: object) -> None:
+            raise StoreFull("the disk is full")
+
+        for times in (1, 2):
+            with monkeypatch.context() as patched:
+                patched.setattr(mem._services.all_tenants._writer, "_execute", full)
+                for _ in range(5):
+                    mem.recall("otter")
+                    mem.inspect.recalls()  # waits for the attempt
+            assert caplog.text.count("the disk is full") == times
+            mem.recall("otter")
+            assert mem.inspect.recalls()
 
 
 def test_very_many_jobs_are_cut_into_transactions(store: SqliteStore) -> None:

@@ -95,6 +95,8 @@ class Writer:
         self._closed = False
         #: Whether the store could not be written, so that only a new entry causes another attempt.
         self._failed = False
+        #: Whether that was logged; once is enough until it can be written again.
+        self._reported = False
         #: How many entries were dropped because the store could not be written.
         self.dropped = 0
         _writers.add(self)
@@ -294,12 +296,16 @@ class Writer:
         except (StoreFull, StoreUnavailable, StoreClosed) as exc:
             # The recalls succeeded; only the count of their uses is missing.
             self._failed = True
-            _log.warning("the uses of a recall could not be counted: %s", exc)
+            if not self._reported:
+                _log.warning("the uses of recalls cannot be counted until the store can be written: %s", exc)
+            self._reported = True
         except Exception as exc:  # noqa: BLE001 - no caller waits for the entries
             with self._changed:
                 self._drop(entries)
             unexpected = not isinstance(exc, StoreError)
             _log.warning("%d entries of the recall log are lost: %s", len(entries), exc, exc_info=unexpected)
+        else:
+            self._reported = False
         finally:
             with self._changed:
                 self._attempted = wanted
