@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from memotherm import Memory, Memotherm, Move, Settings, Situation
 from memotherm.testing import FakeClock
 from memotherm.tiers import policy
 from memotherm.tiers.policy_checks import lint
+from memotherm.tiers.rules.rule import RuleSet
 from memotherm.tiers.rules.table import TableRule
 from tests.policy.memories import MEMORIES, NOW
 
@@ -166,3 +168,14 @@ def test_a_store_selects_whatever_a_rule_of_a_file_would_move(text: str, memory:
 
     if isinstance(read.decide(memory, situation), Move):
         assert read.selects.resolved(Settings()).matches(memory, NOW)
+
+
+def test_the_rules_are_prepared_once_for_all_examples() -> None:
+    """Not once for each of the thousands of memories that are tried."""
+    rules = "".join(
+        f'[[rule]]\nid = "house.{number}"\nwhen = {{ kind = "kind{number}" }}\nto = "cold"\nwhy = "x"\n'
+        for number in range(3)
+    )
+    with patch("memotherm.tiers.policy_checks.RuleSet", wraps=RuleSet) as prepared:
+        policy.loads(f'[policy]\nname = "house"\nextends = "builtin"\n{rules}').lint()
+    assert prepared.call_count == 2

@@ -285,8 +285,9 @@ def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Se
     """Find pairs of rules that move the same memory back and forth at one moment."""
     told: set[tuple[str, str]] = set()
     places = {rule.id: place for place, rule in enumerate(own)}
+    sets = [RuleSet(rules, run, settings) for run in ("compact", "maintain")]
     for memory in itertools.islice(_examples(own, settings), _MOST_EXAMPLES):
-        for first, second in _moved_back(memory, rules, settings):
+        for first, second in _moved_back(memory, sets, settings):
             if (first in places or second in places) and (first, second) not in told:
                 told |= {(first, second), (second, first)}
                 pair = first if first == second else f"{first} and {second}"
@@ -294,10 +295,9 @@ def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Se
                 yield Finding(code="P007", message=message, path=("rule", places.get(first, places.get(second, 0))))
 
 
-def _moved_back(memory: Memory, rules: Sequence[TableRule], settings: Settings) -> Iterator[tuple[str, str]]:
+def _moved_back(memory: Memory, sets: Sequence[RuleSet], settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield the rules of moves that return a memory to a tier that it has just left."""
     situation = Situation(now=_NOW, settings=settings)
-    sets = [RuleSet(rules, run, settings) for run in ("compact", "maintain")]
     left: dict[Tier, str] = {}
     for rule_set in itertools.chain(sets, sets):
         move = rule_set.first_move(memory, situation)
