@@ -231,3 +231,18 @@ def test_the_server_erases_the_scope_that_the_request_confirms(
         assert client.post("/erase", json={"confirm": "everyone"}).status_code == 409
         erased = client.post("/erase", json={"confirm": "user=ana"}, headers=headers)
         assert (erased.status_code, erased.json()["memories"], len(mem.find(include_narrower=True))) == (200, 1, 0)
+
+
+@pytest.mark.parametrize("spelling", ["THE CODE  IS 4711!", "the\u200b code is 4711", "Ｔhe code is 4711."])
+def test_what_was_purged_is_not_captured_in_any_spelling(open_mem: Callable[..., Memotherm], spelling: str) -> None:
+    """Nor as a part of a larger text; a person may remember it again, and then it is captured as before."""
+    mem = open_mem()
+    mem.purge(mem.remember("The code is 4711.").id)
+    refused = mem.capture(spelling)
+    assert (refused.status, refused.memory) == ("skipped", None)
+    assert "purged" in refused.why
+    larger = mem.capture(f"The door is blue.\n{spelling}\nIt was painted in May.").memory
+    assert larger is not None
+    assert larger.content == "The door is blue.\n[forgotten]\nIt was painted in May."
+    mem.remember("The code is 4711.")
+    assert mem.capture(f"Once more: the door is green.\n{spelling}").memory.content.endswith(spelling)  # type: ignore[union-attr]

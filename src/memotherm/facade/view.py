@@ -387,7 +387,9 @@ class View:
         if isinstance(text, str) and services.settings.deduplicate:
             same = repeated(services.store, self.scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.remember([draft], self.scope, now, self.actor)[0]
+        memory = services.writer.capture(draft, self.scope, now, self.actor)
+        if memory is None:
+            return replace(result, status="skipped", why="it was purged here; `remember` stores it again")
         new = memory.version > before and memory.access_count == 0
         return replace(result, status="stored" if new else "duplicate", memory=memory)
 

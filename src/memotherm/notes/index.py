@@ -33,8 +33,13 @@ _INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", 
 
 @functools.lru_cache(maxsize=1000)
 def chunk_digest(chunk: Chunk) -> str:
-    """Return the digest that identifies a chunk: of its content, or of the text of a linked item."""
-    return digest(chunk.text if chunk.memory_id else chunk.content)
+    """Return the digest that identifies a chunk."""
+    return digest(_stored_text(chunk))
+
+
+def _stored_text(chunk: Chunk) -> str:
+    """Return the content of a chunk, or the text of a linked item."""
+    return chunk.text if chunk.memory_id else chunk.content
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,9 +62,9 @@ class NoteWriter:
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks; replace what was stored of it."""
         # A purge also applies to files.
-        purged = self.transaction.purged_digests(self.scope, {chunk_digest(chunk) for chunk in chunks})
-        self.purged += [(note.path, chunk.start, chunk.end) for chunk in chunks if chunk_digest(chunk) in purged]
-        chunks = [chunk for chunk in chunks if chunk_digest(chunk) not in purged]
+        purged = self.transaction.purged_among(self.scope, map(_stored_text, chunks))
+        self.purged += [(note.path, chunk.start, chunk.end) for chunk in chunks if _stored_text(chunk) in purged]
+        chunks = [chunk for chunk in chunks if _stored_text(chunk) not in purged]
         old = self.transaction.chunks(note.note) if note.note else []
         number = self.transaction.put_note(note)
         linked = {row.record.memory.id: row for row in old if row.linked}

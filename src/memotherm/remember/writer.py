@@ -16,7 +16,7 @@ from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.text.content import digest
+from memotherm.text.content import digest, sentence_ends
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -44,6 +44,11 @@ class MemoryWriter:
         records = self._write(drafts, scope, now, actor, forget=forget, why=why)
         return [record.memory for record in records if isinstance(record, Record)]
 
+    def capture(self, draft: Draft, scope: Scope, now: datetime, actor: str) -> Memory | None:
+        """Store a text of a conversation, without passages that were purged; None if that is all of it."""
+        (record,) = self._write([draft], scope, now, actor, captures=True)
+        return record.memory if isinstance(record, Record) else None
+
     def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[str]:
         """Store the entries of an import; return "stored", "known", "purged", or why it was left out, for each."""
         records = self._write(drafts, scope, now, actor, imports=True)
@@ -57,24 +62,30 @@ class MemoryWriter:
         actor: str,
         *,
         imports: bool = False,
+        captures: bool = False,
         forget: Sequence[str] = (),
         why: str = "",
     ) -> list[Record | str]:
+        if imports or captures:
+            drafts = self._without_purged(drafts, scope)
         memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
-            digests = {memory.digest for memory in memories}
             if len(memories) > 1:
-                transaction.prefetch_duplicates(digests)
-            purged = transaction.purged_digests(scope, digests) if imports and digests else set()
+                transaction.prefetch_duplicates({memory.digest for memory in memories})
+            unwanted = (memory.content for memory in memories) if imports or captures else ()
+            purged = transaction.purged_among(scope, unwanted)
             records: list[Record | str] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
                     records.append(store(transaction, space, memory, vectors, cause, purged))
+                    continue
+                if captures and memory.content in purged:
+                    records.append("purged")
                     continue
                 if draft.version is not None:
                     _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
@@ -88,6 +99,16 @@ class MemoryWriter:
 
         return self._store.transact(store_all, made_by=embedded.made_by)
 
+    def _without_purged(self, drafts: Sequence[Draft], scope: Scope) -> list[Draft]:
+        """Return drafts whose contents have a mark in place of each passage that was purged here."""
+        passages = {draft.content: _passages(draft.content) for draft in drafts if isinstance(draft.content, str)}
+        texts = {text for found in passages.values() for text in found}
+        purged = self._store.transact(lambda transaction: transaction.purged_among(scope, texts)) if texts else set()
+        return [
+            replace(draft, content=_marked(draft.content, passages[draft.content] & purged)) if purged else draft
+            for draft in drafts
+        ]
+
     def _add(
         self,
         transaction: Transaction,
@@ -99,7 +120,7 @@ class MemoryWriter:
     ) -> Record | str:
         """Store an entry of another program, unless its content was purged here; "known" if one was changed."""
         known = self.existing(transaction, space, memory, cause) is not None
-        if not known and memory.digest in purged:
+        if not known and memory.content in purged:
             return "purged"
         record = self.store(transaction, space, memory, vectors, cause)
         return "known" if known else record
@@ -122,7 +143,7 @@ class MemoryWriter:
         # Any number of archived memories may have the same content.
         if known is None and (memory.key is not None or memory.retention is Retention.ACTIVE):
             known = self.existing(transaction, space, memory, cause)
-        if known is None and memory.digest in purged:
+        if known is None and memory.content in purged:
             return "purged"
         if known is None:
             self._limits.admit(transaction, space, memory, cause)
@@ -253,6 +274,31 @@ def _open_circle(transaction: Transaction, superseded: Record, successor: str, c
             return opened if link is superseded else superseded
         link = transaction.get(link.memory.supersedes)
     return superseded
+
+
+# What was purged
+
+#: What a purged passage is replaced by inside a larger text.
+FORGOTTEN = "[forgotten]"
+#: The most sentences of a passage, and of a text that is divided into passages.
+_LONGEST_PASSAGE, _MOST_SENTENCES = 3, 200
+
+
+def _passages(text: str) -> set[str]:
+    """Return the sentences of a text, and a few that follow each other, unless they are all of it."""
+    bounds = [0, *sentence_ends(text)[:_MOST_SENTENCES], len(text)]
+    found = {
+        text[start:end].strip()
+        for place, start in enumerate(bounds)
+        for end in bounds[place + 1 : place + 1 + _LONGEST_PASSAGE]
+    }
+    return found - {text.strip(), ""}
+
+
+def _marked(text: str, passages: Collection[str]) -> str:
+    for passage in sorted(passages, key=len, reverse=True):
+        text = text.replace(passage, FORGOTTEN)
+    return text
 
 
 # Imports

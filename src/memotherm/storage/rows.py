@@ -16,6 +16,7 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
+from memotherm.text.content import spelling
 
 TIERS = tuple(Tier)
 PRIORITIES = tuple(Priority)
@@ -270,9 +271,9 @@ def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any
     return {name: pair for name, pair in changes.items() if name not in _QUOTED}
 
 
-def tombstone(secret: str, content_digest: str) -> str:
-    """Return the keyed digest that identifies a purged content in this store."""
-    return hmac.digest(bytes.fromhex(secret), bytes.fromhex(content_digest), "sha256").hex()
+def tombstone(secret: str, content: str) -> str:
+    """Return the keyed digest that identifies a purged content in this store, however it is spelled."""
+    return hmac.digest(bytes.fromhex(secret), spelling(content).encode(errors="surrogatepass"), "sha256").hex()
 
 
 def _encoded(value: object) -> object:

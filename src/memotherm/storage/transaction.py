@@ -50,7 +50,6 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
-from memotherm.text.content import digest
 from memotherm.text.words import query_words, words
 
 _UNLIMITED = 1 << 62
@@ -177,7 +176,7 @@ class Transaction(ABC):
             self._store_vectors(self._serving, record, stored)
         self._append(record.no, seq, cause, created_row(memory))
         if self._tombstones:
-            self._sql.run("tombstone_drop", space=space, mark=tombstone(self._secret(), memory.digest))
+            self._sql.run("tombstone_drop", space=space, mark=tombstone(self._secret(), memory.content))
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
@@ -222,7 +221,7 @@ class Transaction(ABC):
                 hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
                 self._hidden_words.update(query_words(content))
                 self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
-            mark = tombstone(self._secret(), digest(content))
+            mark = tombstone(self._secret(), content)
             self._sql.run("tombstone_add", space=record.space, mark=mark, at=moment)
         return self.discard(record, cause)
 
@@ -239,12 +238,15 @@ class Transaction(ABC):
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
 
-    def purged_digests(self, scope: Scope, digests: Iterable[str]) -> set[str]:
-        """Return those digests whose contents were purged from what a scope can see."""
+    def purged_among(self, scope: Scope, contents: Iterable[str]) -> set[str]:
+        """Return those contents that were purged from what a scope can see, in this or another spelling."""
         if not self._tombstones:
             return set()
-        marks = {tombstone(self._secret(), content_digest): content_digest for content_digest in digests}
-        return {marks[mark] for (mark,) in self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope))}
+        marks: dict[str, set[str]] = {}
+        for content in contents:
+            marks.setdefault(tombstone(self._secret(), content), set()).add(content)
+        seen = self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope)) if marks else []
+        return set().union(*(marks[mark] for (mark,) in seen))
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""

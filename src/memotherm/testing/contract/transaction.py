@@ -164,20 +164,22 @@ class TransactionContract(Contract):
     def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
         """Seen from where the memory was seen, and gone when the content is stored again."""
         ann = Scope(user="ann")
-        digests = [digest(content) for content in ("the secret", "another secret", "the heron")]
+        contents = ["the secret", "another secret", "the heron"]
         record = self.stored("the secret", ann)
-        self.changed(record, content="another secret", digest=digests[1])
+        self.changed(record, content="another secret", digest=digest("another secret"))
         copy = self.stored("the heron", ann)
         self.purged(record)
         self.transaction.discard(copy, self.cause("purge"))
         for scope in (ann, Scope(user="ann", session="s")):
-            assert self.transaction.purged_digests(scope, digests) == set(digests[:2])
+            assert self.transaction.purged_among(scope, contents) == set(contents[:2])
         for scope in (Scope(user="bob"), EVERYONE):
-            assert self.transaction.purged_digests(scope, digests) == set()
+            assert self.transaction.purged_among(scope, contents) == set()
+        spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret"}
+        assert self.transaction.purged_among(ann, {*spellings, "the secrets"}) == spellings
         self.stored("the secret")
-        assert self.transaction.purged_digests(ann, digests) == set(digests[:2]), "remembered again elsewhere"
+        assert self.transaction.purged_among(ann, contents) == set(contents[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
-        assert self.transaction.purged_digests(ann, digests) == {digests[1]}
+        assert self.transaction.purged_among(ann, contents) == {contents[1]}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
         """Only a visible memory of the same space and kind is a duplicate."""
