@@ -15,7 +15,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Filter
 from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, specifics
+from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, is_question, sentences, specifics
 from memotherm.text.redaction import MARK, redactor
 from memotherm.text.statements import kind_of
 from memotherm.text.words import query_words, stemmed_words
@@ -77,10 +77,12 @@ def _reason_to_skip(text: str, project: str | None, settings: Settings, *, remov
 def _is_filler(text: str, *, by_user: bool) -> bool:
     """Return whether each clause of a short text is likely to say nothing lasting.
 
-    Numbers, code and paths always say something; so do names and what marks a preference, decision or task, unless an
-    assistant says it: assistants greet by name.
+    Numbers, code, paths and questions always say something; so do names and what marks a preference, decision or task,
+    unless an assistant says it: assistants greet by name.
     """
-    if len(text) > _MAX_FILLER_CHARS or specifics(text) or (by_user and (has_name(text) or kind_of(text))):
+    if len(text) > _MAX_FILLER_CHARS or specifics(text) or any(map(is_question, sentences(text))):
+        return False
+    if by_user and (has_name(text) or kind_of(text)):
         return False
     return all(is_filler(clause) or filler_odds(clause) > FILLER_ODDS for clause in clauses(text))
 
