@@ -628,3 +628,23 @@ def test_an_older_version_of_a_statement_is_marked_as_outdated(mem: Memotherm, c
     assert "5544" in entries[0]
     assert [line for line in entries if "outdated" in line] == [line for line in entries if "5433" in line] != []
     assert mem.get(old.id).retention == "active"
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("What is coming up in the next two weeks?", True),
+        ("Was steht nächste Woche an?", True),
+        ("接下来两周有什么安排？", True),
+        ("¿Qué tenemos pendiente?", True),
+        ("Tell me something nice", False),
+    ],
+)
+def test_open_tasks_answer_what_is_coming_up(open_mem: Callable[..., Memotherm], query: str, asked: bool) -> None:
+    """No word of the query is in a task; what is done is not coming up."""
+    mem = open_mem()
+    report = mem.remember("The report goes to the council on Friday", kind="task")
+    mem.remember("Paint the fence", kind="task", metadata={"status": "done"})
+    mem.remember("The fence is green")
+    tasks = [entry.id for entry in mem.context(query).included if "an open task" in entry.reason]
+    assert tasks == ([report.id] if asked else [])

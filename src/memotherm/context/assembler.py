@@ -33,6 +33,7 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
+from memotherm.text.phrases import asks_for_tasks
 from memotherm.text.tokens import counter
 from memotherm.tiers.rules.properties import is_closed
 
@@ -182,7 +183,7 @@ class Assembler:
                 searched_here = state is not None and self._pipeline.store is self._store
                 pinned.extend(state.pinned_records if state and searched_here else self._store.pinned(*where))
                 hot.extend(self._hot(request, selection))
-                recent.extend(self._recent(request) if request.begins else ())
+                recent.extend(self._recent(request))
 
         if request.question is None:
             read_listed()
@@ -220,10 +221,15 @@ class Assembler:
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
 
     def _recent(self, request: Request) -> Iterator[tuple[Record, str]]:
-        """Yield the summary of the last session, and open tasks, newest first."""
+        """Yield the summary of the last session and open tasks, newest first, when a session begins.
+
+        A query such as "what is coming up?", whose words are in no task, gets the open tasks, too.
+        """
+        if not request.begins and (request.question is None or not asks_for_tasks(request.question.text)):
+            return
         find = Find(now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT)
         found = self._store.find(request.spaces, find)
-        summaries = [record for record in found if record.fields.kind == SUMMARY][:1]
+        summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)
         tasks = (record for record in found if record.fields.kind == "task" and not is_closed(record.fields))

@@ -95,6 +95,14 @@ def is_question(sentence: str) -> bool:
     return plain.startswith(_plain_phrases("question", " ")) or any(each in plain for each in _question_words())
 
 
+def asks_for_tasks(prompt: str) -> bool:
+    """Return whether a prompt asks what is coming up or still to be done."""
+    plain = f" {plain_text(prompt)} "
+    return any(
+        phrase in plain if is_unspaced(phrase[:1]) else f" {phrase} " in plain for phrase in _plain_phrases("agenda")
+    )
+
+
 def is_no_answer(sentence: str) -> bool:
     """Return whether a sentence says that the answer is not known."""
     plain = plain_text(sentence)
