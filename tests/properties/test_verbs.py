@@ -260,6 +260,7 @@ class Verbs(RuleBasedStateMachine):
     def get(self, scope: Scope, item: Item) -> None:
         memory, _ = self.both(lambda: self.view(scope).get(item.id), lambda: self.model.one(scope, item))
         self.same(memory, item)
+        item.uses += memory is not None
 
     @rule(scope=scopes, item=items)
     def history(self, scope: Scope, item: Item) -> None:
