@@ -307,6 +307,42 @@ def test_a_limit_of_zero_means_zero(way: str, policy: str) -> None:
         assert len(mem.find(priority="pinned")) == 0
 
 
+@pytest.mark.parametrize("policy", ["reject", "demote_oldest"])
+def test_a_limit_counts_what_the_scope_sees(policy: str) -> None:
+    """A user's memories count together with everyone's, and only memories of the same scope give way (D16)."""
+    with opened(settings={"max_pinned": 2, "max_critical": 1, "on_tier_limit": policy}) as mem:
+        ann, bob = mem.scoped(user="ann"), mem.scoped(user="bob")
+        shared = mem.remember("everyone's rule", priority="pinned")
+        first = ann.remember("ann's rule", priority="pinned")
+        mem.remember("everyone's warning", priority="critical")
+        for full in (ann, ann.session("s").memory):
+            with pytest.raises(LimitReached, match="max_critical is 1"):
+                full.remember("one more", priority="critical")
+        if policy == "reject":
+            with pytest.raises(LimitReached, match="max_pinned is 2"):
+                ann.remember("one more", priority="pinned")
+        else:
+            second = ann.remember("one more", priority="pinned")
+            assert [memory.id for memory in ann.pinned()] == [shared.id, second.id]
+            assert ann.get(first.id).priority == "normal"
+        assert bob.remember("bob's rule", priority="pinned").priority == "pinned"
+
+
+def test_a_context_holds_no_more_pinned_memories_than_the_limit() -> None:
+    """One that is pinned later in a wider scope takes the place of the oldest, and the receipt says so (D16)."""
+    with opened(settings={"max_pinned": 2}) as mem:
+        ann = mem.scoped(user="ann")
+        first, second = (ann.remember(f"ann's rule {n}", kind="task", priority="pinned") for n in range(2))
+        shared = mem.remember("everyone's rule", priority="pinned")
+
+        for query in (None, "rule"):
+            context = ann.context(query)
+            assert [entry.id for entry in context.included] == [second.id, shared.id]
+            assert [(entry.id, entry.rule) for entry in context.left_out] == [(first.id, "max_pinned")]
+            assert context.pinned_cut
+        assert not mem.context().pinned_cut
+
+
 def test_a_memory_that_comes_back_needs_its_place(mem: Memotherm) -> None:
     """Restoring a pinned memory, or undoing its demotion, keeps the limit as well."""
     first, *rest = fill(mem, "pinned", 5)

@@ -232,15 +232,12 @@ class Model:
         held = before is not None and before.visible(now) and before.priority is after.priority
         if limit is None or held or not after.visible(now):
             return
-        holders = [
-            each
-            for each in self.items
-            if each.scope == after.scope and each.priority is after.priority and each.visible(now)
-        ]
-        while len(holders) >= limit:
-            if self.reject:
+        holders = [each for each in self.visible(after.scope, now) if each.priority is after.priority]
+        own = [each for each in holders if each.scope == after.scope]
+        for _ in range(len(holders) - limit + 1):
+            if self.reject or not own:
                 raise Refused(LimitReached)
-            self._change(holders.pop(0), now, priority=Priority.NORMAL)
+            self._change(own.pop(0), now, priority=Priority.NORMAL)
 
 
 def _first_tier(wish: Wish) -> tuple[Tier, str]:

@@ -448,10 +448,10 @@ def test_the_limits_hold_on_every_way_of_writing(open_mem: Open) -> None:
     unpinned = mem.remember("pinned for a while", priority="pinned")
     mem.unpin(unpinned.id)
     event = mem.history(unpinned.id)[-1].seq
-    mem.remember("the one that may", priority="pinned")
-    other = mem.remember("an ordinary one")
     session = mem.session("s").memory
     inside = session.remember("pinned in a session", priority="pinned")
+    mem.remember("the one that may", priority="pinned")
+    other = mem.remember("an ordinary one")
 
     ways: list[Callable[[], object]] = [
         lambda: mem.remember("a second one", priority="pinned"),

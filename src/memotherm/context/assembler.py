@@ -147,7 +147,7 @@ class Assembler:
             settings=settings_hash(settings),
             _included=Lazy(lambda: packed.included),
             _left_out=Lazy(lambda: (*packed.left_out.value, *(each.entry for each in selection.skipped))),
-            pinned_cut=packed.pinned_cut,
+            pinned_cut=packed.pinned_cut or selection.pinned_cut,
             notes=(*packed.notes, *selection.notes),
             degraded=(*request.degraded, *selection.ranking.degraded),
         )
@@ -194,6 +194,7 @@ class Assembler:
                 request.question, _MOST_HITS, count, stages=(read_relevant, read_listed)
             )
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
+        selection.limit_pinned(candidates, settings.max_pinned)
         candidates += [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
         candidates += [
             Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
@@ -217,7 +218,7 @@ class Assembler:
             selection.notes.append(
                 f"more than {_MOST_HOT} memories are hot: the newest and the most urgent were considered"
             )
-        unpinned = (record for record in records.values() if record.fields.priority is not Priority.PINNED)
+        unpinned = (record for record in records.values() if not _is_pinned(record))
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
 
     def _recent(self, request: Request) -> Iterator[tuple[Record, str]]:
@@ -228,7 +229,7 @@ class Assembler:
         if not request.begins and (request.question is None or not asks_for_tasks(request.question.text)):
             return
         find = Find(now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT)
-        found = self._store.find(request.spaces, find)
+        found = [record for record in self._store.find(request.spaces, find) if not _is_pinned(record)]
         summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)
@@ -253,6 +254,10 @@ class Assembler:
             space, seen = request.spaces[-1], selection.seen
             return self._recalls.write_listed(included, request.now, space, receipt=receipt, seen=seen)
         return None
+
+
+def _is_pinned(record: Record) -> bool:
+    return record.fields.priority is Priority.PINNED
 
 
 def _stored_receipt(

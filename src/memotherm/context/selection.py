@@ -79,6 +79,18 @@ class Selection:
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
     notes: list[str] = field(default_factory=list)
+    #: Whether more memories are pinned than a context holds.
+    pinned_cut: bool = False
+
+    def limit_pinned(self, pinned: list[Candidate], limit: int) -> None:
+        """Remove the oldest pinned memories that exceed a limit: those of a wider scope may have been pinned later."""
+        excess = max(0, len(pinned) - limit)
+        if excess:
+            reason = f"{len(pinned)} memories are pinned, and max_pinned is {limit}"
+            self.skipped += [Skipped(candidate, "max_pinned", reason) for candidate in pinned[:excess]]
+            self.notes.append(f"{reason}: the oldest were left out")
+            self.pinned_cut = True
+            del pinned[:excess]
 
     def judge(self, state: State) -> int:
         """Set the least relevance from all candidates of a search; return how many of the first ones to read.

@@ -1,7 +1,7 @@
 """The limits that every stored or changed memory passes, inside its transaction.
 
-Two limits hold here and nowhere else, so that no way of writing can bypass them: how many memories of a scope
-hold a priority, and how many tokens a session keeps hot.
+Two limits hold here and nowhere else, so that no way of writing can bypass them: how many of the
+memories that a scope sees hold a priority, and how many tokens a session keeps hot.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Limits:
         """Make room for a memory about to be stored, or raise `LimitReached` if it would break a limit."""
         if not after.visible_at(cause.at):
             return
-        counted = before is not None and before.space == space and before.memory.visible_at(cause.at)
-        was = before.memory if before is not None and counted else None
-        if was is None or was.priority is not after.priority:
-            self._admit_priority(transaction, space, after.priority, cause)
+        was = before.memory if before is not None and before.memory.visible_at(cause.at) else None
+        if was is None or was.priority is not after.priority or not after.scope.sees(was.scope):
+            self._admit_priority(transaction, space, after, cause)
         if after.tier is Tier.HOT and after.scope.session is not None:
-            freed = was.tokens if was is not None and was.tier is Tier.HOT else 0
+            here = before is not None and before.space == space
+            freed = was.tokens if was is not None and here and was.tier is Tier.HOT else 0
             self._admit_hot(transaction, space, after, after.tokens - freed, cause)
 
     def make_room(
@@ -108,15 +108,18 @@ class Limits:
                 "beside what may not be spilled: spill, unpin, or raise the setting hot_token_limit"
             )
 
-    def _admit_priority(self, transaction: Transaction, space: int, priority: Priority, cause: Cause) -> None:
-        settings = self._settings
+    def _admit_priority(self, transaction: Transaction, space: int, after: Memory, cause: Cause) -> None:
+        """Admit a priority; only memories of the same scope give way, since narrower scopes do not decide for wider."""
+        settings, priority = self._settings, after.priority
         limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(priority)
-        while limit is not None and transaction.count_priority(space, priority, cause.at) >= limit:
-            oldest = transaction.oldest_of_priority(space, priority, cause.at)
-            if settings.on_tier_limit == "reject" or oldest is None:
+        demotes = settings.on_tier_limit == "demote_oldest"
+        while limit is not None and transaction.count_priority(after.scope, priority, cause.at) >= limit:
+            oldest = transaction.oldest_of_priority(space, priority, cause.at) if demotes else None
+            if oldest is None:
+                hint = "none of them belongs to this scope" if demotes else "or set on_tier_limit = 'demote_oldest'"
                 raise LimitReached(
-                    f"{limit} memories of this scope are {priority} already, and max_{priority} is "
-                    f"{limit}: lower another one first, or set on_tier_limit = 'demote_oldest'"
+                    f"{limit} memories that this scope sees are {priority} already, and max_{priority} is "
+                    f"{limit}: lower another one first, {hint}"
                 )
             why = f"made room for another {priority} memory"
             demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)

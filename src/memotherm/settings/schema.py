@@ -211,8 +211,8 @@ class Settings:
     capture_exclude: tuple[str, ...] = setting(
         (), "Projects and folders (with everything in them) whose conversations are not captured; `*` matches any text."
     )
-    max_pinned: int = setting(5, "Maximum number of pinned memories in a scope.", project=True)
-    max_critical: int = setting(10, "Maximum number of critical memories in a scope.", project=True)
+    max_pinned: int = setting(5, "Maximum number of pinned memories that a scope sees.", project=True)
+    max_critical: int = setting(10, "Maximum number of critical memories that a scope sees.", project=True)
     on_tier_limit: str = setting(
         "reject",
         "What happens when a priority is full: raise an error, or lower the priority of the oldest memory.",

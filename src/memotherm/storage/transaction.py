@@ -152,12 +152,13 @@ class Transaction(ABC):
             since=_EARLIEST if since is None else to_micros(since),
         )
 
-    def count_priority(self, space: int, priority: Priority, now: datetime) -> int:
-        """Return the number of visible memories of a space with a priority."""
-        return int(self._sql.value("memory_count_of_priority", space=space, priority=priority.rank, now=to_micros(now)))
+    def count_priority(self, scope: Scope, priority: Priority, now: datetime) -> int:
+        """Return the number of pinned or critical memories that a scope sees."""
+        values = {"priority": priority.rank, "now": to_micros(now), **scope_row(scope)}
+        return int(self._sql.value("memory_count_of_priority", **values))
 
     def oldest_of_priority(self, space: int, priority: Priority, now: datetime) -> Record | None:
-        """Return the oldest memory of a space with a priority."""
+        """Return the oldest pinned or critical memory of the scope of a space."""
         return self._record("memory_oldest_of_priority", space=space, priority=priority.rank, now=to_micros(now))
 
     # Changing

@@ -137,20 +137,23 @@ WHERE {own}no IN (SELECT no FROM events WHERE {own}seq > :seq) AND retention = 3
 -- memory_parts: Record how many vectors a memory has.
 UPDATE memories SET parts = :parts WHERE {own}no = :no
 
--- memory_oldest_of_priority: The memory that has held a priority the longest.
+-- memory_oldest_of_priority: The oldest memory of a scope that is pinned or critical.
 SELECT {columns} FROM memories
-WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+WHERE {own}priority = :priority AND priority < 2 AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
   AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
 ORDER BY no LIMIT 1
 
--- memory_count_of_priority: How many memories of a space hold a priority.
-SELECT count(*) FROM memories
-WHERE {own}priority = :priority AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
+-- memory_count_of_priority: How many memories that a scope sees are pinned, or critical.
+SELECT count(*) FROM memories {index memories_by_urgency}
+WHERE {own}priority = :priority AND priority < 2 AND retention = 0
+  AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
   AND space IN (
-    SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
-    WHERE {own here}here.space = :space)
+    SELECT space FROM spaces
+    WHERE {own}tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
+      AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session))
 
 -- relevance_set: The running relevance of a memory.
 UPDATE memories SET relevance = :relevance WHERE {own}no = :no

@@ -101,7 +101,7 @@ class TransactionContract(Contract):
 
             assert transaction.get(memory.id) == record
             assert transaction.duplicate(space, memory.digest, "fact", self.clock()) == record
-            assert transaction.count_priority(space, Priority.PINNED, self.clock()) == 1
+            assert transaction.count_priority(Scope(), Priority.PINNED, self.clock()) == 1
 
         self.store.transact(change)
 
@@ -200,17 +200,18 @@ class TransactionContract(Contract):
         assert self.transaction.duplicate(ended.space, ended.memory.digest, "fact", now) is None
         assert self.transaction.duplicate(hidden.space, hidden.memory.digest, "fact", now) is None
 
-    def test_priorities_are_counted_in_one_space(self) -> None:
-        """Memories that are not active, or in other spaces, do not count."""
+    def test_priorities_are_counted_over_what_a_scope_sees(self) -> None:
+        """Memories that are not active, or that the scope does not see, do not count."""
         first = self.stored("first", priority=Priority.CRITICAL)
         self.stored("second", priority=Priority.CRITICAL)
         self.stored("elsewhere", Scope(user="ann"), priority=Priority.CRITICAL)
         self.stored("ended", priority=Priority.CRITICAL, expires_at=self.clock())
         self.changed(self.stored("hidden", priority=Priority.CRITICAL), retention=Retention.ARCHIVED)
 
-        assert self.transaction.count_priority(first.space, Priority.CRITICAL, self.clock()) == 2
+        for scope, count in ((Scope(), 2), (Scope(user="ann", session="s"), 3), (Scope(user="bob"), 2)):
+            assert self.transaction.count_priority(scope, Priority.CRITICAL, self.clock()) == count
         assert self.transaction.oldest_of_priority(first.space, Priority.CRITICAL, self.clock()) == first
-        assert self.transaction.count_priority(first.space, Priority.PINNED, self.clock()) == 0
+        assert self.transaction.count_priority(Scope(), Priority.PINNED, self.clock()) == 0
         assert self.transaction.oldest_of_priority(first.space, Priority.PINNED, self.clock()) is None
 
     def test_a_use_and_the_running_relevance_are_no_events(self) -> None:
