@@ -296,6 +296,7 @@ def test_a_snippet_is_short_and_shows_what_was_asked(notes: Notes, workspace: Pa
     (hit,) = notes.search("treasure oak", 1)
     assert "The treasure lies under the old oak." in hit.snippet
     assert len(hit.snippet) <= 700
+    assert notes.get(hit.citation).text == hit.snippet.removeprefix("…\n").removesuffix("\n…")
     (hit,) = notes.search("gryphon", 1)
     assert "gryphon" in hit.snippet
     assert len(hit.snippet) <= 700
@@ -304,8 +305,8 @@ def test_a_snippet_is_short_and_shows_what_was_asked(notes: Notes, workspace: Pa
 def test_snippets_never_exceed_their_limit() -> None:
     """For any shape of text."""
     for text in ("a" * 5000, "\n".join(["b" * 80] * 100), "word " * 900, "\n" * 900 + "x"):
-        assert 0 < len(snippet(text, "word x")) <= 700
-    assert snippet("short", "x") == "short"
+        assert 0 < len(snippet(text, "word x")[0]) <= 700
+    assert snippet("short", "x") == ("short", 0, 0)
 
 
 def test_searching_honours_tiers(notes: Notes) -> None:
@@ -362,11 +363,11 @@ def test_results_for_k_begin_the_results_for_more(notes: Notes, workspace: Path)
 
 
 def test_a_search_counts_as_use_unless_it_is_not_tracked(mem: Memotherm, notes: Notes) -> None:
-    """As with any recall."""
+    """As with any recall, and with the first `get`."""
     (hit,) = notes.search("glaciers", 1, track=False)
     assert mem.get(hit.memory_id).access_count == 0
     notes.search("glaciers", 1)
-    assert mem.get(hit.memory_id).access_count == 1
+    assert mem.get(hit.memory_id).access_count == 2
     assert mem.metrics().recall_count >= 1
 
 

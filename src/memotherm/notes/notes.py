@@ -348,12 +348,17 @@ def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Ma
     memory = record.memory
     place = places.get(record.no, ChunkLocation("", 1, 1, "", False))
     body = memory.content.removeprefix(f"{place.heading}\n\n") if place.heading else memory.content
+    shown, first, last = snippet(body, query)
+    # The memory of a list item may have been changed since, and then has other lines than the file.
+    cited = place.first + first, place.first + last
+    if body.count("\n") != place.last - place.first:
+        cited = place.first, place.last
     return NoteHit(
         path=place.path,
-        start_line=place.first,
-        end_line=place.last,
+        start_line=cited[0],
+        end_line=cited[1],
         score=score,
-        snippet=snippet(body, query),
+        snippet=shown,
         heading=place.heading,
         memory_id=memory.id,
         tier=memory.tier,

@@ -96,17 +96,17 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / union if union else 0.0
 
 
-def snippet(text: str, query: str, most: int = _SNIPPET_CHARS) -> str:
-    """Return the lines around the best match of a query, in at most `most` characters."""
-    if len(text) <= most:
-        return text
-    wanted = frozenset(query_words(query))
+def snippet(text: str, query: str, most: int = _SNIPPET_CHARS) -> tuple[str, int, int]:
+    """Return at most `most` characters around the best match of a query, and its first and last line, from 0."""
     lines = text.split("\n")
+    if len(text) <= most:
+        return text, 0, len(lines) - 1
+    wanted = frozenset(query_words(query))
     best = max(range(len(lines)), key=lambda number: (_matches(lines[number], wanted), -number))
     first = last = best
     size = len(lines[best])
     if size > most - 2:
-        return _part_of(lines[best], wanted, most)
+        return _part_of(lines[best], wanted, most), best, best
     while True:
         if last + 1 < len(lines) and size + 1 + len(lines[last + 1]) <= most - 4:
             last += 1
@@ -118,7 +118,7 @@ def snippet(text: str, query: str, most: int = _SNIPPET_CHARS) -> str:
             break
     before = ["…"] if first else []
     after = ["…"] if last + 1 < len(lines) else []
-    return "\n".join([*before, *lines[first : last + 1], *after])
+    return "\n".join([*before, *lines[first : last + 1], *after]), first, last
 
 
 def _matches(line: str, wanted: frozenset[str]) -> int:

@@ -84,7 +84,7 @@ class Sync(Value):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class NoteHit(Value):
-    """A range of lines found by a search of notes."""
+    """Lines found by a search of notes: those of the snippet."""
 
     path: str
     start_line: int
