@@ -86,11 +86,11 @@ def test_content_that_is_no_text_is_refused(
         refused(mem, lambda mem, known: mem.update(known, content=content), error, says)
 
 
-@pytest.mark.parametrize(("content", "error", "says"), CONTENT[:2] + CONTENT[3:])
+@pytest.mark.parametrize(("content", "error", "says"), CONTENT[1:2] + CONTENT[3:])
 def test_a_query_that_is_no_text_is_refused(
     mem: Memotherm, content: Any, error: type[MemothermError], says: str
 ) -> None:
-    """Recall refuses the same texts that cannot be stored."""
+    """Recall refuses the same texts that cannot be stored; an empty one lists."""
     refused(mem, lambda mem, _: mem.recall(content), error, says)
 
 

@@ -150,8 +150,8 @@ def test_redaction_can_be_switched_off_and_projects_excluded(open_mem: Callable[
     captured = mem.capture("the password is hunter2, as before")
     assert captured.memory is not None
     assert "hunter2" in captured.memory.content
-    assert mem.scoped(project="client-x").capture("a text that is long enough").status == "skipped"
-    assert mem.scoped(project="my-client-x").capture("a text that is long enough").status == "stored"
+    assert mem.scoped(project="client-x").capture("the harbour opens at dawn").status == "skipped"
+    assert mem.scoped(project="my-client-x").capture("the harbour opens at dawn").status == "stored"
 
 
 def test_logged_queries_have_no_secrets(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
