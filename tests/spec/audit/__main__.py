@@ -1,9 +1,13 @@
-"""Run the audit: `python -m tests.spec.audit`, or `make audit` for both stores and the page of the docs."""
+"""Run the audit: `python -m tests.spec.audit`, or `make audit` for both stores and the page of the docs.
+
+The product is a command, run as it is installed; checks of the Python package import it from this interpreter.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.interfaces.served import COMMAND
 from tests.postgres import server
 from tests.spec.audit.report import page, rows, text
 from tests.spec.audit.running import Interfaces, Outcome, run
@@ -23,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = [check for check in checks() if not options.only or set(check.ids) & set(options.only)]
     stores = options.store or ("sqlite", "postgresql")
     with ThreadPoolExecutor(len(stores)) as pool:
-        outcomes = dict(zip(stores, pool.map(lambda store: _audited(store, wanted), stores), strict=True))
+        outcomes = dict(
+            zip(stores, pool.map(lambda store: _audited(store, wanted, options.command), stores), strict=True)
+        )
     if options.output is not None:
         options.output.write_text(page(outcomes), "utf-8")
     sys.stdout.write(json.dumps(rows(outcomes), indent=2) + "\n" if options.json else text(outcomes))
@@ -33,15 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.spec.audit", description=__doc__)
     parser.add_argument("--store", action="append", choices=("sqlite", "postgresql"), help="default: both")
+    parser.add_argument(
+        "--command", type=shlex.split, default=COMMAND, help="the product; default: this interpreter's `-m memotherm`"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the table as Markdown to this file")
     parser.add_argument("only", nargs="*", metavar="ID", help="run these lines only")
     return parser
 
 
-def _audited(store: str, wanted: list[Check]) -> list[Outcome]:
+def _audited(store: str, wanted: list[Check], command: Sequence[str]) -> list[Outcome]:
     outcomes = []
-    with _started(store) as interfaces:
+    with _started(store, command) as interfaces:
         for outcome in run(wanted, interfaces):
             outcomes.append(outcome)
             sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.failure or 'passed'}\n")
@@ -49,14 +59,14 @@ def _audited(store: str, wanted: list[Check]) -> list[Outcome]:
 
 
 @contextmanager
-def _started(store: str) -> Iterator[Interfaces]:
+def _started(store: str, command: Sequence[str]) -> Iterator[Interfaces]:
     with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         if store == "sqlite":
-            with Interfaces(folder) as interfaces:
+            with Interfaces(folder, command=command) as interfaces:
                 yield interfaces
         else:
-            with server(folder) as admin, Interfaces(folder, admin) as interfaces:
+            with server(folder) as admin, Interfaces(folder, admin, command) as interfaces:
                 yield interfaces
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -156,6 +155,7 @@ class NotesMcp(Mcp):
 class Cli:
     """The command line, in a process of its own for each command."""
 
+    command: Sequence[str]
     store: str
     name: str
     environment: Mapping[str, str]
@@ -181,7 +181,7 @@ class Cli:
         """Run a command with settings; return the exit code and both outputs."""
         variables = {f"MEMOTHERM_{name.upper()}": str(value) for name, value in settings.items()}
         done = subprocess.run(
-            [sys.executable, "-m", "memotherm", *map(str, arguments)],
+            [*self.command, *map(str, arguments)],
             capture_output=True,
             text=True,
             env={**self.environment, **variables},
@@ -196,6 +196,7 @@ class Cli:
 class Hook:
     """The hook of a host, in a process of its own for each event."""
 
+    command: Sequence[str]
     store: str
     name: str
     environment: Mapping[str, str]
@@ -215,7 +216,7 @@ class Hook:
 
     def _run(self, *arguments: str, given: str = "") -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "memotherm", *arguments],
+            [*self.command, *arguments],
             input=given,
             capture_output=True,
             text=True,

@@ -28,6 +28,7 @@ Memotherm is specified by five documents of other programs, split into lines tha
 `make audit` runs a check for each of them on SQLite and on PostgreSQL and writes this page.
 A check uses only the interfaces in the table: commands and hooks in processes of their own, an MCP client over standard
 input and output, a running HTTP server, or the Python package.
+The product is a command: `make audit WHEEL=1` asks a wheel that is installed outside the source tree.
 "OK" means that the line holds as it is written; "by decision" that the documents disagree, or that the line needs an
 interpretation, and what holds is the decision in the last table.
 In that table 000 to 004 are the documents, in the order of this page.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from memotherm import Memotherm
-from tests.interfaces.served import Served, environment, served
+from tests.interfaces.served import COMMAND, Served, environment, served
 from tests.postgres import database
 from tests.spec.audit.interfaces import Cli, Hook, Mcp, NotesMcp, Python, Rest
 from tests.spec.audit.table import Check
@@ -36,14 +35,16 @@ _TIGHT = {
 
 
 class Interfaces:
-    """Servers and processes on one kind of store; each is started when it is first asked."""
+    """Servers and processes of a command on one kind of store; each is started when it is first asked."""
 
-    def __init__(self, folder: Path, postgres: str | None = None, embedder: str = "local") -> None:
+    def __init__(self, folder: Path, postgres: str | None = None, command: Sequence[str] = COMMAND) -> None:
         self._folder = folder
+        self._command = command
         self._postgres = postgres
         self._stack = ExitStack()
-        self._environment = environment(folder / "home", MEMOTHERM_EMBEDDER=embedder)
-        self._embedder = embedder
+        # Without a path of modules: the command is run as it is installed.
+        self._variables = {"MEMOTHERM_EMBEDDER": "local", "PYTHONPATH": ""}
+        self._environment = environment(folder / "home", **self._variables)
         self._files = 0
 
     def __enter__(self) -> Interfaces:
@@ -65,8 +66,8 @@ class Interfaces:
             "mcp": lambda: Mcp(self._portal, self._mcp, scope),
             "all_tools": lambda: Mcp(self._portal, self._all_tools, scope),
             "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
-            "cli": lambda: Cli(self._store, scope, self._environment, self._new_folder()),
-            "hook": lambda: Hook(self._store, scope, self._alone, self._new_folder()),
+            "cli": lambda: Cli(self._command, self._store, scope, self._environment, self._new_folder()),
+            "hook": lambda: Hook(self._command, self._store, scope, self._alone, self._new_folder()),
             "python": lambda: Python(lambda: self._empty(own), _closing(own), self._new_folder()),
         }
         return make[name]()
@@ -111,17 +112,18 @@ class Interfaces:
         return self._client("--store", self._empty(self._stack), "--notes", str(self._notes), "--tools", "all")
 
     def _client(self, *options: str) -> Client:
-        arguments = ["-m", "memotherm", "mcp", *options]
+        program, *arguments = self._command
         parameters = StdioServerParameters(
-            command=sys.executable, args=arguments, env=self._environment, cwd=self._folder
+            command=program, args=[*arguments, "mcp", *options], env=self._environment, cwd=self._folder
         )
         started: Client = self._stack.enter_context(self._portal.wrap_async_context_manager(Client(parameters)))
         return started
 
     def _served(self, settings: dict[str, str]) -> Served:
-        home = self._folder / "home"
-        values = {"MEMOTHERM_EMBEDDER": self._embedder, **settings}
-        return self._stack.enter_context(served(self._folder / "unused", store=self._store, home=home, **values))
+        unused, home = self._folder / "unused", self._folder / "home"
+        values = {**self._variables, **settings}
+        started = served(unused, command=self._command, store=self._store, home=home, **values)
+        return self._stack.enter_context(started)
 
     def _empty(self, stack: ExitStack) -> str:
         """Return the place of an empty store that lives as long as a stack."""
