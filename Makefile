@@ -130,6 +130,7 @@ ifdef WHEEL
 	cd build/audit && PYTHONPATH=$(CURDIR) venv/bin/python -m tests.spec.audit --command "$$PWD/venv/bin/memotherm"
 else
 	$(BIN)/python -m tests.spec.audit --output docs/reference/spec.md
+	$(BIN)/python -m tests.spec.audit --faults
 endif
 
 conformance: setup ## Let the official MCP inspector and conformance suite look at our server, and make a TypeScript client

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.spec.audit.running import Interfaces, run
+import pytest
+
+from tests.spec.audit.faults import FAULTS
+from tests.spec.audit.running import Interfaces, run, unnoticed
 from tests.spec.audit.table import DECISIONS, LINES, checks
+
+_ASKED = {check.function.__name__: set(check.interfaces) for check in checks()}
+#: The faults that need no process.
+_FAST = [fault for fault, (_, names) in FAULTS.items() if all(_ASKED[name] == {"python"} for name in names.split())]
 
 
 def test_every_line_has_a_check() -> None:
@@ -16,6 +23,17 @@ def test_every_line_has_a_check() -> None:
 def test_every_decision_that_a_check_names_is_written_down() -> None:
     """The table tells what was decided instead of the wording of a line."""
     assert {decision for check in checks() for decision in check.decisions.values()} <= set(DECISIONS)
+
+
+def test_every_check_has_a_fault_that_it_must_notice() -> None:
+    """`python -m tests.spec.audit --faults` applies all of them."""
+    assert {name for _, names in FAULTS.values() for name in names.split()} == set(_ASKED)
+
+
+@pytest.mark.parametrize("fault", _FAST)
+def test_checks_notice_a_broken_product(fault: str, tmp_path: Path) -> None:
+    """A check that passes all the same cannot fail."""
+    assert unnoticed(fault, checks(), tmp_path) == []
 
 
 def test_lines_of_each_document_hold_over_http_and_mcp(tmp_path: Path) -> None:

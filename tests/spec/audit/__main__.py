@@ -17,14 +17,17 @@ from pathlib import Path
 
 from tests.interfaces.served import COMMAND
 from tests.postgres import server
+from tests.spec.audit.faults import FAULTS
 from tests.spec.audit.report import page, rows, text
-from tests.spec.audit.running import Interfaces, Outcome, run
+from tests.spec.audit.running import Interfaces, Outcome, run, unnoticed
 from tests.spec.audit.table import Check, checks
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks on each store, print the table, and return 1 if a line fails."""
     options = _parser().parse_args(arguments)
+    if options.faults:
+        return _broken(options.only)
     wanted = [check for check in checks() if not options.only or set(check.ids) & set(options.only)]
     stores = options.store or ("sqlite", "postgresql")
     with ThreadPoolExecutor(len(stores)) as pool:
@@ -45,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the table as Markdown to this file")
-    parser.add_argument("only", nargs="*", metavar="ID", help="run these lines only")
+    parser.add_argument("--faults", action="store_true", help="break the product, and see each check fail; on SQLite")
+    parser.add_argument("only", nargs="*", metavar="ID", help="run these lines, or faults, only")
     return parser
 
 
@@ -56,6 +60,17 @@ def _audited(store: str, wanted: list[Check], command: Sequence[str]) -> list[Ou
             outcomes.append(outcome)
             sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.failure or 'passed'}\n")
     return outcomes
+
+
+def _broken(only: Sequence[str]) -> int:
+    """Apply each fault, print which checks do not notice it, and return 1 if there is one."""
+    passed = {}
+    for fault in only or FAULTS:
+        with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
+            passed[fault] = unnoticed(fault, checks(), Path(name))
+        sys.stdout.write(f"{fault}: {', '.join(passed[fault]) or 'noticed'}\n")
+        sys.stdout.flush()
+    return int(any(passed.values()))
 
 
 @contextmanager

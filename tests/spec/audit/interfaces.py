@@ -125,6 +125,10 @@ class Mcp:
         tools = self.portal.call(self.client.list_tools).tools
         return next(dict(each.input_schema) for each in tools if each.name == tool)
 
+    def tools(self) -> list[str]:
+        """Return the names of the tools."""
+        return [each.name for each in self.portal.call(self.client.list_tools).tools]
+
     def prompt(self, name: str) -> str:
         """Return the text of a prompt."""
         return str(self.portal.call(self.client.get_prompt, name, {}).messages[0].content.text)  # type: ignore[union-attr]

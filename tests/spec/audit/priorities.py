@@ -10,6 +10,11 @@ from tests.spec.audit.interfaces import Cli, Mcp, Python, Rest, refusal
 from tests.spec.audit.table import audit
 
 _NAMES = ("pinned", "critical", "important", "normal", "low")
+#: The tools that the documents name.
+_DOCUMENTED = (
+    "store_memory", "set_memory_tier", "pin_memory", "unpin_memory", "memory_add", "memory_recall", "memory_spill",
+    "memory_status", "memory_search", "memory_get",
+)  # fmt: skip
 
 
 @audit("E01", "E38", E03="D18")
@@ -225,15 +230,20 @@ def pinned_over_budget_cuts_the_oldest_and_says_so(python: Python) -> None:
 
 
 @audit(E29="D17")
-def no_new_action_type_is_needed(cli: Cli, python: Python, mcp: Mcp) -> None:
-    captured = python.open().capture("The agent moved three crates to the pier")
-    assert captured.memory is not None
-    assert str(captured.memory.priority) == "normal"
-    code, out, _ = cli.run("mcp", "--help")
-    assert code == 0
-    assert "one (a single tool)" in " ".join(out.split())
-    for tool in ("store_memory", "set_memory_tier", "pin_memory", "unpin_memory"):
-        assert mcp.schema(tool)
+def no_new_action_type_is_needed(python: Python, mcp: Mcp, one_tool: Mcp) -> None:
+    mem = python.open()
+    captured = mem.capture("The agent moved three crates to the pier").memory
+    assert captured is not None
+    assert (str(captured.priority), str(captured.tier)) == ("normal", "warm")
+    assert str(mem.pin(captured.id).priority) == "pinned"
+    assert {*_DOCUMENTED} <= set(mcp.tools())
+    assert len(mcp.tools()) <= 16
+    assert one_tool.tools() == ["memory"]
+    wanted = {"content": "The pier is closed at night", "tier": "critical"}
+    stored = one_tool("memory", action="store_memory", arguments=wanted)
+    assert stored["priority"] == "critical"
+    pinned = one_tool("memory", action="pin_memory", arguments={"memory_id": stored["id"]})
+    assert pinned["priority"] == "pinned"
 
 
 @audit("E30")

@@ -16,10 +16,11 @@ from mcp import Client, StdioServerParameters
 from memotherm import Memotherm
 from tests.interfaces.served import COMMAND, Served, environment, served
 from tests.postgres import database
+from tests.spec.audit.faults import FAULTS, applied, command
 from tests.spec.audit.interfaces import Cli, Hook, Mcp, NotesMcp, Python, Rest
 from tests.spec.audit.table import Check
 
-__all__ = ["Interfaces", "Outcome", "run"]
+__all__ = ["Interfaces", "Outcome", "run", "unnoticed"]
 
 #: Settings of the server with small limits.
 _TIGHT = {
@@ -65,6 +66,7 @@ class Interfaces:
             "tight": lambda: Rest(self._tight, scope),
             "mcp": lambda: Mcp(self._portal, self._mcp, scope),
             "all_tools": lambda: Mcp(self._portal, self._all_tools, scope),
+            "one_tool": lambda: Mcp(self._portal, self._one_tool, scope),
             "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
             "cli": lambda: Cli(self._command, self._store, scope, self._environment, self._new_folder()),
             "hook": lambda: Hook(self._command, self._store, scope, self._alone, self._new_folder()),
@@ -100,6 +102,10 @@ class Interfaces:
     @cached_property
     def _all_tools(self) -> Client:
         return self._client("--store", self._store, "--project", "mcp", "--tools", "all")
+
+    @cached_property
+    def _one_tool(self) -> Client:
+        return self._client("--store", self._store, "--project", "one", "--tools", "one")
 
     @cached_property
     def _notes(self) -> Path:
@@ -164,6 +170,14 @@ def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:
     """Run checks one after the other."""
     for check in checks:
         yield Outcome(check, _failure(check, interfaces))
+
+
+def unnoticed(fault: str, checks: Iterable[Check], folder: Path) -> list[str]:
+    """Return the checks that must notice a fault and pass all the same."""
+    names = FAULTS[fault][1].split()
+    wanted = [check for check in checks if check.function.__name__ in names]
+    with applied(fault), Interfaces(folder, command=command(fault)) as interfaces:
+        return [outcome.check.function.__name__ for outcome in run(wanted, interfaces) if not outcome.failure]
 
 
 def _failure(check: Check, interfaces: Interfaces) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 
 from memotherm import LimitReached
+from memotherm.text.tokens import count_tokens
 from tests.spec.audit.interfaces import Cli, Mcp, Python, Rest, refusal
 from tests.spec.audit.table import audit
 
@@ -124,15 +127,43 @@ def a_recall_finds_what_was_spilled(rest: Rest, mcp: Mcp) -> None:
     assert [item["score"] > 0.8 for item in found["items"]] == [True]
 
 
+def _plan(place: str, conditions: str, *before: str) -> str:
+    """Return how the database reads rows, after other statements that are rolled back."""
+    if place.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(place) as server:
+            for each in ("SET search_path = memotherm", "SET enable_seqscan = off", *before):
+                server.execute(each)
+            asked = f"EXPLAIN SELECT no FROM memories WHERE tenant = '' AND {conditions}"
+            plan = "\n".join(row[0] for row in server.execute(asked))
+            server.rollback()
+            return plan
+    with contextlib.closing(sqlite3.connect(place)) as file:
+        for each in ("BEGIN", *before):
+            file.execute(each)
+        return "\n".join(
+            row[3] for row in file.execute(f"EXPLAIN QUERY PLAN SELECT no FROM memories WHERE {conditions}")
+        )
+
+
 @audit(C08="D36")
 def one_index_answers_the_three_orders(python: Python) -> None:
-    mem = python.open()
+    place = python.locate()
+    mem = python.open(place)
     session = mem.session("s")
+    items = []
     for number in range(6):
-        session.add(f"Crate {number}")
+        items.append(session.add(f"Crate number {number}"))
         python.clock.advance(minutes=1)
-    assert [item.content for item in session.hot()] == [f"Crate {number}" for number in reversed(range(6))]
-    assert mem.check() == []
+    assert [item.id for item in session.hot()] == [item.id for item in reversed(items)]
+    assert "memories_by_place" in _plan(place, "space = 1 AND retention = 0 AND tier = 0")
+    session.spill(ids=[items[5].id])
+    session.recall("Crate number 5", auto_promote=False)
+    session.promote(items[5].id)
+    mem.remember("Another session has the least relevant crate")
+    assert session.spill(2).spilled_ids == (items[0].id, items[1].id)
+    assert session.prune(keep=1) == [items[0].id]
 
 
 @audit("C09", "C11")
@@ -302,27 +333,51 @@ def every_setting_is_read(python: Python, cli: Cli) -> None:
 @audit(C29="D11")
 def the_example_of_the_conversation(tight: Rest) -> None:
     turns = ["The proposal is for the town hall", "We agreed on a budget of $50K for it", "The roof needs new tiles"]
-    turns += [f"Turn {number}: we talked about the colour of window {number}" for number in range(3, 12)]
-    for turn in turns:
-        tight.add(turn)
-    assert tight.status()["cold"]["items"] >= 2
+    added = [tight.add(turn) for turn in turns]
+    while tight.status()["cold"]["items"] < 2:
+        added.append(tight.add(f"Turn {len(added) + 1}: we talked about the colour of window {len(added)}"))
+    assert len(added) > 4
+    hot = [each["id"] for each in tight.get("/sessions/s/hot")["memories"]]
+    spilled = [item["id"] for item in added if item["id"] not in hot]
+    assert spilled == [item["id"] for item in added[: len(spilled)]]
+    assert added[-1]["id"] in hot
+    while len(added) < 29:
+        added.append(tight.add(f"Turn {len(added) + 1}: we talked about the colour of window {len(added)}"))
     answers = [tight.session("recall", query="What was the budget we discussed earlier?") for _ in range(3)]
-    assert all("$50K" in answer["items"][0]["content"] for answer in answers)
-    assert answers[0]["items"][0]["tier"] == "cold"
-    assert any(answer["items"][0]["id"] in answer["promoted"] for answer in answers)
-    assert "$50K" in str(tight.get("/sessions/s/hot"))
+    first = answers[0]["items"][0]
+    assert (first["id"], first["tier"]) == (added[1]["id"], "cold")
+    assert "$50K" in first["content"]
+    assert any(added[1]["id"] in answer["promoted"] for answer in answers)
+    assert added[1]["id"] in [each["id"] for each in tight.get("/sessions/s/hot")["memories"]]
+    assert tight.status()["hot"]["tokens"] <= 60
+
+
+def _of_tokens(tokens: int, number: int) -> str:
+    """Return a text of exactly so many tokens, unlike the others."""
+    return f"Turn {number}:" + " tide" * (tokens - count_tokens(f"Turn {number}:"))
 
 
 @audit(C30="D12")
-def the_example_of_the_status(python: Python) -> None:
-    session = python.open(spill_suggested_at=0.8, hot_token_limit=100).session("s")
-    while session.status().utilization_percent < 80:
-        session.add(f"Crate {session.status().hot.memories} of ten")
-    status = session.status()
-    assert status.limit == 100
-    assert status.utilization_percent == status.hot.tokens
-    assert [each.type for each in status.suggestions] == ["spill"]
-    assert f"{status.hot.tokens}" in status.suggestions[0].reason
+def the_example_of_the_status(python: Python, cli: Cli) -> None:
+    store = python.locate()
+    session = python.open(store).session("session-123")
+    sizes = {"cold": [189] * 44 + [184], "warm": [200] * 12, "hot": [400] * 8}
+    for tier, tokens in sizes.items():
+        for number, size in enumerate(tokens):
+            item = session.add(_of_tokens(size, 100 * len(tokens) + number))
+            if tier != "hot":
+                session.demote(item.id, tier)  # type: ignore[arg-type]
+    code, out, err = cli.run("session", "status", session.id, "--store", store, "--json", spill_suggested_at=0.8)
+    assert code == 0, err
+    status = json.loads(out)
+    assert {name: status[name] for name in ("sessionId", "hot", "warm", "cold")} == {
+        "sessionId": "session-123",
+        "hot": {"items": 8, "tokens": 3200, "limit": 4000, "utilizationPercent": 80},
+        "warm": {"items": 12, "tokens": 2400},
+        "cold": {"items": 45, "tokens": 8500},
+    }
+    assert [each["type"] for each in status["suggestions"]] == ["spill"]
+    assert "80" in status["suggestions"][0]["reason"]
 
 
 @audit("C34", "C35", "C36", "C37", "C38", "C39", fast=True)
