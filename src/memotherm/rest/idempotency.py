@@ -110,7 +110,9 @@ def _with_contents(mem: Memotherm, value: Any) -> Any:  # noqa: ANN401 - any par
     """Return a response with each memory as it is now, read in its own scope."""
     if isinstance(value, dict):
         if value.keys() == {"memory", "scope", "added"}:
-            return {**to_json(mem.scoped(**value["scope"]).get(value["memory"], include_narrower=True)), **value["added"]}
+            # This way of reading counts no use.
+            memory = mem.scoped(**value["scope"]).get(value["memory"], include_narrower=True)
+            return {**to_json(memory), **value["added"]}
         return {name: _with_contents(mem, part) for name, part in value.items()}
     return [_with_contents(mem, part) for part in value] if isinstance(value, list) else value
 
