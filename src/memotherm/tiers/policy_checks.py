@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -223,9 +223,12 @@ def lint(
 
     With memories, also check the effect of the rules on them at `now`, or at their last use.
     """
+    earlier: defaultdict[object, list[TableRule]] = defaultdict(list)
     for place, rule in enumerate(own):
         yield from _contradictions(rule, place, settings)
-        yield from _unreachable(rule, place, own, settings)
+        yield from _unreachable(rule, place, earlier, settings)
+        for word in rule.selects.words:
+            earlier[word].append(rule)
         if not rule.why:
             message = f"{rule.id} has no why: say the reason, which is shown in the history of a memory"
             yield Finding(code="P010", message=message, path=("rule", place), warning=True)
@@ -254,9 +257,13 @@ def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator
             yield Finding(code="P006", message=message, path=("rule", place, "to"))
 
 
-def _unreachable(rule: TableRule, place: int, own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
-    """Find an earlier rule of the same run that decides about all memories this one selects."""
-    for earlier in own[:place]:
+def _unreachable(
+    rule: TableRule, place: int, rules: Mapping[object, Sequence[TableRule]], settings: Settings
+) -> Iterator[Finding]:
+    """Find an earlier rule of the same run that decides about all memories this one selects; `rules` are by word."""
+    named = ((condition.field.name, value) for table in rule.when for condition in table for value in condition.values)
+    words = dict.fromkeys([None, *named, *rule.selects.words])
+    for earlier in itertools.chain.from_iterable(rules.get(word, ()) for word in words):
         decides = not earlier.targets or any(not tables[0] for _, tables in earlier.targets)
         if earlier.run != rule.run or earlier.unless or not decides:
             continue

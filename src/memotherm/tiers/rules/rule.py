@@ -5,17 +5,19 @@ A rule is pure: it sees a memory and a `Situation`, and returns a move, `STAY` o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from itertools import chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.settings import Settings
 from memotherm.tiers.rules.properties import is_blocker
-from memotherm.tiers.rules.select import Select
+from memotherm.tiers.rules.select import Select, Word, words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,6 +142,8 @@ class RuleSet:
         #: Rule id -> the exception it raised.
         self.failures: dict[str, str] = {}
         self._rules: list[tuple[Rule, Select]] = []
+        #: Word -> the places of the rules that look at memories with it; None -> of those that look at any.
+        self._places: defaultdict[Word | None, list[int]] = defaultdict(list)
         for rule in rules:
             if rule.selects.during != during:
                 continue
@@ -149,6 +153,9 @@ class RuleSet:
                     self._rules.append((rule, rule.selects.resolved(settings)))
             except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
                 self._fail(rule, exc)
+        for place, (_, selects) in enumerate(self._rules):
+            for word in selects.words:
+                self._places[word].append(place)
 
     def __iter__(self) -> Iterator[tuple[Rule, Select]]:
         """Yield each rule that has not failed, with its resolved selection."""
@@ -186,7 +193,9 @@ class RuleSet:
 
     def first_move(self, memory: Memory, situation: Situation) -> Move | None:
         """Return the move that the rules decide together, or None if the memory stays."""
-        for rule, selects in self:
+        places = (self._places.get(word, ()) for word in (None, *words_of(memory)))
+        for place in sorted(set(chain.from_iterable(places))):
+            rule, selects = self._rules[place]
             if selects.matches(memory, situation.now):
                 decision = self.decide(rule, memory, situation)
                 if decision is not None:

@@ -283,6 +283,10 @@ MOMENTS: Mapping[str, Callable[[Memory], datetime]] = {
     "in_retention_for": lambda memory: memory.retention_since,
 }
 
+#: A field (tier, kind, tags, metadata.name) and its value.
+Word = tuple[str, str]
+_ANY: frozenset[Word | None] = frozenset({None})
+
 #: A duration, text such as "30d", or the name of a setting that holds a number of days.
 Duration = timedelta | str
 
@@ -350,6 +354,20 @@ class Select:
         }
         return replace(self, **durations, either=tuple(part.resolved(settings) for part in self.either))
 
+    @property
+    def words(self) -> frozenset[Word | None]:
+        """Words of which every selected memory has at least one; None among them stands for any memory."""
+        if self.kinds is not None:
+            return frozenset(("kind", kind) for kind in self.kinds)
+        if self.tags is not None:
+            return frozenset(("tags", tag) for tag in self.tags)
+        for key, values in self.metadata.items():
+            if all(isinstance(value, str) for value in values):
+                return frozenset((f"metadata.{key}", value) for value in values)
+        if self.either:
+            return frozenset[Word | None]().union(*(part.words for part in self.either))
+        return frozenset(("tier", str(tier)) for tier in self.tiers) if len(self.tiers) < len(Tier) else _ANY
+
     def matches(self, memory: Memory, now: datetime) -> bool:
         """Return whether a memory is selected; durations must be resolved."""
         expired = self.expired is None or memory.expired_at(now) is self.expired
@@ -381,6 +399,13 @@ class Select:
             key = name.removeprefix("-")
             memories = sorted(memories, key=_ORDERABLE[key], reverse=name.startswith("-"))
         return memories
+
+
+def words_of(memory: Memory) -> Iterator[Word]:
+    """Yield the words of a memory that selections name."""
+    yield from (("tier", str(memory.tier)), ("kind", memory.kind))
+    yield from (("tags", tag) for tag in memory.tags)
+    yield from ((f"metadata.{key}", value) for key, value in memory.metadata.items() if isinstance(value, str))
 
 
 #: The attributes of a memory that an order can name, and how to read them.
