@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs bench bench-fresh days torture mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -110,6 +110,9 @@ citus: setup ## Build Citus, start a cluster of three nodes, and run the contrac
 
 torture: setup ## Kill a writer a thousand times, cause every other fault, and write what held to docs/reference/torture.md
 	$(BIN)/python -m tests.torture
+
+siege: setup ## Attack real stores and servers with random input, and write what held to docs/reference/torture.md
+	$(BIN)/python -m tests.siege
 
 mutants: setup ## Change the pure code in 200 places and count the changes that the tests notice
 	$(BIN)/python -m tests.mutants

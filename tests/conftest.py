@@ -48,6 +48,7 @@ _EVERYWHERE = (
     "notes/test_sync",
     "rules/test_select",
     "rules/test_where",
+    "siege/",
     "test_changes",
     "test_clock_jumps",
     "test_embedder_change",

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "torture.md"
+#: Where the part of the page begins that `make siege` writes.
+SIEGE = "\n## Siege\n"
 #: The longest time of one test, so that a run ends.
 _MOST_SECONDS = 1800
 
@@ -88,37 +91,43 @@ FAULTS = (
 )  # fmt: skip
 
 
-def fault_of(test: str) -> Fault | None:
-    """Return the fault that a test causes."""
-    name = test.removeprefix("tests/")
-    return next((fault for fault in FAULTS if name.startswith(fault.tests)), None)
-
-
 class Record:
     """A pytest plugin that selects and repeats the tests, and counts tries and failures of each fault."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Sequence[Fault] = FAULTS) -> None:
+        self._faults = faults
         self.tries: dict[str, int] = defaultdict(int)
         self.failed: dict[str, list[str]] = defaultdict(list)
+        #: The worst numbers that tests have measured.
+        self.worst: dict[str, list[str]] = defaultdict(list)
         self.began = time.monotonic()
+
+    def fault_of(self, test: str) -> Fault | None:
+        """Return the fault that a test causes."""
+        name = test.removeprefix("tests/")
+        return next((fault for fault in self._faults if name.startswith(fault.tests)), None)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Repeat a test, as a parameter of it."""
-        fault = fault_of(metafunc.definition.nodeid)
+        fault = self.fault_of(metafunc.definition.nodeid)
         if fault is not None and fault.times > 1:
             metafunc.fixturenames.append("_time")
             metafunc.parametrize("_time", range(fault.times))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out the tests of these files that cause no fault."""
-        items[:] = [item for item in items if fault_of(item.nodeid) is not None]
+        items[:] = [item for item in items if self.fault_of(item.nodeid) is not None]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the tries of a test, one unless it says how many, and its failure."""
-        fault = fault_of(report.nodeid)
+        fault = self.fault_of(report.nodeid)
         assert fault is not None
         if report.when == "call" and not report.skipped:
-            self.tries[fault.name] += int(str(dict(report.user_properties).get("tries", 1)))
+            told = dict(report.user_properties)
+            self.tries[fault.name] += int(str(told.get("tries", 1)))
+            if "worst" in told:
+                store = "PostgreSQL: " if report.nodeid.endswith("[postgres]") else ""
+                self.worst[fault.name].append(f"{store}{told['worst']}")
         if report.failed:
             self.failed[fault.name].append(report.nodeid.partition("::")[2])
 
@@ -156,16 +165,28 @@ def result(record: Record, fault: Fault) -> str:
     return "holds" if record.tries[fault.name] else "not run on this machine"
 
 
+def run(faults: Sequence[Fault], *options: str) -> tuple[Record, int]:
+    """Run the tests of faults, and return what became of them and the exit code."""
+    files = sorted({f"tests/{test.partition('::')[0]}" for fault in faults for test in fault.tests})
+    record = Record(faults)
+    code = pytest.main(["-q", "-n", "0", "--timeout", str(_MOST_SECONDS), *options, *files], plugins=[record])
+    return record, int(code)
+
+
+def write(torture: str | None = None, siege: str | None = None) -> None:
+    """Write one part of the page, and leave the other one as it is."""
+    first, _, second = PAGE.read_text("utf-8").partition(SIEGE)
+    PAGE.write_text(f"{torture or first}{SIEGE}{siege or second}", encoding="utf-8")
+
+
 def main() -> int:
     """Run all faults, print and write the table."""
-    files = sorted({f"tests/{test.partition('::')[0]}" for fault in FAULTS for test in fault.tests})
-    record = Record()
-    code = pytest.main(["-q", "-n", "0", "--timeout", str(_MOST_SECONDS), *sys.argv[1:], *files], plugins=[record])
+    record, code = run(FAULTS, *sys.argv[1:])
     text = page(record)
     sys.stdout.write("\n" + text)
     if not sys.argv[1:]:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(code)
+        write(torture=text)
+    return code
 
 
 if __name__ == "__main__":
