@@ -768,7 +768,7 @@ def test_the_same_input_is_recognised_by_its_hash(open_mem: Open) -> None:
 @spec("M29")
 def test_filler_is_skipped_with_a_status(mem: Memotherm) -> None:
     """Nine characters are too few for something nobody asked to remember; no error, no memory."""
-    skipped, stored = mem.capture("ok thanks"), mem.capture("a grey owl")
+    skipped, stored = mem.capture("ok thanks"), mem.capture("Owl no. 17")
 
     assert (skipped.status, skipped.memory) == ("skipped", None)
     assert "10" in skipped.why
