@@ -323,6 +323,7 @@ def test_notes_are_searched_and_read_where_there_are_some(tmp_path: Path) -> Non
         text = called(mem, "memory_get", **{"path": found["path"], "from": 3, "lines": 1})
 
         assert found["citation"].startswith("memory/2026-01-26.md#L")
+        assert found["date"] == "2026-01-26"
         assert text["text"] == "The otter Holly likes the river."
         assert "[" in refused(mem, "memory_get", path="../../etc/passwd")
 

@@ -15,7 +15,7 @@ from memotherm.model.memory import TierName
 from memotherm.notes import edits
 from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
-from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day
+from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day, note_date
 from memotherm.notes.search import NoteOrder, diverse, excerpt, read_lines, shows_citations, snippet
 from memotherm.notes.sync import Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
@@ -358,6 +358,7 @@ def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Ma
         start_line=cited[0],
         end_line=cited[1],
         score=score,
+        date=str(note_date(place.path) or memory.updated_at.date()),
         snippet=shown,
         heading=place.heading,
         memory_id=memory.id,

@@ -91,6 +91,8 @@ class NoteHit(Value):
     end_line: int
     #: Relevance from 0 to 1, reduced by age if `decay` is on.
     score: float
+    #: The day of the note, or on which its lines were last changed: `2026-01-26`.
+    date: str
     #: At most 700 characters of the lines, around the words of the query.
     snippet: str
     #: The headings above the first line.
