@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -62,6 +63,20 @@ def test_a_trailer_is_not_a_header(mem: Memotherm) -> None:
     with serving(mem) as url:
         answer = sent(url, head + b'e\r\n{"query": "a"}\r\n0\r\nAuthorization: ' + key + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 401 "), answer
+
+
+def test_nobody_waits_for_a_body_of_thousands_of_chunks(mem: Memotherm) -> None:
+    """Others are answered between them."""
+    head = b"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with (
+        serving(mem) as url,
+        socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=60) as connection,
+    ):
+        connection.sendall(head)
+        connection.sendall(b"1\r\n \r\n" * 40_000 + b"0\r\n\r\n")
+        assert httpx.get(f"{url}/health").status_code == 200
+        assert select.select([connection], [], [], 0)[0] == [], "the body was read first"
+        assert connection.recv(100).startswith(b"HTTP/1.1 422 ")
 
 
 @pytest.mark.parametrize("path", ["/recall", "/mcp"])

@@ -47,8 +47,9 @@ _SWITCH_SECONDS = 0.0005
 _NEW_OBJECTS = 10_000
 #: How long the headers of a request may take to arrive: a caller that never ends them must not hold a connection.
 HEADER_SECONDS = 30.0
-#: How many bytes are parsed at once: of more, all headers would be made before their size is known.
-_PARSED_BYTES = 16_384
+#: How many bytes are parsed at once: of more, all headers would be made before their size is known, and the other
+#: requests would wait for thousands of small chunks.
+_PARSED_BYTES = 4096
 
 
 class HeaderLimit(H11Protocol):
@@ -63,13 +64,27 @@ class HeaderLimit(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin the time."""
         super().connection_made(transport)
+        self._unparsed = bytearray()
         self._begin_limit()
 
     def data_received(self, data: bytes) -> None:
-        """End the time with the headers."""
-        for start in range(0, len(data), _PARSED_BYTES):
-            if not self.transport.is_closing():
-                super().data_received(data[start : start + _PARSED_BYTES])
+        """Parse a part of the bytes, and the next one after what else the loop has to do: bytes may be many chunks."""
+        waiting = bool(self._unparsed)
+        self._unparsed += data
+        if not waiting:
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse the next bytes, and end the time with the headers."""
+        if self.transport.is_closing():
+            return
+        super().data_received(bytes(self._unparsed[:_PARSED_BYTES]))
+        del self._unparsed[:_PARSED_BYTES]
+        if self._unparsed:
+            self.transport.pause_reading()
+            self.loop.call_soon(self._parse)
+        elif not self.flow.read_paused:
+            self.transport.resume_reading()
         if self.cycle is None or self.cycle.response_complete:
             self._begin_limit()
         else:
