@@ -6,13 +6,12 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from memotherm import Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model.results import Suggestion
-from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.testing import FakeClock
 from tests.spec.ids import spec
 from tests.spec.told import added, said
 
@@ -841,14 +840,13 @@ def test_a_memory_can_outlive_its_session(mem: Memotherm) -> None:
     assert mem.session("another").memory.get(memory.id).scope.session is None
 
 
-def test_the_vectors_of_what_a_session_adds_are_made_once(mem: Memotherm, embedder: HashEmbedder) -> None:
-    """Saying the same twice in a session is one memory whose use counts."""
+@spec("C09")
+def test_the_same_words_twice_are_two_turns(mem: Memotherm) -> None:
+    """A session adds always; only memories outside of sessions are stored once."""
     session = mem.session("s")
-    first, again = session.add("hello there"), session.add("hello there")
+    first, again = session.add("yes"), session.add("yes")
 
-    assert first.id == again.id
-    assert again.access_count == 1
-    assert np.allclose(embedder.embed(["hello there"]), embedder.embed(["hello there"]))
+    assert [memory.id for memory in session.hot()] == [again.id, first.id]
 
 
 def test_the_same_summary_is_stored_once(mem: Memotherm) -> None:

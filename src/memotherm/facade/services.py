@@ -91,7 +91,7 @@ class Services:
             feedback=FeedbackLog(store, settings),
             assembler=assembler,
             engine=engine,
-            working=WorkingMemory(store, writer, vectorizer, limits, engine, settings),
+            working=WorkingMemory(store, vectorizer, limits, engine, settings),
         )
 
     def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:

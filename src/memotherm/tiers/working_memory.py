@@ -15,7 +15,6 @@ from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
-from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
@@ -33,14 +32,12 @@ class WorkingMemory:
     def __init__(
         self,
         store: Store,
-        writer: MemoryWriter,
         vectorizer: Vectorizer,
         limits: Limits,
         engine: RuleEngine,
         settings: Settings,
     ) -> None:
         self._store = store
-        self._writer = writer
         self._limits = limits
         self._engine = engine
         self._vectorizer = vectorizer
@@ -74,7 +71,10 @@ class WorkingMemory:
         self._store.transact(lambda transaction: transaction.set_session(space, state, now))
 
     def add(self, scope: Scope, draft: Draft, cause: Cause) -> Memory:
-        """Add a hot memory, spilling others first if needed; store it warm if it cannot fit."""
+        """Add a hot memory, spilling others first if needed; store it warm if it cannot fit.
+
+        The same words said twice are two turns, so a duplicate is added as well.
+        """
         asked_hot = draft.tier is not None
         memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings)
         if not asked_hot:
@@ -85,7 +85,9 @@ class WorkingMemory:
             space = transaction.space(scope)
             self._reactivate(transaction, space, cause.at)
             fitted = memory if asked_hot else self._fitted(transaction, space, memory, cause)
-            return self._writer.store(transaction, space, fitted, embedded.vectors[0], cause).memory
+            self._limits.admit(transaction, space, fitted, cause)
+            because = replace(cause, rule=fitted.tier_rule)
+            return transaction.insert(space, fitted, embedded.vectors[0], because).memory
 
         return self._store.transact(add, made_by=embedded.made_by)
 
@@ -93,10 +95,7 @@ class WorkingMemory:
         """Return the memory with the tier that it fits into."""
         if memory.tokens > self._settings.hot_token_limit:
             return replace(memory, tier=Tier.WARM, tier_rule="session.oversized")
-        duplicate = self._writer.existing(transaction, space, memory, cause)
-        counted = duplicate.memory.tokens if duplicate is not None and duplicate.memory.tier is Tier.HOT else 0
-        keep = frozenset({duplicate.memory.id}) if duplicate is not None else frozenset[str]()
-        if self._limits.make_room(transaction, space, memory.tokens - counted, cause, keep):
+        if self._limits.make_room(transaction, space, memory.tokens, cause):
             return memory
         if not self._settings.auto_spill:
             raise LimitReached(

@@ -119,25 +119,40 @@ def _no_pins() -> Fault:
     }
 
 
-def _every_space(original: Any) -> Any:
-    """Let every scope see every space."""
+def _without_agent(original: Any) -> Any:
+    """Store what is an agent's own in the scope around it."""
+    return lambda self, scope, collection="": original(self, replace(scope, agent=None), collection)
 
-    def visible(self: Any, scope: Any) -> list[Any]:
-        rows = original(self, scope)
-        return [(space, *row[1:]) for row in rows[:1] for space in self.spaces_within(type(scope)())]
 
-    return visible
+def _added_once(original: Any) -> Any:
+    """Return the memory that a session has already."""
+
+    def add(self: Any, content: str, *given: Any, **options: Any) -> Any:
+        return next((each for each in self.hot() if each.content == content), None) or original(
+            self, content, *given, **options
+        )
+
+    return add
+
+
+def _of_every_scope(original: Any) -> Any:
+    """Ignore the scope and the retention that are asked for."""
+    return lambda self, *given, **options: original(
+        self, *given, **{**options, "retention": "any", "include_narrower": True}
+    )
+
+
+def _without_defaults(schema: Any) -> Any:
+    bare = {name: {"type": given.get("type")} for name, given in schema["properties"].items()}
+    return {**schema, "properties": bare}
 
 
 def _any_record(original: Any) -> Any:
     return lambda transaction, space, memory_id: transaction.get(memory_id)
 
 
-def _never_refused(original: Any) -> Any:
-    def of(cls: Any, value: object) -> Any:
-        return original(cls, value) if str(value) in list(cls) else next(iter(cls))
-
-    return of
+def _never_refused(answer: tuple[int, Any]) -> tuple[int, Any]:
+    return (200, {}) if answer[0] == 422 else answer
 
 
 def _retain_nothing(original: Any) -> Any:
@@ -279,8 +294,8 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: _settings(mcp_tools=("core",)),
         "no_new_action_type_is_needed the_tools_have_the_parameters_of_the_document",
     ),
-    "scopes_are_ignored": (
-        lambda: {"memotherm.storage.memories:MemoryStore._visible_spaces": _every_space},
+    "agents_share_a_scope": (
+        lambda: {"memotherm.storage.transaction:Transaction.space": _without_agent},
         "agents_are_isolated",
     ),
     "sessions_are_mixed": (
@@ -321,7 +336,10 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: _returning("memotherm.tiers.working_memory:WorkingMemory.end", None),
         "the_lifecycle_of_a_session_is_separate_from_tiers",
     ),
-    "any_tier_is_accepted": (lambda: {"memotherm.model.memory:_Axis.of": _never_refused}, "a_tier_is_hot_warm_or_cold"),
+    "any_tier_is_accepted": (
+        lambda: _answering("tests.spec.audit.interfaces:Rest.ask", _never_refused),
+        "a_tier_is_hot_warm_or_cold",
+    ),
     "hidden_stays_visible": (
         lambda: {"memotherm.facade.view:View.retain": _retain_nothing},
         "cold_is_recallable_and_archived_is_not a_deleted_memory_can_be_restored",
@@ -431,6 +449,38 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         },
         "extra_paths_are_indexed",
     ),
+    "the_same_words_are_stored_once": (
+        lambda: {"memotherm.session:Session.add": _added_once},
+        "the_same_words_twice_are_two_turns",
+    ),
+    "uses_are_assumed": (lambda: _stored(access_count=1), "an_item_that_nobody_read_has_no_last_access"),
+    "schemas_are_bare": (
+        lambda: _answering("tests.spec.audit.interfaces:Mcp.schema", _without_defaults),
+        "the_schemas_state_their_defaults",
+    ),
+    "results_without_order": (lambda: _searching(listing=False), "an_empty_query_with_a_filter_lists"),
+    "hidden_memories_are_found": (
+        lambda: {"memotherm.memory:Memotherm.recall": _of_every_scope},
+        "environment_project_and_retention_are_filters source_is_a_filter",
+    ),
+    "samples_are_ignored": (
+        lambda: _settings(hot_max_facts=51, max_pinned=6, boost_low=0.0, warm_access_threshold=4, chunk_tokens=401),
+        "the_configuration_samples_are_read_as_a_whole",
+    ),
+    "another_embedder": (lambda: _settings(embedder="openai"), "the_default_embedder_is_local"),
+    "one_prompt_for_all": (
+        lambda: {"memotherm.notes.flush:_SYSTEM": lambda original: ""},
+        "a_flush_is_a_run_of_its_own",
+    ),
+    "every_chat_is_direct": (
+        lambda: _returning("memotherm.notes.search:shows_citations", True),
+        "the_host_names_the_kind_of_chat",
+    ),
+    "transcripts_are_never_read": (
+        lambda: _settings(experimental_session_memory=False),
+        "session_memory_alone_indexes_transcripts",
+    ),
+    "limits_hold_in_one_scope": (lambda: _settings(max_pinned=10**6), "limits_count_what_is_visible"),
     "only_latin_words": (
         lambda: {"memotherm.text.words:_raw": _latin_only},
         "text_without_latin_letters_is_searchable",

@@ -80,7 +80,8 @@ def the_query_takes_a_tier_and_a_limit(rest: Rest) -> None:
 
 @audit("M12", fast=True)
 def closer_tiers_rank_higher(rest: Rest) -> None:
-    for tier in ("cold", "warm", "hot"):
+    # Among equals the newest is first, and that is the cold one.
+    for tier in ("hot", "warm", "cold"):
         rest.remember(f"The regatta starts at the {tier} harbour", tier=tier)
     found = rest.query("Where does the regatta start?")["results"]
     assert [item["tier"] for item in found] == ["hot", "warm", "cold"]
@@ -242,7 +243,10 @@ def a_purged_memory_does_not_come_back(rest: Rest, cli: Cli) -> None:
     cli.run("export", exported, "--store", cli.store, "--project", cli.name)
     assert "secret is a poem" in exported.read_text("utf-8")
     assert rest.ask("POST", f"/memories/{stored['id']}/purge", {})[0] == 204
-    cli.run("import", "jsonl", exported, "--store", cli.store, "--project", cli.name)
+    retold = cli.folder / "retold.jsonl"
+    retold.write_text(json.dumps({"content": "The secret is a poem"}) + "\n")
+    for file in (exported, retold):
+        cli.run("import", "jsonl", file, "--store", cli.store, "--project", cli.name)
     assert rest.query("What is the secret?")["results"] == []
     assert rest.ask("GET", f"/memories/{stored['id']}")[0] in (404, 410)
 

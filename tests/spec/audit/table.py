@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["DECISIONS", "LINES", "Check", "audit", "checks"]
 
 _HERE = Path(__file__).parent
-_MODULES = ("hot_warm_cold", "priorities", "sessions", "retention", "flush", "notes")
+_MODULES = ("hot_warm_cold", "priorities", "sessions", "retention", "flush", "notes", "promises")
 
 
 def _read(name: str) -> dict[str, str]:
