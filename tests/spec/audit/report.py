@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.spec.audit.running import Outcome
@@ -78,7 +79,16 @@ def page(outcomes: Outcomes) -> str:
     for number, decision in DECISIONS.items():
         conflict, decided = decision.split(" | ")
         parts.append(f"| {number} | {_cell(conflict)} | {_cell(decided)} |\n")
-    return "".join(parts)
+    return "".join(parts) + differences()
+
+
+def differences() -> str:
+    """Return the examples of the documents that the tests run in another form."""
+    rows = (Path(__file__).parents[1] / "examples" / "differences.txt").read_text("utf-8").splitlines()
+    head = (
+        "\n## Examples that differ\n\nThe other examples and test cases of the documents are run as they are written."
+    )
+    return head + "\n\n| example | difference |\n|---|---|\n" + "".join(f"| {row} |\n" for row in rows)
 
 
 def _row(line: str) -> dict[str, Any]:
