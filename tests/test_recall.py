@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -411,3 +411,14 @@ def test_an_emptied_text_index_is_said_named_and_rebuilt(mem: Memotherm) -> None
     mem.store.repair()
     assert mem.check() == []
     assert mem.recall("ferry").degraded == ()
+
+
+def test_a_source_filters_what_is_searched_and_listed(open_mem: Callable[..., Memotherm]) -> None:
+    """Active and archived memories, with and without a query."""
+    mem = open_mem()
+    mem.remember("Quarterly goals of sales", source="crm")
+    goals = mem.remember("Quarterly goals of the audit", source="audit")
+    for query in ("quarterly goals", ""):
+        assert [hit.memory.id for hit in mem.recall(query, sources=["audit", "mail"])] == [goals.id]
+    mem.archive(goals.id)
+    assert [hit.memory.id for hit in mem.recall("goals", retention="any", sources=["audit"])] == [goals.id]

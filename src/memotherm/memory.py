@@ -286,12 +286,12 @@ class Memotherm:
         where: Mapping[str, Any] | None = None,
         retention: Retention | str = Retention.ACTIVE,
         prefix: str | None = None,
+        sources: Sequence[str] | None = None,
         include_narrower: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
 
-        Pinned memories come first, from any tier, and do not count towards `limit`. The notes of `notes_root` are
-        synced first, unless `sync_on_search` is off.
+        `pinned` has the pinned memories of any tier. The notes of `notes_root` are synced first (`sync_on_search`).
 
         Args:
             query: The question, in words. An empty one lists what passes the filters, newest first.
@@ -306,14 +306,14 @@ class Memotherm:
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}, {"tier": 0}.
-            retention: active, archived, deleted or any. Archived and deleted memories are in no index, so finding
-                them takes longer the more of them pass the filters; no use is counted.
+            retention: active, archived, deleted or any. What is not active is in no index: it takes longer.
             prefix: Only memories whose key begins with this, such as "notes/".
+            sources: Only memories from one of these sources, such as "hook".
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
         stale = () if as_of is not None else self._view.sync_notes()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
-        filters |= {"where": where, "prefix": prefix, "min_score": min_score}
+        filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
         recall = self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
         return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall

@@ -195,6 +195,7 @@ class View:
         until: datetime | str | None = None,
         where: Mapping[str, Any] | None = None,
         prefix: str | None = None,
+        sources: Sequence[str] | None = None,
         min_score: float | None = None,
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
@@ -205,8 +206,11 @@ class View:
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
-        accepted = (
-            None if kinds is None else [require_text(kind, "a kind", _LONGEST_KIND) for kind in _listed(kinds, "kinds")]
+        accepted, origins = (
+            None
+            if values is None
+            else tuple(require_text(each, f"a {name}", longest) for each in _listed(values, f"{name}s"))
+            for values, name, longest in ((kinds, "kind", _LONGEST_KIND), (sources, "source", _LONGEST_PART))
         )
         spaces, serving = self.services.reader.visible(self.scope) if place is None else place
         conditions = self._conditions(tags, since, until, where, prefix)
@@ -217,7 +221,7 @@ class View:
             spaces=spaces,
             serving=serving,
             tiers=searched,
-            where=Filter(now=now or self.now(), kinds=None if accepted is None else tuple(accepted), **conditions),
+            where=Filter(now=now or self.now(), kinds=accepted, sources=origins, **conditions),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,

@@ -82,7 +82,9 @@ class Notes:
         settings = tools.settings
         self._tools = tools
         self._layout = Layout(root, (*extra_paths, *settings.note_paths))
-        transcripts = settings.transcript_paths if settings.experimental_session_memory else ()
+        # By default those of the workspace itself.
+        transcripts = settings.transcript_paths or (self._layout.root / "sessions",)
+        transcripts = transcripts if settings.experimental_session_memory else ()
         self._transcripts = tuple(Path(path).expanduser().resolve() for path in transcripts)
         self._syncer = Syncer(
             store=tools.store,

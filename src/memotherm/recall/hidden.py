@@ -82,6 +82,7 @@ class WithHidden:
                 where=where.where,
                 prefix=where.prefix,
                 priority=where.priority,
+                sources=where.sources,
                 limit=_PAGE,
             )
             yield from _pages(self._store, question.spaces, find)

@@ -380,7 +380,9 @@ class Settings:
     experimental_session_memory: bool = setting(
         False, "Whether transcripts of sessions (JSONL) are indexed with the notes.", project=(False,)
     )
-    transcript_paths: tuple[str, ...] = setting((), "The transcripts to index.")
+    transcript_paths: tuple[str, ...] = setting(
+        (), "The transcripts to index; empty: `sessions` in the folder of the notes."
+    )
 
     # Interfaces
 

@@ -164,6 +164,8 @@ def _filtered(where: Filter) -> Iterator[Condition]:
         yield "where_kinds", {"kinds": list(where.kinds)}
     if where.tags is not None:
         yield "where_tags", {"tags": list(where.tags)}
+    if where.sources is not None:
+        yield "where_sources", {"sources": list(where.sources)}
     if where.since is not None:
         yield "where_since", {"since": to_micros(where.since)}
     if where.until is not None:

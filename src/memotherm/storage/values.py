@@ -73,6 +73,7 @@ class Filter:
     prefix: str | None = None
     tier: Tier | None = None
     priority: Priority | None = None
+    sources: tuple[str, ...] | None = None
 
     @property
     def selective(self) -> bool:

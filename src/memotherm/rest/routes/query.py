@@ -24,6 +24,7 @@ _Query: Any = field_type(_recall["query"])
 _Limit: Any = field_type(_recall["limit"])
 _Labels: Any = field_type(_recall["tags"])
 _Kinds: Any = field_type(_recall["kinds"])
+_Sources: Any = field_type(_recall["sources"])
 _Session: Any = field_type(_recall["session"])
 _Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
 SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
@@ -37,6 +38,7 @@ class QueryFilters(RequestBody):
     tier: _Tier = absent()
     tags: _Labels = absent()
     kinds: _Kinds = absent()
+    sources: _Sources = absent()
 
 
 class QueryRequest(RequestBody):
@@ -91,6 +93,7 @@ def query(view: View, body: QueryRequest) -> Json:
         where=None if tier is None else {"tier": tier},
         kinds=filters.kinds,
         tags=filters.tags,
+        sources=filters.sources,
         track=body.track,
     )
     found = to_json(recall)

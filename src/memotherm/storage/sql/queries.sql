@@ -254,6 +254,9 @@ priority {in priorities}
 -- where_kinds: A condition of `select`.
 kind {in kinds}
 
+-- where_sources: A condition of `select`.
+source {in sources}
+
 -- where_tags: A condition of `select`.
 no IN (SELECT no FROM tags WHERE {own}tag {in tags})
 
