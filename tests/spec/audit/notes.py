@@ -82,14 +82,20 @@ def notes_are_discovered_when_searched(notes: NotesMcp) -> None:
 @audit("O12")
 def chunks_have_400_tokens_and_overlap(python: Python) -> None:
     lines = [f"Line {number} says that buoy {number} is painted in colour {number}." for number in range(1, 201)]
-    notes = python.open().notes(_workspace(python.folder, {"memory/buoys.md": "\n".join(lines) + "\n"}))
-    hits = notes.search("buoy painted in colour", max_results=50, min_score=0.0)
-    places = sorted((hit.start_line, hit.end_line) for hit in hits)
-    assert places[0][0] == 1
-    assert places[-1][1] == 200
+    mem = python.open()
+    notes = mem.notes(_workspace(python.folder, {"memory/buoys.md": "\n".join(lines) + "\n"}))
+    notes.sync()
+    chunks = list(mem.find(limit=50))
+    assert 300 < max(chunk.tokens for chunk in chunks) <= 400
+    numbers = [[int(number) for number in re.findall(r"Line (\d+) says", chunk.content)] for chunk in chunks]
+    places = sorted((found[0], found[-1]) for found in numbers)
+    assert (places[0][0], places[-1][1]) == (1, 200)
     assert len(places) > 5
     assert all(later[0] <= earlier[1] for earlier, later in pairwise(places)), places
     assert all(later[0] > earlier[0] for earlier, later in pairwise(places))
+    (hit,) = notes.search(lines[99], max_results=1)
+    shown = [int(number) for number in re.findall(r"Line (\d+) says", hit.snippet)]
+    assert (hit.start_line, hit.end_line) == (shown[0], shown[-1])
 
 
 class _Service(BaseHTTPRequestHandler):
