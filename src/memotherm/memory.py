@@ -14,6 +14,7 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
+from memotherm.facade.correction import Correction
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Memotherm"]
 
 
-class Memotherm:
+class Memotherm(Correction):
     """An agent's memory: one store, seen from one scope."""
 
     def __init__(
@@ -287,6 +288,7 @@ class Memotherm:
         retention: Retention | str = Retention.ACTIVE,
         prefix: str | None = None,
         sources: Sequence[str] | None = None,
+        mentions: Sequence[str] | None = None,
         include_narrower: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -309,11 +311,12 @@ class Memotherm:
             retention: active, archived, deleted or any. What is not active is in no index: it takes longer.
             prefix: Only memories whose key begins with this, such as "notes/".
             sources: Only memories from one of these sources, such as "hook".
+            mentions: Only memories that mention one of these names or identifiers as a whole, in any spelling.
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
         stale = () if as_of is not None else self._view.sync_notes()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
-        filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score}
+        filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score, "mentions": mentions}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
         recall = self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
         return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
@@ -411,10 +414,11 @@ class Memotherm:
             filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
                 metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
-                begins with `prefix`; with a content that contains the text `contains`, in upper or lower case.
+                begins with `prefix`; with a content that contains the text `contains`, in upper or lower case, or
+                that mentions one of the names and identifiers `mentions` as a whole; with one of these `ids`.
                 `retention` is active unless given: archived, deleted or any.
         """
-        find = self._view.listing(order=order, skip=skip, cursor=cursor, **filters)
+        find = self._view.listing(order=order, skip=skip, cursor=cursor, include_narrower=include_narrower, **filters)
         return self._view.page(find, limit, include_narrower=include_narrower)
 
     def count(self, *, include_narrower: bool = False, **filters: Unpack[MemoryFilters]) -> int:
@@ -425,7 +429,7 @@ class Memotherm:
             filters: As for `find`.
         """
         store, spaces = self._view.listed(include_narrower=include_narrower)
-        return store.count(spaces, self._view.listing(**filters))
+        return store.count(spaces, self._view.listing(include_narrower=include_narrower, **filters))
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""

@@ -57,6 +57,11 @@ SECTIONS = {
         "maintain": Command("changes", "Run maintenance: expiry, cooling and retention."),
         "policy": Command("policy", "Show, lint, test, compare, replay and adopt tier policies."),
     },
+    "Correction": {
+        "select": Command("privacy", "Show what a request in words concerns; forget or purge it."),
+        "amend": Command("changes", "Correct a part of a memory; the rest stays."),
+        "alias": Command("changes", "Record that two names mean the same."),
+    },
     "Sessions and notes": {
         "session": Command("session", "Manage the working memory of a session."),
         "notes": Command("notes", "Index, search and read Markdown notes."),

@@ -32,6 +32,8 @@ update = plain(
     "update", changed_lines, f'memotherm update {ID} --content "Deploys are frozen until Monday"',
     help="Change the content, kind, tags, metadata, expiry or key of a memory.\n\nTags that are given replace all.",
 )  # fmt: skip
+amend = plain("amend", changed_lines, f'memotherm amend {ID} "Ana works at Anthropic now" --part "works at Google"')
+alias = plain("alias", changed_lines, 'memotherm alias "Zhang Wei" 张伟')
 move = plain("move", changed_lines, f'memotherm move {ID} cold --why "the sprint is over"')
 prioritize = plain("prioritize", changed_lines, f"memotherm prioritize {ID} critical")
 pin = plain("pin", changed_lines, f'memotherm pin {ID} --why "ask first"')

@@ -137,7 +137,7 @@ def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
 
 
 @click.command("list")
-@operation_options("find", defaults={"limit": 50})
+@operation_options("find", left_out="ids", defaults={"limit": 50})
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--count", is_flag=True, help="Print only how many memories match.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")

@@ -25,13 +25,14 @@ from memotherm.cli.options import (
     yes_option,
 )
 from memotherm.cli.output import Output, confirm, progress_bar
-from memotherm.cli.parsing import MemoryId
+from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import ID, given, operation_options
 from memotherm.errors import InvalidInput
 from memotherm.model import Retention
+from memotherm.model.results import Match
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
-from memotherm.text.content import pluralize
+from memotherm.text.content import pluralize, title
 
 _PAGE = 1000
 
@@ -39,7 +40,7 @@ _PAGE = 1000
 def _command(verb: str, help: str, question: str, done: str, examples: str) -> click.Command:
     """Return the command of a verb that changes one memory by its id, or many by a filter."""
 
-    @operation_options(f"{verb}_many", left_out="count dry_run retention")
+    @operation_options(f"{verb}_many", left_out="count dry_run ids retention")
     @click.argument("memory_id", metavar="[ID]", type=MemoryId(), required=False)
     @yes_option
     @dry_run_option
@@ -56,7 +57,7 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
         wanted = given(filters)
         if (memory_id is None) == (not wanted):
             raise click.UsageError(
-                "name a memory by its id, or several with --where, --since, --until, --prefix, --kind or --tag"
+                "name a memory by its id, or several with --mentions, --where, --since, --until, --kind or --tag"
                 if memory_id is None
                 else "give either the id of a memory or filters, not both"
             )
@@ -94,8 +95,47 @@ restore = _command(
 )  # fmt: skip
 purge = _command(
     "purge", "Erase a memory permanently, or all that a filter selects; only the events remain.",
-    "Erase {} permanently?", "erased", f"memotherm purge {ID} --yes\nmemotherm purge --where customer=4711",
+    "Erase {} permanently?", "erased", f"memotherm purge {ID} --yes\nmemotherm purge --mentions 123-45-6789",
 )  # fmt: skip
+
+
+@click.command("select", cls=TextCommand)
+@operation_options("select", arguments="request")
+@click.option("--forget", "verb", flag_value="forget", help="Delete what it names; `restore` undoes it.")
+@click.option("--purge", "verb", flag_value="purge", help="Erase what it names permanently.")
+@click.option("--proposed", is_flag=True, help="With what is only proposed: names in another script.")
+@yes_option
+@prints
+@folder_option
+def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **values: Any) -> Output:  # noqa: ANN401
+    """Show which memories a request in words concerns, and forget or purge them.
+
+    A name or an identifier selects the memories that mention it; other requests those with most of their words.
+
+    \b
+    memotherm select "everything about Frank the engineer"
+    memotherm select "the old phone number" --forget
+    """
+    with opened(store) as mem:
+        selection = mem.select(**given(values))
+        chosen = [*selection.matches, *(selection.proposed if proposed else ())]
+        lines = [_match_line(match) for match in chosen]
+        if verb and chosen:
+            memories = pluralize(len(chosen), "memory")
+            for line in lines:
+                click.echo(line, err=True)
+            confirm(f"{verb.capitalize()} {memories}?", f"{memories} match", yes=yes)
+            ids = [match.memory.id for match in chosen]
+            getattr(mem.bulk, verb)(values["request"], ids=ids, count=len(ids))
+            lines = [f"{memories} {'erased' if verb == 'purge' else 'forgotten'}"]
+    notes = [] if proposed else [f"proposed: {_match_line(match)}" for match in selection.proposed]
+    if selection.left_out is not None:
+        notes.append(f"first left out: {_match_line(selection.left_out)}")
+    return Output(to_json(selection), lines or ["no memory matches"], notes)
+
+
+def _match_line(match: Match) -> str:
+    return f"{match.memory.id} {title(match.memory.content)} ({match.why})"
 
 
 @click.command("erase")

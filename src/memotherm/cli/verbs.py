@@ -68,6 +68,7 @@ _HELP = {
     "include_cold": "Whether to search cold memories as well; default: the setting.",
     "key": "Your own name for it, unique in the scope.",
     "limit": "How many at most.",
+    "mentions": "A name or an identifier that the content mentions, in any spelling",
     "min_score": "The least relevance; default: 0.",
     "prefix": "Only memories whose key begins with this.",
     "since": "Only memories created since: 2026-01-31, 2026-01-31T12:00Z, 7d (ago), or yesterday.",

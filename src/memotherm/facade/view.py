@@ -19,6 +19,7 @@ from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierNam
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
+from memotherm.recall.mentioned import mentioned
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question
@@ -196,6 +197,8 @@ class View:
         where: Mapping[str, Any] | None = None,
         prefix: str | None = None,
         sources: Sequence[str] | None = None,
+        mentions: Sequence[str] | None = None,
+        hidden: bool = False,
         min_score: float | None = None,
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
@@ -206,22 +209,19 @@ class View:
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
-        accepted, origins = (
-            None
-            if values is None
-            else tuple(require_text(each, f"a {name}", longest) for each in _listed(values, f"{name}s"))
-            for values, name, longest in ((kinds, "kind", _LONGEST_KIND), (sources, "source", _LONGEST_PART))
-        )
+        accepted = None if kinds is None else _texts(kinds, "kinds", "a kind", _LONGEST_KIND)
+        origins = None if sources is None else _texts(sources, "sources", "a source")
         spaces, serving = self.services.reader.visible(self.scope) if place is None else place
         conditions = self._conditions(tags, since, until, where, prefix)
         tier = conditions.pop("tier")
         searched = searched if tier is None else (tier,)
+        nos = self._mentioned(self.services.reader, spaces, mentions, hidden=hidden)
         return Question(
             text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
             spaces=spaces,
             serving=serving,
             tiers=searched,
-            where=Filter(now=now or self.now(), kinds=accepted, sources=origins, **conditions),
+            where=Filter(now=now or self.now(), kinds=accepted, sources=origins, nos=nos, **conditions),
             min_score=floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
@@ -245,6 +245,7 @@ class View:
         order: OrderName = "newest",
         skip: int = 0,
         cursor: str | None = None,
+        include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
     ) -> Find:
         """Return the filters and the order of a listing as the store takes them, or say what is wrong with them."""
@@ -260,6 +261,7 @@ class View:
         tier, priority = placement(filters.get("tier"), filters.get("priority"))
         kind = filters.get("kind")
         retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
+        ids = filters.get("ids")
         conditions = self._conditions(
             filters.get("tags"), filters.get("since"), filters.get("until"), filters.get("where"), filters.get("prefix")
         )
@@ -271,9 +273,23 @@ class View:
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
             kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
+            ids=None
+            if ids is None
+            else tuple(require_text(each, "an id", _LONGEST_PART) for each in _listed(ids, "ids")),
+            nos=self._mentioned(
+                *self.listed(include_narrower=include_narrower),
+                filters.get("mentions"),
+                hidden=retention != Retention.ACTIVE,
+            ),
             **conditions
             | {name: value for name, value in (("tier", tier), ("priority", priority)) if value is not None},
         )
+
+    def _mentioned(self, store: Store, spaces: Sequence[int], names: object, *, hidden: bool) -> tuple[int, ...] | None:
+        """Return the numbers of the memories that mention one of some names; None if no name is given."""
+        if names is None:
+            return None
+        return mentioned(store, spaces, _texts(names, "mentions", "a name"), self.now(), hidden=hidden)
 
     def _conditions(
         self,
@@ -357,20 +373,23 @@ class View:
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
         if as_of is not None:
             moment = require_moment(as_of)
-            services, question = self.services, self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
+            services, names = self.services, filters.pop("mentions", None)
+            question = self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
-                recall = (past.recaller.list if listing else past.recaller.recall)(
-                    past.placed(question), limit, track=False
-                )
+                placed = past.placed(question)
+                nos = self._mentioned(past.store, past.spaces, names, hidden=retentions != (Retention.ACTIVE,))
+                placed = replace(placed, where=replace(placed.where, nos=nos))
+                recall = (past.recaller.list if listing else past.recaller.recall)(placed, limit, track=False)
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
         reader = view.services.reader
         place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
-        question = view.question(query, tiers, **filters, place=place)
+        hidden = retentions != (Retention.ACTIVE,)
+        question = view.question(query, tiers, **filters, hidden=hidden, place=place)
         if listing:
             wanted = retentions[0] if len(retentions) == 1 else None
             return view.services.recaller.list(question, limit, wanted, track=track)
-        if retentions != (Retention.ACTIVE,):
+        if hidden:
             return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
@@ -488,6 +507,7 @@ class View:
         expires_at: datetime | str | None = None,
         why: str = "",
         version: int | None = None,
+        action: str = "update",
     ) -> Memory:
         """Change the content and the fields of a memory; None changes nothing."""
         now, settings = self.now(), self.services.settings
@@ -507,7 +527,7 @@ class View:
                 raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
             return replace(require_active(memory), **changes)
 
-        cause = replace(self.cause("update", why), at=now)
+        cause = replace(self.cause(action, why), at=now)
         if content is None:
             return self.services.changes.change(self.scope, memory_id, alter, cause)
         content = require_content(content, settings.max_content_chars)
@@ -561,3 +581,8 @@ def _listed(values: object, name: str) -> Sequence[object]:
     if not isinstance(values, Sequence | AbstractSet):
         raise InvalidInput(f"{name} must be a list of words, not {values!r}")
     return list(values)
+
+
+def _texts(values: object, name: str, each: str, longest: int = _LONGEST_PART) -> tuple[str, ...]:
+    """Return the texts of an argument that takes one or several."""
+    return tuple(require_text(value, each, longest) for value in _listed(values, name))

@@ -411,3 +411,6 @@ class MemoryFilters(TypedDict, total=False):
     prefix: str | None
     #: A substring of the content, ignoring case.
     contains: str | None
+    #: Names and identifiers of which the content mentions at least one, as a whole and in any spelling.
+    mentions: Sequence[str] | None
+    ids: Sequence[str] | None

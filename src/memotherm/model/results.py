@@ -17,10 +17,12 @@ __all__ = [
     "EventPage",
     "LoggedRecall",
     "Maintenance",
+    "Match",
     "Move",
     "Page",
     "Problem",
     "ScopeCount",
+    "Selection",
     "SessionStatus",
     "Spill",
     "Suggestion",
@@ -287,3 +289,37 @@ class ScopeCount(Value):
     def tokens(self) -> int:
         """The tokens of its active memories."""
         return sum(count.tokens for count in self.tiers.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Match(Value):
+    """A memory that a request concerns."""
+
+    memory: Memory
+    #: mentions, words, meaning or transliteration; empty for one that is left out.
+    reason: str
+    #: The reason in words.
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Selection(Value):
+    """What a request in words concerns; nothing is changed yet. Iterating yields the matches."""
+
+    #: What the request names.
+    matches: tuple[Match, ...] = ()
+    #: What it may mean as well: names in another script.
+    proposed: tuple[Match, ...] = ()
+    #: The best hit that it does not concern.
+    left_out: Match | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the matches, for `bulk.forget(ids=...)` and `bulk.purge(ids=...)`."""
+        return [match.memory.id for match in self.matches]
+
+    def __iter__(self) -> Iterator[Match]:
+        return iter(self.matches)
+
+    def __len__(self) -> int:
+        return len(self.matches)

@@ -102,6 +102,7 @@ def _wire(
 _TEXT = _wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK, help="The text.")
 _QUERY = _wire(str, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
 _LABEL = _wire(str, min_length=1, max_length=100, pattern=_NOT_BLANK)
+_NAME = _wire(str, min_length=1, max_length=200, pattern=_NOT_BLANK)
 _KINDS = _wire(list[str], items=_wire(str, pattern=_KIND), max_length=50)
 _KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
 _COUNT: Json = {"ge": 0, "le": _LARGE}
@@ -160,6 +161,15 @@ WIRES: Mapping[str, Parameter] = {
         str, min_length=1, max_length=1000, pattern=_NOT_BLANK,
         help="A text that the content contains, in upper or lower case.",
     ),
+    "mentions": _wire(
+        list[str], items=_wire(str, min_length=1, max_length=1000, pattern=_NOT_BLANK), max_length=100,
+        help="Names and identifiers of which the content mentions at least one, as a whole and in any spelling.",
+    ),
+    "request": _wire(str, min_length=1, max_length=1000, pattern=_NOT_BLANK, examples=["everything about Frank"]),
+    "part": _wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK),
+    "name": _NAME,
+    "also": _NAME,
+    "include_hidden": _wire(bool, help="Whether archived and deleted memories are searched as well."),
     "number": _wire(int, ge=1, le=2**62, help="The number of a receipt."),
     "event_seq": _wire(int, ge=1, le=2**62, help="The number of an event."),
     "session_id": _wire(str, required=True, pattern=PATTERNS["session"], help="The name of the session."),

@@ -96,11 +96,27 @@ _TABLE = (
         "Memotherm.find", "memories", "POST /memories:find", conflicts=("cursor",), limits=_PAGED,
         tool=Tool(
             name="memory_find", title="List memories", defaults={"limit": 20}, repeatable=True,
-            parameters="tier kind tags since until where prefix retention"
+            parameters="tier kind tags since until where prefix mentions retention"
             f" include_narrower:includeNarrower limit cursor {_OF_SESSION}",
             description="List memories, newest first.",
         ),
         examples=({"kind": "decision", "since": "7d"},),
+    ),
+    _read(
+        "Memotherm.select", "memories", "POST /memories:select",
+        tool=Tool(
+            name="memory_select", title="What a request concerns", repeatable=True, parameters=f"request {_OF_SESSION}",
+            description="Return what a request such as 'everything about Frank' concerns; nothing is changed.",
+        ),
+        examples=({"request": "everything about Frank the engineer"},),
+    ),
+    Operation(
+        of="Memotherm.alias", group="memories", route="POST /aliases", writes=True, creates=True,
+        tool=Tool(
+            name="memory_alias", title="Two names of the same", parameters=f"name also {_OF_SESSION}", repeatable=True,
+            description="Record that two names mean the same, so that `mentions` finds both.",
+        ),
+        examples=({"name": "Zhang Wei", "also": "张伟"},),
     ),
     _read("Memotherm.count", "memories", "POST /memories:count", result="count", examples=({"tier": "cold"},)),
     _read("Memotherm.get", "memories", "GET /memories/{memory_id}", left_out=("key",), more=("hidden",), limits=_BY_ID),
@@ -122,6 +138,15 @@ _TABLE = (
             parameters=f"memory_id content kind tags metadata ttl_minutes expires_at {_OF_SESSION}",
             description="Change a memory; what is left out stays as it is.",
         ),
+    ),
+    _change(
+        "Memotherm.amend", "POST /memories/{memory_id}/amend",
+        Tool(
+            name="memory_amend", title="Correct a part of a memory",
+            parameters=f"memory_id content part why {_OF_SESSION}",
+            description="Correct one statement of a memory; its others stay. Without `part`, the closest one.",
+        ),
+        examples=({"content": "Joined Anthropic", "part": "works at Google"},),
     ),
     _change("Memotherm.move", "POST /memories/{memory_id}/move", examples=({"tier": "cold", "why": "done"},)),
     _change("Memotherm.prioritize", "POST /memories/{memory_id}/prioritize", examples=({"priority": "critical"},)),
@@ -157,7 +182,15 @@ _TABLE = (
     ),
     _change("Memotherm.restore", "POST /memories/{memory_id}/restore"),
     _change("Memotherm.purge", "POST /memories/{memory_id}/purge"),
-    _change("Bulk.forget", "POST /memories:forget", id="forget_many", result="memories", more=("memories",)),
+    _change(
+        "Bulk.forget", "POST /memories:forget",
+        Tool(
+            name="memory_forget_many", title="Forget memories", hides=True, defaults={"dry_run": True},
+            parameters=f"ids mentions kind tags where why dry_run:dryRun {_OF_SESSION}",
+            description="Delete the memories that the filters select. Unless dryRun is false, only return them.",
+        ),
+        id="forget_many", result="memories", more=("memories",),
+    ),
     _change("Bulk.restore", "POST /memories:restore", id="restore_many", result="memories", more=("memories",)),
     _change("Bulk.purge", "POST /memories:purge", id="purge_many", result="memories", more=("memories",)),
     _read("Memotherm.history", "memories", "GET /memories/{memory_id}/history", result="events"),

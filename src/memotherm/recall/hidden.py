@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memotherm.model import Priority, Retention, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.recall.evidence import has_terms
+from memotherm.recall.mentioned import pages
 from memotherm.recall.values import Question
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.store import Store
@@ -83,9 +84,10 @@ class WithHidden:
                 prefix=where.prefix,
                 priority=where.priority,
                 sources=where.sources,
+                nos=where.nos,
                 limit=_PAGE,
             )
-            yield from _pages(self._store, question.spaces, find)
+            yield from pages(self._store, question.spaces, find)
 
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the pinned memories, oldest first."""
@@ -155,13 +157,6 @@ class WithHidden:
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in any space and tier."""
         return self._store.active(nos)
-
-
-def _pages(store: Store, spaces: Sequence[int], find: Find) -> Iterator[Record]:
-    """Yield all memories of a listing."""
-    while page := store.find(spaces, find):
-        yield from page
-        find = replace(find, before=page[-1].no)
 
 
 def _row(hidden: _Hidden) -> CandidateRow:

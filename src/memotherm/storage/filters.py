@@ -160,12 +160,9 @@ def _filtered(where: Filter) -> Iterator[Condition]:
         yield "where_tiers", {"tiers": [where.tier.rank]}
     if where.priority is not None:
         yield "where_priorities", {"priorities": [where.priority.rank]}
-    if where.kinds is not None:
-        yield "where_kinds", {"kinds": list(where.kinds)}
-    if where.tags is not None:
-        yield "where_tags", {"tags": list(where.tags)}
-    if where.sources is not None:
-        yield "where_sources", {"sources": list(where.sources)}
+    for name in ("kinds", "tags", "sources", "ids", "nos"):
+        if (accepted := getattr(where, name)) is not None:
+            yield f"where_{name}", {name: list(accepted)}
     if where.since is not None:
         yield "where_since", {"since": to_micros(where.since)}
     if where.until is not None:

@@ -74,6 +74,9 @@ class Filter:
     tier: Tier | None = None
     priority: Priority | None = None
     sources: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    #: Only the memories with these numbers.
+    nos: tuple[int, ...] | None = None
 
     @property
     def selective(self) -> bool:

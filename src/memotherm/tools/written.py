@@ -53,6 +53,7 @@ def memory_recall(
     tags: Sequence[str] | None = None,
     minScore: float | None = None,  # noqa: N803
     includeNarrower: bool = False,  # noqa: N803
+    mentions: Sequence[str] | None = None,
 ) -> Json:
     """Recall memories by meaning and words.
 
@@ -60,9 +61,9 @@ def memory_recall(
     Without: hot and warm; includeCold adds cold.
     """
     if sessionId is not None:
-        if tags is not None or minScore is not None or includeNarrower:
+        if tags is not None or minScore is not None or mentions is not None or includeNarrower:
             raise InvalidInput(
-                "tags, minScore and includeNarrower are for a recall without a sessionId: leave one of them out"
+                "tags, minScore, mentions and includeNarrower are for a recall without a sessionId: leave one out"
             )
         max_hits = 3 if limit is None else limit
         recall = mem.session(sessionId).recall(query, max_hits, autoPromote, types)
@@ -80,6 +81,7 @@ def memory_recall(
         min_score=minScore,
         promote=promote,
         include_narrower=includeNarrower,
+        mentions=mentions,
     )
     return {**to_json(recall), "limit": max_hits, "autoPromote": promote}
 

@@ -12,7 +12,7 @@ from memotherm.rest.routes.overrides import OVERRIDES
 __all__ = ["SCHEMAS", "router"]
 
 #: Filters that a query string cannot have.
-_IN_BODIES = ("where", "contains", "order", "skip")
+_IN_BODIES = ("where", "contains", "mentions", "ids", "order", "skip")
 
 router = APIRouter()
 router.include_router(server.router)

@@ -257,6 +257,12 @@ kind {in kinds}
 -- where_sources: A condition of `select`.
 source {in sources}
 
+-- where_ids: A condition of `select`.
+id {in ids}
+
+-- where_nos: A condition of `select`.
+no {in nos}
+
 -- where_tags: A condition of `select`.
 no IN (SELECT no FROM tags WHERE {own}tag {in tags})
 

@@ -1,0 +1,113 @@
+"""The verbs of correction: what a request concerns, a part of a memory replaced, names that mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memotherm.errors import InvalidInput
+from memotherm.facade.view import View
+from memotherm.model import Memory, Recall, Retention, Tier
+from memotherm.model.results import Selection
+from memotherm.recall.mentioned import ALIASES, mentioned
+from memotherm.recall.selecting import select
+from memotherm.remember.draft import Draft
+from memotherm.text.content import digest, require_text
+from memotherm.text.mentions import tokens
+from memotherm.text.parts import replaced, statements
+from memotherm.text.requests import stems
+
+#: How many hits of a search are looked at.
+_POOL = 100
+_LONGEST_REQUEST = 1000
+_LONGEST_NAME = 200
+
+
+class Correction:
+    """What `Memotherm` offers to correct memories."""
+
+    _view: View
+
+    def select(self, request: str, include_hidden: bool = False) -> Selection:
+        """Return the memories that a request in words concerns, each with the reason; nothing is changed.
+
+        Pass its `ids` to `bulk.forget` or `bulk.purge`. A name or an identifier in the request selects the memories
+        that mention it; "everything about Frank" selects all of them, "Frank's phone number" those that also have
+        one of the other words. A request without a name selects the memories that have most of its words. Names in
+        another script are only proposed.
+
+        Args:
+            request: Such as "everything about Frank the engineer" or "the old phone number".
+            include_hidden: Whether archived and deleted memories are searched as well.
+        """
+        text = require_text(request, "the request", _LONGEST_REQUEST)
+        view = self._view.read_only()
+        retention = "any" if include_hidden else str(Retention.ACTIVE)
+
+        def recall(query: str) -> Recall:
+            return view.recall(
+                query, min(_POOL, view.services.settings.pool_size), tuple(Tier), {}, promote=False, track=False,
+                as_of=None, retention=retention, include_narrower=False,
+            )  # fmt: skip
+
+        def mentioning(names: Sequence[str]) -> list[Memory]:
+            store, spaces = view.services.store, view.spaces()
+            nos = mentioned(store, spaces, names, view.now(), hidden=include_hidden)
+            return [record.memory for record in store.records(sorted(nos, reverse=True)).values()]
+
+        return select(text, recall, mentioning, view.services.settings.context_min_confidence)
+
+    def amend(self, memory_id: str, content: str, part: str | None = None, why: str = "") -> Memory:
+        """Correct a part of a memory: one statement of its content is replaced, the others stay.
+
+        The memory keeps its id, and the ledger has one event, which `undo` takes back.
+
+        Args:
+            memory_id: The memory.
+            content: The statement that is true now.
+            part: The part that it replaces, as it stands in the content, or words that describe it ("the employer").
+                None takes the statement that is closest to the new one; a content with one statement is replaced.
+            why: The reason, for the ledger.
+        """
+        view = self._view
+        old = view.record(memory_id).memory.content
+        new = require_text(content, "content", view.services.settings.max_content_chars)
+        if part is not None:
+            require_text(part, "part", view.services.settings.max_content_chars)
+        chosen = part if part is not None and part in old else self._closest(statements(old), f"{part or ''} {new}")
+        return view.update(memory_id, replaced(old, chosen, new.strip()), {}, why=why, action="amend")
+
+    def _closest(self, parts: Sequence[str], text: str) -> str:
+        """Return the statement that shares most words with a text, then the one with the closest meaning."""
+        if len(parts) == 1:
+            return parts[0]
+        everywhere = set.intersection(*map(stems, parts))
+        wanted = stems(text) - everywhere
+        vectors = self._view.services.vectorizer.for_contents([text, *parts]).vectors
+        meanings = [None if each is None else each[0] for each in vectors]
+        return max(
+            zip(parts, meanings[1:], strict=True),
+            key=lambda each: (
+                len(wanted & stems(each[0])),
+                0.0 if each[1] is None or meanings[0] is None else float(meanings[0] @ each[1]),
+            ),
+        )[0]
+
+    def alias(self, name: str, also: str) -> Memory:
+        """Record that two names mean the same, so that `mentions` and `select` find both.
+
+        It is a memory of this scope: `forget` takes it back.
+
+        Args:
+            name: A name, such as "Zhang Wei".
+            also: Another name of the same, such as "张伟".
+        """
+        names = [require_text(each, "a name", _LONGEST_NAME).strip() for each in (name, also)]
+        known = [" ".join(tokens(each)) for each in names]
+        if not all(known) or known[0] == known[1]:
+            raise InvalidInput(f"{names[0]!r} and {names[1]!r} are the same name: give another one")
+        draft = Draft(
+            content=f"{names[0]} is also called {names[1]}.", kind="entity", metadata={"names": names},
+            key=f"{ALIASES}{digest(' = '.join(sorted(known)))[:16]}",
+        )  # fmt: skip
+        view = self._view
+        return view.services.writer.remember([draft], view.scope, view.now(), view.actor)[0]

@@ -1,0 +1,107 @@
+"""What a request in words concerns: the memories that it names, each with a reason."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from memotherm.model import Memory, Recall
+from memotherm.model.recall import HIT_THRESHOLD
+from memotherm.model.results import Match, Selection
+from memotherm.text.mentions import mention_test, tokens
+from memotherm.text.requests import Request, parsed_request, stems
+from memotherm.text.transliteration import may_mention
+
+#: The share of the best match's words that a match needs, if the request means everything, or one thing.
+_OF_EVERYTHING, _OF_ONE = 0.5, 0.8
+#: The least share of the words of a request that a match has.
+_LEAST_WORDS = 1 / 3
+_WORD = re.compile(r"\w+")
+
+
+def select(
+    text: str, recall: Callable[[str], Recall], mentioning: Callable[[Sequence[str]], list[Memory]], confident: float
+) -> Selection:
+    """Return the memories that a request such as "everything about Frank" concerns.
+
+    An identifier or a name in the request selects the memories that mention it; "Frank's phone number" only those of
+    them that have another of its words. Without a name, it selects the memories with most of its words; if none has
+    enough, the best hit of a confident search.
+
+    Args:
+        text: The request.
+        recall: Searches for it.
+        mentioning: Returns the memories that mention one of some names.
+        confident: The least confidence of a search by meaning.
+    """
+    request, found = parsed_request(text), recall(text)
+    ranked = [hit.memory for hit in (*found.hits, *found.pinned)]
+    matches = _named(request, mentioning)
+    if not matches:
+        matches = _worded(request, ranked)
+    if not matches and found.hits and found.hits[0].score >= HIT_THRESHOLD and found.confidence >= confident:
+        matches = [Match(memory=ranked[0], reason="meaning", why="its meaning is closest to the request")]
+    chosen = {match.memory.id for match in matches}
+    proposed = [
+        Match(memory=memory, reason="transliteration", why=f"it may mention {name} in another script")
+        for memory in ranked
+        if memory.id not in chosen
+        for name in request.names[:1]
+        if may_mention(memory.content, name)
+    ]
+    known = chosen | {match.memory.id for match in proposed}
+    left_out = next((memory for memory in ranked if memory.id not in known), None)
+    return Selection(
+        matches=tuple(matches),
+        proposed=tuple(proposed),
+        left_out=None if left_out is None else Match(memory=left_out, reason="", why=_missing(request, left_out)),
+    )
+
+
+def _named(request: Request, mentioning: Callable[[Sequence[str]], list[Memory]]) -> list[Match]:
+    """Return the memories that mention what the request names."""
+    names = request.identifiers or request.names
+    if not names:
+        return []
+    memories = mentioning(names)
+    if not request.identifiers:
+        # "frank" is not Frank.
+        memories = [memory for memory in memories if any(_capitalised(memory.content, name) for name in names)]
+    named = {memory.id: [name for name in names if mention_test([name])(memory.content)] for memory in memories}
+    others = {memory.id: sorted(request.words & stems(memory.content)) for memory in memories}
+    if request.attribute and not request.everything and any(others.values()):
+        memories = [memory for memory in memories if others[memory.id]]
+    return [
+        Match(memory=memory, reason="mentions", why=f"it mentions {' and '.join(named[memory.id]) or 'an alias'}")
+        for memory in memories
+    ]
+
+
+def _worded(request: Request, ranked: Sequence[Memory]) -> list[Match]:
+    """Return the memories that have most words of the request."""
+    wanted = request.words | {word for name in request.names for word in stems(name)}
+    if not wanted:
+        return []
+    shared = [(memory, wanted & stems(memory.content)) for memory in ranked]
+    best = max((len(words) for _, words in shared), default=0)
+    least = max(_LEAST_WORDS * len(wanted), (_OF_EVERYTHING if request.everything else _OF_ONE) * best)
+    return [
+        Match(memory=memory, reason="words", why=f"it has {len(words)} of {len(wanted)} words of the request")
+        for memory, words in shared
+        if len(words) >= least
+    ]
+
+
+def _missing(request: Request, memory: Memory) -> str:
+    names = request.identifiers or request.names
+    if names:
+        return f"it does not mention {' or '.join(names)}"
+    return f"it has {len(request.words & stems(memory.content))} of {len(request.words)} words of the request"
+
+
+def _capitalised(content: str, name: str) -> bool:
+    """Return whether the first word of a name begins with a capital letter in a content, if its script has them."""
+    first = tokens(name)[:1]
+    spelled = (word for word in _WORD.findall(unicodedata.normalize("NFKC", content)) if tokens(word)[:1] == first)
+    return any(not word[0].islower() for word in spelled) or not first[0][:1].islower()

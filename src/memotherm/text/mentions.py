@@ -1,0 +1,213 @@
+"""Names and identifiers in canonical form: what a text mentions, however it is written.
+
+A text is a sequence of tokens. A word is a token, and so is an e-mail address, a URL, a code, a long number with
+separators, and a date. An identifier is never taken apart: neither "alice" nor "acme.io" is a token of
+"alice@acme.io", and a hyphenated word is one word. All spellings of an identifier have the same token.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from functools import lru_cache
+
+from memotherm.text.content import INVISIBLE
+from memotherm.text.words import is_unspaced, words
+
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
+#: Accents and vowel signs.
+_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_HOST = r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"
+_REST_OF_URL = r"[^\s<>\"'()\[\],;]{0,500}"
+#: The kinds of tokens; the first one that matches wins.
+_TOKEN = re.compile(
+    "|".join(
+        (
+            rf"(?P<email>\"?[\w.%+-]{{1,64}}\"?@{_HOST})",
+            rf"(?P<url>https?://{_REST_OF_URL}|www\.{_REST_OF_URL}|{_HOST}/{_REST_OF_URL})",
+            r"(?P<date>\b\d{4}(?P<iso>[-/.])\d{1,2}(?P=iso)\d{1,2}\b|\b\d{1,2}(?P<sep>[-/.])\d{1,2}(?P=sep)\d{4}\b)",
+            rf"(?P<written>\b{_MONTH} {_DAY},? \d{{4}}\b|\b{_DAY} {_MONTH},? \d{{4}}\b)",
+            r"(?P<address>\b\d{1,3}(?:\.\d{1,3}){3}\b)",
+            r"(?P<pairs>\b[0-9a-f]{1,4}(?:::?[0-9a-f]{1,4}){3,7}\b)",
+            r"(?P<account>\b[a-z]{2}\d\d(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,3})?\b)",
+            r"(?P<number>\+?\(?\b\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,4}\)?){2,6}\b)",
+            r"(?P<word>[^\W_]+(?:['\u2019._+-][^\W_]+){0,20})",
+        )
+    )
+)
+#: A word with this is a code, a file name or a host.
+_CODE = re.compile(r"\d|_|\w\w\.\w\w")
+_HANDLE = re.compile(r"(?:^|\s)[@#]$")
+#: Numbers in groups have at least so many digits; 10-12-14 is a list.
+_LEAST_DIGITS = 7
+_YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
+#: A telephone number without the code of its country has at least so many digits, and the code at most three.
+_LEAST_NATIONAL, _LONGEST_CODE = 9, 3
+#: The most characters of a text that are read.
+_LONGEST = 100_000
+#: Shorter beginnings of words are too frequent to search for.
+_LEAST_BEGINNING = 3
+#: Codes are padded with zeros to at most this length.
+_PADDED = 12
+
+
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a text, in order."""
+    return [token for match in _TOKEN.finditer(_folded(text[:_LONGEST])) for token in _canonical(match)]
+
+
+def mentions(text: str, name: str) -> bool:
+    """Return whether a text mentions a name or an identifier as a whole, in any spelling."""
+    return _mentioned(tokens(text), tuple(tokens(name)))
+
+
+def mention_test(names: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a text mentions at least one of several names."""
+    wanted = [tuple(tokens(name)) for name in names]
+
+    def mentions_one(text: str) -> bool:
+        found = tokens(text)
+        return any(_mentioned(found, name) for name in wanted)
+
+    return mentions_one
+
+
+def index_words(name: str) -> list[str]:
+    """Return words of which the text index has at least one for each text that mentions a name.
+
+    Separators divide an identifier into words of the index; the first of them is the beginning of its token.
+    """
+    found, own = dict.fromkeys(words(name)), tokens(name)
+    for token in dict.fromkeys((*own, "".join(own)) if _has_digit(name) else own):
+        for part in _indexed_parts(token):
+            shortest = 1 if _has_digit(part) else min(len(part), _LEAST_BEGINNING)
+            beginnings = (part[:length] for length in range(shortest, len(part) + 1))
+            found |= dict.fromkeys(word for beginning in beginnings for word in words(beginning))
+        if token.isdigit():
+            found |= dict.fromkeys(token.zfill(length) for length in range(len(token) + 1, _PADDED + 1))
+    return list(found)
+
+
+def _indexed_parts(token: str) -> list[str]:
+    """Return the parts of a token with whose beginnings one of its spellings begins."""
+    if token.startswith("+"):
+        return [token[length:] for length in range(1, _LONGEST_CODE + 2)]
+    if _is_date(token):
+        return [token.partition("-")[0]]
+    parts = re.split(r"[^\w]+", token)
+    # The last part of a host is too frequent to search for.
+    return parts[: max(1, len(parts) - 1)]
+
+
+def identifiers(text: str) -> list[str]:
+    """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@` or `#`."""
+    found = _TOKEN.finditer(folded := _folded(text[:_LONGEST]))
+    return [
+        match[0]
+        for match in found
+        if match["word"] is None
+        or _CODE.search(match[0])
+        or (
+            match.start()
+            and folded[match.start() - 1] in "@#"
+            and not folded[match.start() - 2 : match.start() - 1].strip()
+        )
+    ]
+
+
+def _mentioned(found: Sequence[str], name: tuple[str, ...]) -> bool:
+    if not name:
+        return False
+    if len(name) == 1 and is_unspaced(name[0]):
+        # No spaces are around a name in such a script.
+        return any(name[0] in token for token in found)
+    whole, length = "".join(name), len(name)
+    if _has_digit(whole) and any(_same_number(token, whole) for token in found):
+        return True
+    return any(
+        (token == name[0] and tuple(found[at : at + length]) == name)
+        # A code may be written as a word and a number: "ABC 123".
+        or (length == 1 and token.isalpha() and _has_digit(whole) and token + "".join(found[at + 1 : at + 2]) == whole)
+        for at, token in enumerate(found)
+    )
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Return whether two tokens are equal, or the same telephone number with and without the code of its country."""
+    if one == other or one.startswith("+") == other.startswith("+"):
+        return one == other
+    full, national = (one[1:], other) if one.startswith("+") else (other[1:], one)
+    return (
+        len(national) >= _LEAST_NATIONAL
+        and full[-len(national) :] == national
+        and (len(full) - len(national) <= _LONGEST_CODE)
+    )
+
+
+def _folded(text: str) -> str:
+    plain = _HIDDEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    return (
+        plain if plain.isascii() else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", plain)))
+    )
+
+
+def _canonical(match: re.Match[str]) -> Iterator[str]:
+    """Yield the token of a match; a number that is no identifier has a token for each of its groups."""
+    kind, text = next((name, value) for name, value in match.groupdict().items() if value)
+    if kind == "email":
+        local, _, host = text.replace('"', "").rpartition("@")
+        yield f"{local.partition('+')[0]}@{host.rstrip('.')}"
+    elif kind == "url":
+        yield re.sub(r"^(?:https?://)?(?:www\.)?", "", text).rstrip("/.?!:")
+    elif kind in ("date", "written"):
+        yield _date_of(text) or _joined(text)
+    elif kind == "address":
+        yield text
+    elif kind == "number":
+        groups = re.findall(r"\d+", text)
+        digits = "".join(groups)
+        if len(digits) < _LEAST_DIGITS or _YEARS.fullmatch(text):
+            yield from map(_joined, groups)
+        else:
+            yield "+" + digits if text.startswith("+") else digits.lstrip("0") or "0"
+    else:
+        yield _joined(text)
+
+
+def _joined(word: str) -> str:
+    """Return a word without separators, a possessive ending and padding zeros; a decimal number keeps its point."""
+    word = re.sub(r"['\u2019]s$", "", word)
+    if re.fullmatch(r"\d+(?:\.\d+)+", word):
+        return word
+    plain = re.sub(r"[^\w]|_", "", word)
+    padded = re.fullmatch(r"([^\W\d]*)0*(\d+)", plain)
+    return "".join(padded.groups()) if padded else plain
+
+
+@lru_cache(maxsize=1000)
+def _date_of(text: str) -> str:
+    """Return a date as ISO 8601; empty if it is none. 3/4/2025 is the third month, as 12/25/2025 must be."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    named = re.search("|".join(_MONTHS), text)
+    try:
+        if named:
+            return date(numbers[1], _MONTHS.index(named[0]) + 1, numbers[0]).isoformat()
+        if numbers[0] > 31:
+            return date(*numbers).isoformat()
+        month, day, year = numbers
+        return date(year, *((day, month) if month > 12 or "." in text else (month, day))).isoformat()
+    except ValueError:
+        return ""
+
+
+def _is_date(token: str) -> bool:
+    return re.fullmatch(r"\d{4}-\d\d-\d\d", token) is not None
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
