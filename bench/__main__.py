@@ -26,6 +26,7 @@ SUITES = {
     "postgres": "PostgreSQL with many tenants",
     "encryption": "Encrypted files against plain ones",
     "quality": "Retrieval quality, against the best of four controls",
+    "forget": "ForgetEval: what was forgotten stays away, the rest stays",
     "context": "Evidence in the context, against the better of two controls",
     "dashboard": "Pages of the dashboard in Chromium, on a large store",
 }
