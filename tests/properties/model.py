@@ -234,10 +234,11 @@ class Model:
             return
         holders = [each for each in self.visible(after.scope, now) if each.priority is after.priority]
         own = [each for each in holders if each.scope == after.scope]
-        for _ in range(len(holders) - limit + 1):
-            if self.reject or not own:
-                raise Refused(LimitReached)
-            self._change(own.pop(0), now, priority=Priority.NORMAL)
+        excess = max(len(holders) - limit + 1, 0)
+        if excess > (0 if self.reject else len(own)):
+            raise Refused(LimitReached)
+        for oldest in own[:excess]:
+            self._change(oldest, now, priority=Priority.NORMAL)
 
 
 def _first_tier(wish: Wish) -> tuple[Tier, str]:
