@@ -157,7 +157,8 @@ class View:
                 raise NotFound(f"there is no memory {memory_id!r} at or below this scope ({self.scope})")
             return inner.memory
         record = self._with_key(checked_key(key)) if memory_id is None else self.record(memory_id)
-        RecallLog(self.services.store, self.services.settings).write_read(record.no, self.now(), self.spaces()[-1])
+        log = RecallLog(self.services.store, self.services.settings)
+        log.write_listed([record.no], self.now(), self.spaces()[-1], track=True, named=False)
         return record.memory
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:

@@ -14,7 +14,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
@@ -154,14 +154,28 @@ class _Kept:
     seq: int
 
 
+States = dict[Key, _Kept]
+
+
+@dataclass(slots=True)
+class _Tenant:
+    """The last states of a tenant, and the lock of the thread that uses them."""
+
+    states: States = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    #: How many threads use them or wait for them.
+    users: int = 0
+
+
 class PastStates:
     """Earlier states of a store; no tenant waits for those of another one."""
 
     def __init__(self, settings: Settings, options: RankingOptions) -> None:
-        self._settings = settings
+        # Queries about the past are not logged.
+        self._settings = replace(settings, recall_log="off")
         self._options = options
-        #: The states by tenant, the last used at the end.
-        self._tenants: dict[str | None, _TenantStates] = {}
+        #: The last used at the end.
+        self._tenants: dict[str | None, _Tenant] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -174,102 +188,48 @@ class PastStates:
         retentions: tuple[Retention, ...] = _ACTIVE,
     ) -> Iterator[PastState]:
         """Yield what a scope could see at a moment; one thread at a time uses the states of a tenant."""
+        key = (scope, moment, retentions)
+        with self._states_of(scope.tenant) as states:
+            _drop_changed(states, store)
+            kept = states.get(key) or _moved(states, store, key)
+            if kept is None:
+                _drop(states, list(states)[: len(states) - _MOST_STATES + 1])
+                seq = store.seq()
+                kept = states[key] = _Kept(self._rebuilt(store, vectorizer, key), seq)
+            try:
+                yield kept.state
+            finally:
+                # The next query tries again to make the vectors that are missing now.
+                if not kept.state.complete:
+                    _drop(states, [key])
+
+    @contextmanager
+    def _states_of(self, name: str | None) -> Iterator[States]:
+        """Yield the states of a tenant to one thread at a time; afterwards drop those of tenants unused for longest."""
         with self._lock:
-            states = self._tenants.pop(scope.tenant, None) or _TenantStates(self._settings, self._options)
-            self._tenants[scope.tenant] = states
-            states.users += 1
+            tenant = self._tenants.pop(name, None) or _Tenant()
+            self._tenants[name] = tenant
+            tenant.users += 1
         try:
-            with states.at(store, vectorizer, scope, moment, retentions) as found:
-                yield found
+            with tenant.lock:
+                yield tenant.states
         finally:
             with self._lock:
-                states.users -= 1
-                unused = [tenant for tenant, each in self._tenants.items() if not each.users]
-                for tenant in unused[: max(0, len(self._tenants) - _MOST_TENANTS)]:
-                    self._tenants.pop(tenant).close()
+                tenant.users -= 1
+                unused = [each for each, other in self._tenants.items() if not other.users]
+                for each in unused[: max(0, len(self._tenants) - _MOST_TENANTS)]:
+                    _drop(self._tenants.pop(each).states)
 
     def close(self) -> None:
         """Close all states."""
         with self._lock:
             while self._tenants:
-                self._tenants.popitem()[1].close()
+                _, tenant = self._tenants.popitem()
+                with tenant.lock:
+                    _drop(tenant.states)
 
-
-class _TenantStates:
-    """Earlier states of one tenant; the last two stay in memory."""
-
-    def __init__(self, settings: Settings, options: RankingOptions) -> None:
-        # Queries about the past are not logged.
-        self._settings = replace(settings, recall_log="off")
-        self._options = options
-        self._states: dict[Key, _Kept] = {}
-        self._lock = threading.Lock()
-        #: How many threads use it or wait for it.
-        self.users = 0
-
-    @contextmanager
-    def at(
-        self,
-        store: Store,
-        vectorizer: Vectorizer,
-        scope: Scope,
-        moment: datetime,
-        retentions: tuple[Retention, ...] = _ACTIVE,
-    ) -> Iterator[PastState]:
-        """Yield what a scope could see at a moment."""
-        with self._lock:
-            key = (scope, moment, retentions)
-            self._drop_changed(store)
-            kept = self._states.get(key) or self._moved(store, key)
-            if kept is None:
-                self._drop(list(self._states)[: len(self._states) - _MOST_STATES + 1])
-                seq = store.seq()
-                kept = self._states[key] = _Kept(self._rebuilt(store, vectorizer, scope, moment, retentions), seq)
-            state = kept.state
-            try:
-                yield state
-            finally:
-                # The next query tries again to make the vectors that are missing now.
-                if not state.complete:
-                    self._drop([key])
-
-    def _moved(self, store: Store, key: Key) -> _Kept | None:
-        """Let the state of another moment be that of a new one, if it is the same; return None if none is."""
+    def _rebuilt(self, source: Store, vectorizer: Vectorizer, key: Key) -> PastState:
         scope, moment, retentions = key
-        for other in [other for other in self._states if (other[0], other[2]) == (scope, retentions)]:
-            after, until = sorted((moment, other[1]))
-            expiring = any(after < expiry <= until for expiry in self._states[other].state.expiries)
-            if not expiring and not store.changed_between(store.spaces(scope), after, until):
-                self._states[key] = self._states.pop(other)
-                return self._states[key]
-        return None
-
-    def close(self) -> None:
-        """Close all states."""
-        with self._lock:
-            self._drop(list(self._states))
-
-    def _drop(self, keys: Sequence[Key]) -> None:
-        for key in keys:
-            self._states.pop(key).state.store.close()
-
-    def _drop_changed(self, store: Store) -> None:
-        """Drop the states that events since the last query have changed."""
-        seq = store.seq()
-        for key, kept in list(self._states.items()):
-            scope, moment, _ = key
-            if kept.seq != seq and not _is_unchanged(store, store.spaces(scope), moment, kept.seq, seq):
-                self._drop([key])
-            kept.seq = seq
-
-    def _rebuilt(
-        self,
-        source: Store,
-        vectorizer: Vectorizer,
-        scope: Scope,
-        moment: datetime,
-        retentions: tuple[Retention, ...],
-    ) -> PastState:
         store = open_store(":memory:", self._settings)
         with source.snapshot():
             hidden, expiries = _copy(source, store, source.spaces(scope), moment, retentions)
@@ -278,6 +238,34 @@ class _TenantStates:
         pipeline = Pipeline(store, own, self._settings, self._options)
         recaller = Recaller(store, pipeline, self._settings)
         return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden, expiries)
+
+
+def _moved(states: States, store: Store, key: Key) -> _Kept | None:
+    """Let the state of another moment be that of a new one, if it is the same; return None if none is."""
+    scope, moment, retentions = key
+    for other in [other for other in states if (other[0], other[2]) == (scope, retentions)]:
+        after, until = sorted((moment, other[1]))
+        expiring = any(after < expiry <= until for expiry in states[other].state.expiries)
+        if not expiring and not store.changed_between(store.spaces(scope), after, until):
+            states[key] = states.pop(other)
+            return states[key]
+    return None
+
+
+def _drop(states: States, keys: Sequence[Key] | None = None) -> None:
+    """Close some states, or all."""
+    for key in list(states) if keys is None else keys:
+        states.pop(key).state.store.close()
+
+
+def _drop_changed(states: States, store: Store) -> None:
+    """Drop the states that events since the last query have changed."""
+    seq = store.seq()
+    for key, kept in list(states.items()):
+        scope, moment, _ = key
+        if kept.seq != seq and not _is_unchanged(store, store.spaces(scope), moment, kept.seq, seq):
+            _drop(states, [key])
+        kept.seq = seq
 
 
 def _is_unchanged(store: Store, spaces: tuple[int, ...], moment: datetime, known: int, seq: int) -> bool:

@@ -226,21 +226,6 @@ class RecallLog:
         self._store.log_recall(entry, keep=keep)
         return entry.id if keep and entry.space is not None else None
 
-    def write_read(self, no: int, now: datetime, space: int) -> None:
-        """Log that a memory was read by its id or key, as a use of it; feedback cannot name the entry."""
-        entry = RecallEntry(
-            at=now,
-            space=space,
-            query="",
-            tiers=(),
-            micros=0,
-            candidates=(),
-            returned=[no],
-            uses=[Use(no, USE_WEIGHTS[UseKind.RETURNED])],
-            options={"used": True},
-        )
-        self._store.log_recall(entry, keep=self._settings.recall_log != "off")
-
     def write_listed(
         self,
         nos: Sequence[int],
@@ -248,25 +233,27 @@ class RecallLog:
         space: int,
         *,
         track: bool = False,
+        named: bool = True,
         receipt: ReceiptRow | None = None,
         seen: int | None = None,
     ) -> str | None:
-        """Log that memories were listed without a query, and return the id; None if it is not kept.
+        """Log that memories were read without a query, and return the id; None if it is not kept.
 
         Args:
             nos: The numbers of the memories.
             now: When they were read.
             space: The space in whose log it is kept.
             track: Whether it counts as a use of them.
+            named: Whether feedback may be about it.
             receipt: The receipt of a context, to be kept.
             seen: The number of the last event when they were read, if it is known.
         """
-        uses = [Use(no) for no in nos] if track else []
+        uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in nos] if track else []
         keep = self._settings.recall_log != "off" and bool(nos)
         if not (keep or uses or receipt):
             return None
         entry = RecallEntry(
-            id=new_id("rec", now),
+            id=new_id("rec", now) if named else "",
             at=now,
             space=space,
             query="",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,17 @@ from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest, sentence_ends
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A memory to store, where, and why."""
+
+    transaction: Transaction
+    space: int
+    memory: Memory
+    vectors: Any
+    cause: Cause
 
 
 class MemoryWriter:
@@ -80,16 +91,17 @@ class MemoryWriter:
             purged = transaction.purged_among(scope, unwanted)
             records: list[Record | str] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
+                write = _Write(transaction, space, memory, vectors, cause)
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
-                    records.append(store(transaction, space, memory, vectors, cause, purged))
+                    records.append(store(write, purged))
                     continue
                 if captures and memory.content in purged:
                     records.append("purged")
                     continue
                 if draft.version is not None:
                     _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
-                records.append(self.store(transaction, space, memory, vectors, cause))
+                records.append(self._put(write))
             for memory_id in forget:
                 forgotten = require_visible(transaction, scope, memory_id)
                 retention = changed_retention(forgotten.memory, Retention.DELETED, now, self._settings)
@@ -109,88 +121,68 @@ class MemoryWriter:
             for draft in drafts
         ]
 
-    def _add(
-        self,
-        transaction: Transaction,
-        space: int,
-        memory: Memory,
-        vectors: Any,  # noqa: ANN401
-        cause: Cause,
-        purged: Collection[str],
-    ) -> Record | str:
+    def _add(self, write: _Write, purged: Collection[str]) -> Record | str:
         """Store an entry of another program, unless its content was purged here; "known" if one was changed."""
-        known = self.existing(transaction, space, memory, cause) is not None
-        if not known and memory.content in purged:
+        known = self._existing(write) is not None
+        if not known and write.memory.content in purged:
             return "purged"
-        record = self.store(transaction, space, memory, vectors, cause)
+        record = self._put(write)
         return "known" if known else record
 
-    def _restore(
-        self,
-        transaction: Transaction,
-        space: int,
-        memory: Memory,
-        vectors: Any,  # noqa: ANN401
-        cause: Cause,
-        purged: Collection[str],
-    ) -> Record | str:
+    def _restore(self, write: _Write, purged: Collection[str]) -> Record | str:
         """Store an exported memory as it was; one that is here is only changed if it has a key and an older content."""
+        transaction, memory = write.transaction, write.memory
         known = transaction.get(memory.id)
         if known is not None and known.memory.scope != memory.scope:
             # A copy from another scope has the same id every time, so that a second import finds it.
             memory = replace(memory, id=f"mem_{digest(f'{memory.id} {memory.scope}')[:26]}")
+            write = replace(write, memory=memory)
             known = transaction.get(memory.id)
         # Any number of archived memories may have the same content.
         if known is None and (memory.key is not None or memory.retention is Retention.ACTIVE):
-            known = self.existing(transaction, space, memory, cause)
+            known = self._existing(write)
         if known is None and memory.content in purged:
             return "purged"
         if known is None:
-            self._limits.admit(transaction, space, memory, cause)
-            return transaction.insert(space, memory, vectors, replace(cause, rule=memory.tier_rule))
+            return self._insert(write)
         stored = known.memory
         if stored.retention is Retention.PURGED:
             return "purged"
         newer = memory.updated_at > stored.updated_at and memory.digest != stored.digest
         if newer and memory.key is not None and memory.key == stored.key:
-            return self._replace(transaction, space, known, memory, vectors, cause)
+            return self._replace(write, known)
         if stored.id != memory.id:
             return f"{stored.id} has the same {'content' if memory.key is None else 'key'} in this scope"
         differing = changes_between(stored, memory)
         return f"{stored.id} is here already, with another {', '.join(differing)}" if differing else "known"
 
-    def store(self, transaction: Transaction, space: int, memory: Memory, vectors: Any, cause: Cause) -> Record:  # noqa: ANN401
-        """Store one memory inside a transaction, or change the memory with the same key or content."""
-        if cause.rule != memory.tier_rule:
-            cause = replace(cause, rule=memory.tier_rule)
-        stored = self.existing(transaction, space, memory, cause)
+    def _put(self, write: _Write) -> Record:
+        """Store a memory, or change the memory with the same key or content."""
+        memory, stored = write.memory, self._existing(write)
         if memory.supersedes is not None:
             successor = stored.memory.id if stored is not None else memory.id
-            superseded = require_visible(transaction, memory.scope, memory.supersedes)
-            _archive_superseded(transaction, superseded, successor, cause)
-        if stored is not None and memory.key is not None:
-            return self._replace(transaction, space, stored, memory, vectors, cause)
-        if stored is not None:
-            return self._merge(transaction, space, stored, memory, cause)
-        self._limits.admit(transaction, space, memory, cause)
-        return transaction.insert(space, memory, vectors, cause)
+            superseded = require_visible(write.transaction, memory.scope, memory.supersedes)
+            _archive_superseded(write.transaction, superseded, successor, write.cause)
+        if stored is None:
+            return self._insert(write)
+        return self._merge(write, stored) if memory.key is None else self._replace(write, stored)
 
-    def existing(self, transaction: Transaction, space: int, memory: Memory, cause: Cause) -> Record | None:
+    def _insert(self, write: _Write) -> Record:
+        cause = write.cause
+        if cause.rule != write.memory.tier_rule:
+            cause = replace(cause, rule=write.memory.tier_rule)
+        self._limits.admit(write.transaction, write.space, write.memory, cause)
+        return write.transaction.insert(write.space, write.memory, write.vectors, cause)
+
+    def _existing(self, write: _Write) -> Record | None:
         """Return the memory with the same key, or without a key the one with the same content."""
-        if memory.key is not None:
-            return transaction.with_key(space, memory.key)
-        return duplicate_of(transaction, space, memory, cause.at, self._settings)
+        if write.memory.key is not None:
+            return write.transaction.with_key(write.space, write.memory.key)
+        return duplicate_of(write.transaction, write.space, write.memory, write.cause.at, self._settings)
 
-    def _replace(
-        self,
-        transaction: Transaction,
-        space: int,
-        stored: Record,
-        memory: Memory,
-        vectors: Any,  # noqa: ANN401
-        cause: Cause,
-    ) -> Record:
+    def _replace(self, write: _Write, stored: Record) -> Record:
         """Replace the values of the memory with the key; a hidden memory becomes active again."""
+        memory, cause = write.memory, write.cause
         if memory.retention is not Retention.ACTIVE:
             return stored
         before = stored.memory
@@ -216,11 +208,12 @@ class MemoryWriter:
             tier_rule=before.tier_rule if keeps_tier else memory.tier_rule,
         )
         again = replace(cause, action="update", rule="key", why="remembered again under its key")
-        self._limits.admit(transaction, space, after, again, stored)
-        return transaction.change(stored, after, again, vectors)
+        self._limits.admit(write.transaction, write.space, after, again, stored)
+        return write.transaction.change(stored, after, again, write.vectors)
 
-    def _merge(self, transaction: Transaction, space: int, duplicate: Record, memory: Memory, cause: Cause) -> Record:
+    def _merge(self, write: _Write, duplicate: Record) -> Record:
         """Count a use of the stored memory, and add the values that the second call gave explicitly."""
+        transaction, memory, cause = write.transaction, write.memory, write.cause
         transaction.touch([duplicate.no], cause.at)
         current = transaction.get(duplicate.memory.id) or duplicate
         stored = current.memory
@@ -238,7 +231,7 @@ class MemoryWriter:
             expires_at=max(ends) if len(ends) == 2 else None,
         )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
-        self._limits.admit(transaction, space, after, repeat, current)
+        self._limits.admit(transaction, write.space, after, repeat, current)
         return transaction.change(current, after, repeat)
 
 

@@ -207,7 +207,7 @@ class UseRow(NamedTuple):
 class RecallEntry:
     """An entry of the recall log."""
 
-    #: The id by which feedback names it; empty for a run of the rules.
+    #: The id by which feedback names it; empty for a run of the rules and for a read by id or key.
     id: str = ""
     at: datetime
     space: int | None
