@@ -446,6 +446,23 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
 
 
+@pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
+def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
+    """What is said in it is captured and recalled there, beside a server as without one."""
+    folder = tmp_path / os.fsdecode(name)
+    folder.mkdir()
+    said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus", "cwd": str(folder)}
+    hook(said, "--project", "auto")
+    done = process_spool(Spool(home / "spool"), include_running=True)
+    assert (done.captured, done.failed) == (1, ())
+
+    ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "cwd": str(folder)}
+    options = ("--project", "auto", "--no-capture")
+    assert "purple" in hook({**ask, "session_id": "s2"}, *options)[0]
+    with served(home / "memory.db", home=home):
+        assert "purple" in hook({**ask, "session_id": "s3"}, *options)[0]
+
+
 def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, tmp_path: Path):
     """A preference of one project is recalled in another one, and what is said about the project is not."""
     scope = ("--project", "auto", "--user", "ana")

@@ -18,7 +18,8 @@ from memotherm.errors import StoreFull
 from memotherm.rest.app import application
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.testing import HashEmbedder
-from tests.interfaces.served import environment
+from tests.helpers import together
+from tests.interfaces.served import environment, served
 from tests.stores import located
 
 #: A server that is killed while it stores the response to a request: `before` or `after` the statement.
@@ -159,3 +160,32 @@ def test_a_request_is_carried_out_if_the_one_before_it_was_undone(
         monkeypatch.setattr(ContestedStore, "others", others)
         assert ask(mem).status_code == status
         assert len(mem.scoped(session="chat").events()) == (status == 201)
+
+
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, tmp_path: Path) -> None:
+    """Also those whose change another one has just made; none is answered with an error."""
+    settings = {"MEMOTHERM_DEDUPLICATE": "false", "MEMOTHERM_SERVER_RATE_PER_MINUTE": "0"}
+    with served(tmp_path / "server.db", store=url, **settings) as server:
+        for number in range(6):
+            body, key = {"content": f"Otter {number}"}, {"idempotency-key": f"k{number}"}
+            made = together(*[lambda body=body, key=key: server.ask("POST", "/memories", body, key)] * 12)
+            (memory_id,) = {memory["id"] for _, memory in made}
+            path, key = f"/memories/{memory_id}/purge", {"idempotency-key": f"p{number}"}
+            gone = together(*[lambda path=path, key=key: server.ask("POST", path, None, key)] * 12)
+            assert {status for status, _ in made} == {201}
+            assert {status for status, _ in gone} == {204}, gone
+        assert server.ask("GET", "/memories")[1]["memories"] == []
+
+
+def test_a_key_where_no_caller_is_known_is_ignored(tmp_path: Path) -> None:
+    """Paths that need no API key keep no responses, and the others ask for one first."""
+    once = {"idempotency-key": "k1"}
+    with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:
+        mem.keys.create("a", "acme")
+    with served(tmp_path / "memory.db") as server:
+        for path, expected in (("/health", 405), ("/openapi.json", 405), ("/docs", 405), ("/memories", 401)):
+            for _ in range(2):
+                status, told = server.ask("POST", path, {}, once)
+                assert (path, status, told["status"]) == (path, expected, expected)
+        assert server.ask("GET", "/health", None, once)[0] == 200
