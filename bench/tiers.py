@@ -236,7 +236,7 @@ class Replay:
         soonest = min(self.settings.cool_hot_days, self.settings.cool_warm_days)
         for key in list(self.live):
             memory = self.place[key]
-            if now - memory.used_at < timedelta(days=soonest):
+            if now - memory.last_accessed_at < timedelta(days=soonest):
                 break
             move = self._move("maintain", memory, Situation(now=now, settings=self.settings))
             if move is not None:

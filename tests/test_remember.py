@@ -328,7 +328,7 @@ def test_a_limit_counts_what_the_scope_sees(policy: str) -> None:
         assert bob.remember("bob's rule", priority="pinned").priority == "pinned"
 
 
-def test_a_context_holds_no_more_pinned_memories_than_the_limit() -> None:
+def test_a_context_and_a_recall_hold_no_more_pinned_memories_than_the_limit() -> None:
     """One that is pinned later in a wider scope takes the place of the oldest, and the receipt says so (D16)."""
     with opened(settings={"max_pinned": 2}) as mem:
         ann = mem.scoped(user="ann")
@@ -341,6 +341,12 @@ def test_a_context_holds_no_more_pinned_memories_than_the_limit() -> None:
             assert [(entry.id, entry.rule) for entry in context.left_out] == [(first.id, "max_pinned")]
             assert context.pinned_cut
         assert not mem.context().pinned_cut
+        recall = ann.recall("rule")
+        assert ({hit.memory.id for hit in recall.pinned}, len(recall)) == ({second.id, shared.id}, 0)
+        assert recall.degraded == ("3 memories are pinned, and max_pinned is 2: the oldest were left out",)
+        assert ann.get(first.id).access_count == 0
+        assert len(ann.recall("rule", where={"tier": "pinned"})) == 3
+        assert mem.recall("rule").degraded == ()
 
 
 def test_a_memory_that_comes_back_needs_its_place(mem: Memotherm) -> None:

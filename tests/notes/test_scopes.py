@@ -93,6 +93,29 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
     assert view.history(chunk)[-1].rule == "note.scope"
 
 
+def test_a_sync_gives_back_no_more_pinned_memories_than_the_limit(
+    open_mem: Callable[..., Memotherm], workspace: Path
+) -> None:
+    """A pinned chunk from a scope that its note does not see is unpinned if the scope has all that it may have."""
+    mem = open_mem(settings={"max_pinned": 1})
+    view, other = mem.scoped(session="s1"), Scope(session="s2")
+    notes = view.notes(workspace)
+    notes.sync()
+    chunk = view.pin(chunk_of(view, workspace, "memory/projects/atlas.md")).id
+
+    def move(transaction: Transaction) -> None:
+        record = transaction.get(chunk)
+        assert record is not None
+        transaction.change(record, replace(record.memory, scope=other), Cause(action="x", at=record.memory.created_at))
+
+    mem._services.store.transact(move)
+    view.remember("The one pinned memory", priority="pinned")
+    notes.sync()
+    assert view.get(chunk).priority == "normal"
+    assert ("pinned", "normal") in [event.changes.get("priority") for event in view.history(chunk)]
+    assert len(view.pinned()) == 1
+
+
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_notes_of_a_folder_with_any_name_are_found_and_read(mem: Memotherm, tmp_path: Path, name: bytes) -> None:
     """A tab, a line break, a mark of direction, and bytes that are not UTF-8; a folder inside may have it, too."""

@@ -369,7 +369,7 @@ def test_use_and_decay_are_the_signals(mem: Memotherm, clock: FakeClock) -> None
 
     assert moves_of(mem.maintain()) == [(seldom.id, "hot", "warm", "maintain.cool")]
     memory = mem.get(often.id)
-    assert decay(memory, memory.used_at) == 1.0
+    assert decay(memory, memory.last_accessed_at) == 1.0
     assert decay(memory, clock.now) == pytest.approx(0.5 ** (31 / 30))
     assert heat(memory, clock.now) == pytest.approx(4 * 0.5 ** (31 / 30))
     assert heat(memory, clock.now) >= 1

@@ -34,19 +34,19 @@ def test_a_tier_says_its_limit_and_its_size(open_mem: Open) -> None:
 
 @spec("C02")
 def test_a_memory_of_a_session_has_every_field_that_hosts_expect(mem: Memotherm, clock: FakeClock) -> None:
-    """Each field of the source's record, under our one word for it."""
+    """Each field of the source's record, by its name there; a name is only a view of ours."""
     memory = mem.session("s1").add("hello there", "message", {"speaker": "ann"})
 
     assert {
         "id": memory.id,
-        "sessionId": memory.scope.session,
+        "sessionId": memory.session_id,
         "content": memory.content,
-        "type": memory.kind,
+        "type": memory.type,
         "tier": str(memory.tier),
         "accessCount": memory.access_count,
-        "lastAccessedAt": memory.used_at,
+        "lastAccessedAt": memory.last_accessed_at,
         "createdAt": memory.created_at,
-        "relevanceScore": memory.relevance,
+        "relevanceScore": memory.relevance_score,
         "metadata": memory.metadata,
     } == {
         "id": memory.id,

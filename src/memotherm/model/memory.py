@@ -299,10 +299,27 @@ class Memory(Value):
         cells = (f"<tr><th>{name}</th><td>{escape(_as_text(value))}</td></tr>" for name, value in rows if value)
         return f"<table>{''.join(cells)}</table>"
 
+    # Names that other memory programs use.
+
     @property
-    def used_at(self) -> datetime:
+    def last_accessed_at(self) -> datetime:
         """When it was last accessed, or stored if it never was."""
         return self.accessed_at or self.created_at
+
+    @property
+    def session_id(self) -> str | None:
+        """The session of its scope."""
+        return self.scope.session
+
+    @property
+    def type(self) -> str:
+        """Its kind."""
+        return self.kind
+
+    @property
+    def relevance_score(self) -> float:
+        """Its relevance."""
+        return self.relevance
 
 
 def _iso(time: datetime | None) -> str | None:

@@ -125,7 +125,7 @@ class Recall(Value):
     recall_id: str | None = field(default=None, compare=False)
     query: str
     hits: tuple[Hit, ...] = ()
-    #: The pinned memories that the scope sees, whatever the query; they are no hits.
+    #: The pinned memories that the scope sees, the newest `max_pinned`, whatever the query; they are no hits.
     pinned: tuple[Hit, ...] = ()
     #: Ids that this recall moved to hot.
     promoted: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Recall(Value):
     tiers: tuple[Tier, ...] = ()
     #: The confidence that the hits answer the query, 0 to 1.
     confidence: float = 0.0
-    #: What did not work, in plain words; empty when everything did.
+    #: What did not work or was left out, in plain words; empty when nothing was.
     degraded: tuple[str, ...] = ()
     #: Where better matches are: in cold, if the answer is weak; in narrower scopes, if no memory is visible.
     hint: str = ""

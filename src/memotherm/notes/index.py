@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from memotherm.model import Memory, Move, Retention, Scope
+from memotherm.model import Memory, Move, Priority, Retention, Scope
 from memotherm.model.clock import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
+from memotherm.remember.limits import is_full
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import DISCARDED, Cause, ChunkRow, NoteRow, Record
@@ -113,12 +114,20 @@ class NoteWriter:
             self._placed(row.record, placement)
 
     def restore_scopes(self, paths: Sequence[str]) -> None:
-        """Move memories of files that are in another space back to the space and scope of their notes."""
+        """Move memories of files that are in another space back to the space and scope of their notes.
+
+        A priority that is full there becomes normal.
+        """
         for path in paths:
             cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {path}")
             note = self.transaction.note(self.space, path)
             for row in self.transaction.chunks(note.note) if note is not None else []:
-                record = self.transaction.change(row.record, replace(row.record.memory, scope=self.scope), cause)
+                before = row.record.memory
+                after = replace(before, scope=self.scope)
+                counted = self.scope.sees(before.scope) or not before.visible_at(cause.at)
+                if not counted and is_full(self.transaction, self.scope, before.priority, cause.at, self.settings):
+                    after = replace(after, priority=Priority.NORMAL)
+                record = self.transaction.change(row.record, after, cause)
                 self.transaction.move_to_collection(record, self.space, cause)
 
     # Plain chunks

@@ -27,6 +27,17 @@ def _hits(results: Sequence[tuple[Record, Ranked]]) -> tuple[Hit, ...]:
     return tuple(Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results)
 
 
+def _newest(
+    pinned: Sequence[tuple[Record, Ranked]], limit: int
+) -> tuple[Sequence[tuple[Record, Ranked]], tuple[str, ...]]:
+    """Return at most `limit` pinned memories, the newest, and a line that says so if there are more."""
+    if len(pinned) <= limit:
+        return pinned, ()
+    newest = set(sorted(record.no for record, _ in pinned)[len(pinned) - limit :])
+    said = f"{len(pinned)} memories are pinned, and max_pinned is {limit}: the oldest were left out"
+    return [each for each in pinned if each[0].no in newest], (said,)
+
+
 def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
     """Return the numbers of hits with their relevance."""
     return [(record.no, candidate.relevance) for record, candidate in results]
@@ -77,9 +88,11 @@ class Recaller:
         """
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
-        results = [*ranking.pinned, *best]
-        pinned, hits = _hits(ranking.pinned), _hits(best)
-        if question.where.priority is Priority.PINNED:
+        asked = question.where.priority is Priority.PINNED
+        shown, cut = (ranking.pinned, ()) if asked else _newest(ranking.pinned, self._settings.max_pinned)
+        results = [*shown, *best]
+        pinned, hits = _hits(shown), _hits(best)
+        if asked:
             pinned, hits = (), pinned[:limit]
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
@@ -106,7 +119,7 @@ class Recaller:
             promoted=tuple(promoted),
             tiers=question.tiers,
             confidence=ranking.confidence,
-            degraded=(*ranking.degraded, *failures),
+            degraded=(*ranking.degraded, *cut, *failures),
             hint=better_in_cold(self._pipeline, ranking, self._settings),
         )
 

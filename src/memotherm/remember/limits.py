@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from logging import getLogger
 
 from memotherm.errors import LimitReached
-from memotherm.model import Memory, Move, Priority, Tier
+from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
@@ -110,10 +111,9 @@ class Limits:
 
     def _admit_priority(self, transaction: Transaction, space: int, after: Memory, cause: Cause) -> None:
         """Admit a priority; only memories of the same scope give way, since narrower scopes do not decide for wider."""
-        settings, priority = self._settings, after.priority
-        limit = {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(priority)
-        demotes = settings.on_tier_limit == "demote_oldest"
-        while limit is not None and transaction.count_priority(after.scope, priority, cause.at) >= limit:
+        priority, limit = after.priority, _most(after.priority, self._settings)
+        demotes = self._settings.on_tier_limit == "demote_oldest"
+        while is_full(transaction, after.scope, priority, cause.at, self._settings):
             oldest = transaction.oldest_of_priority(space, priority, cause.at) if demotes else None
             if oldest is None:
                 hint = "none of them belongs to this scope" if demotes else "or set on_tier_limit = 'demote_oldest'"
@@ -124,3 +124,13 @@ class Limits:
             why = f"made room for another {priority} memory"
             demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)
             transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
+
+
+def is_full(transaction: Transaction, scope: Scope, priority: Priority, now: datetime, settings: Settings) -> bool:
+    """Return whether a scope sees as many memories of a priority as it may."""
+    most = _most(priority, settings)
+    return most is not None and transaction.count_priority(scope, priority, now) >= most
+
+
+def _most(priority: Priority, settings: Settings) -> int | None:
+    return {Priority.PINNED: settings.max_pinned, Priority.CRITICAL: settings.max_critical}.get(priority)

@@ -241,7 +241,7 @@ def lint(
     yield from _flapping(own, rules, settings)
     if memories is not None:
         listed = list(memories)
-        moment = now or max((memory.used_at for memory in listed), default=_NOW)
+        moment = now or max((memory.last_accessed_at for memory in listed), default=_NOW)
         yield from _in_store(own, rules, Situation(now=moment, settings=settings), listed)
 
 

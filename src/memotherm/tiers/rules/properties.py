@@ -24,7 +24,7 @@ HALF_LIFE_DAYS = 30
 
 def decay(memory: Memory, now: datetime) -> float:
     """Return 1 for a memory that is used now, halved for every half-life without use."""
-    idle = max(timedelta(0), now - memory.used_at) / timedelta(days=1)
+    idle = max(timedelta(0), now - memory.last_accessed_at) / timedelta(days=1)
     return float(0.5 ** (idle / HALF_LIFE_DAYS))
 
 

@@ -63,7 +63,8 @@ class UnusedForArchive:
         """Archive it, unless it is protected."""
         if protected(memory, situation.now):
             return None
-        return Move.of(memory, Retention.ARCHIVED, f"not used for {(situation.now - memory.used_at).days} days")
+        unused = situation.now - memory.last_accessed_at
+        return Move.of(memory, Retention.ARCHIVED, f"not used for {unused.days} days")
 
 
 class ArchivedMemories:

@@ -266,7 +266,8 @@ def decide_all(
     leaving = {found.memory.id for found in decided.values() if found and found.move.rule not in rules.failures}
     staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
     situation = replace(situation, hot=HotUse.of([*staying, *beside]))
-    _decide_others(rules, situation, selected, own, decided, sorted(staying, key=lambda memory: memory.used_at))
+    staying.sort(key=lambda memory: memory.last_accessed_at)
+    _decide_others(rules, situation, selected, own, decided, staying)
     by_rule: dict[str, list[Decision]] = {rule.id: [] for rule, _ in rules}
     for found in decided.values():
         if found is not None and found.move.rule in by_rule:

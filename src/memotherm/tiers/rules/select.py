@@ -276,7 +276,7 @@ RUNS = ("compact", "maintain", "spill", "promote")
 
 #: The durations of a `Select`, and the moment of a memory that each counts from.
 MOMENTS: Mapping[str, Callable[[Memory], datetime]] = {
-    "unused_for": lambda memory: memory.used_at,
+    "unused_for": lambda memory: memory.last_accessed_at,
     "older_than": lambda memory: memory.created_at,
     "unchanged_for": lambda memory: memory.updated_at,
     "in_tier_for": lambda memory: memory.tier_since,
@@ -411,7 +411,7 @@ def words_of(memory: Memory) -> Iterator[Word]:
 #: The attributes of a memory that an order can name, and how to read them.
 _ORDERABLE = {"id": operator.attrgetter("id"), "priority": operator.attrgetter("priority.rank")} | {
     name: operator.attrgetter(name)
-    for name in ("relevance", "access_count", "tokens", "created_at", "updated_at", "used_at", "tier_since")
+    for name in ("relevance", "access_count", "tokens", "created_at", "updated_at", "last_accessed_at", "tier_since")
 }
 
 _SETTINGS = frozenset(setting.name for setting in fields(Settings))

@@ -28,8 +28,8 @@ def _whole_if_it_is(number: float) -> float:
 #: The placeholders of `why`, and how to read their values.
 _WORDS: Mapping[str, Callable[[Memory, Situation], object]] = {
     "kind": lambda memory, _: memory.kind,
-    "days": lambda memory, situation: (situation.now - memory.used_at).days,
-    "untouched": lambda memory, situation: (situation.now - max(memory.updated_at, memory.used_at)).days,
+    "days": lambda memory, situation: (situation.now - memory.last_accessed_at).days,
+    "untouched": lambda memory, situation: (situation.now - max(memory.updated_at, memory.last_accessed_at)).days,
     "uses": lambda memory, _: memory.access_count,
     "recent_uses": lambda memory, situation: _whole_if_it_is(FIELDS["recent_uses"].read(memory, situation)),
     "relevance": lambda _, situation: situation.relevance,
