@@ -93,8 +93,9 @@ stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
 explore: setup ## The property tests with examples that nobody has seen yet
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis
 
-golden: setup ## Write the golden contexts and receipts anew; read the difference before you commit it
+golden: setup ## Write the golden contexts, receipts and terminal output anew; read the difference before you commit it
 	$(BIN)/python -m tests.golden.contexts
+	$(BIN)/python -m tests.golden.terminal
 
 encryption: setup ## Run the tests of services, rules and notes, and the contract of stores, on encrypted files
 	KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_hex(32))'); \

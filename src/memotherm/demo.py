@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.padding import Padding
 from rich.text import Text
 
 import memotherm
-from memotherm import Event, Hit, Memory, Settings, Status, Tier
-from memotherm.cli.formatting import console, line_of, tier_bar
+from memotherm import Event, Hit, Memory, Move, Settings, Status, Tier
+from memotherm.cli.formatting import console, line_of, row, tier_bar
 
 #: What a step prints below its text.
-StepResult = Memory | Hit | Event | Status | str
+StepResult = Memory | Hit | Event | Move | Status | str
 
 _PAUSE_SECONDS = 2.5
 _MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -48,7 +47,7 @@ def demo(slow: bool, as_json: bool) -> None:
         out.print("[bold]Memotherm[/bold] · an agent's week of memories")
         out.print("One agent, a temporary store, a simulated clock, the real search.", style="dim")
     with tempfile.TemporaryDirectory(prefix="memotherm-demo-", ignore_cleanup_errors=True) as folder:
-        for step in _week(Path(folder)):
+        for step in _week(Path(folder), out.width):
             if as_json:
                 results = [_json(result) for result in step.results]
                 values = {"at": step.at.isoformat(), "title": step.title, "text": step.text, "code": step.code}
@@ -56,16 +55,15 @@ def demo(slow: bool, as_json: bool) -> None:
                 continue
             out.print()
             out.print(Text(f"{step.at:%A %H:%M}", style="bold cyan"), Text(step.title, style="bold"))
-            out.print(Padding(Text(step.text), (0, 0, 0, 2), expand=False))
-            out.print(Padding(Text(step.code, style="dim italic"), (0, 0, 0, 2), expand=False))
+            out.print(row(Text(), Text(step.text), Text(step.code, style="dim italic")))
             for line in _lines(step.results):
-                out.print(Padding(line, (0, 0, 0, 4), expand=False))
+                out.print(line)
             if slow:
                 time.sleep(_PAUSE_SECONDS)
     if not as_json:
         out.print("\nNext", style="bold")
         for number, (purpose, command) in enumerate(_NEXT, 1):
-            out.print(f"  {number}. {purpose}: [cyan]{command}[/cyan]", soft_wrap=True)
+            out.print(row(Text(f"  {number}."), Text(f"{purpose}: ").append(command, style="cyan")))
 
 
 class _Step(NamedTuple):
@@ -78,8 +76,8 @@ class _Step(NamedTuple):
     results: Sequence[StepResult]
 
 
-def _week(folder: Path) -> Iterator[_Step]:
-    """Use a new store for a week, and yield each step."""
+def _week(folder: Path, width: int) -> Iterator[_Step]:
+    """Use a new store for a week, and yield each step; its chart fits a width."""
     now = _MONDAY
 
     def wait_until(day: int, hour: int) -> None:
@@ -166,7 +164,7 @@ def _week(folder: Path) -> Iterator[_Step]:
             "The tier rules run",
             "Rules decide which memories stay hot; each move has a rule and a reason.",
             'mem.update(id, metadata={"status": "done"})  ·  mem.compact()',
-            [line for move in moves for line in (mem.get(move.id), f"{move.rule}: {move.why}")] or ["nothing to move"],
+            [line for move in moves for line in (mem.get(move.id), move)] or ["nothing to move"],
         )
 
         wait_until(3, 19)
@@ -174,7 +172,7 @@ def _week(folder: Path) -> Iterator[_Step]:
             "Half a year",
             f"Another agent, {_WEEKS} weeks: used memories stay warm (●), others become cold (·), hot (▲) stays small.",
             "mem.compact()  ·  mem.maintain()  # every week",
-            _chart(),
+            _chart(min(_BAR_WIDTH, width - _BESIDE_BAR)),
         )
 
         wait_until(4, 12)
@@ -201,12 +199,14 @@ def _week(folder: Path) -> Iterator[_Step]:
 # The chart
 
 _WEEKS = 32
-_WIDTH = 40
+_BAR_WIDTH = 36
+#: The columns that a row of the chart has beside its bar.
+_BESIDE_BAR = 43
 _BARS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "·"}
 _SUBJECTS = ("harbour", "museum", "billing", "garden", "sensor", "lecture")
 
 
-def _chart() -> list[str]:
+def _chart(width: int) -> list[str]:
     """Simulate half a year, and return a line with the sizes of the tiers for every fourth week."""
     now = _MONDAY + timedelta(hours=9)
     counts: dict[int, dict[Tier, int]] = {}
@@ -232,9 +232,9 @@ def _chart() -> list[str]:
     most = max(sum(count.values()) for count in counts.values())
     lines = []
     for week, count in counts.items():
-        bar = "".join(_BARS[tier] * round(_WIDTH * count[tier] / most) for tier in Tier)
+        bar = "".join(_BARS[tier] * round(width * count[tier] / most) for tier in Tier)
         numbers = "  ".join(f"{tier} {count[tier]:>3}" for tier in Tier)
-        lines.append(f"week {week:>2}  {bar:<{_WIDTH}}  {numbers}")
+        lines.append(f"week {week:>2}  {bar:<{width}}  {numbers}")
     return lines
 
 
@@ -245,11 +245,11 @@ def _lines(results: Sequence[StepResult]) -> Iterator[Text]:
     for result in results:
         match result:
             case str():
-                yield Text(f"  {result}", style="dim")
+                yield row(Text("  "), Text(result, style="dim"))
             case Status():
-                yield from (tier_bar(result, tier) for tier in Tier)
+                yield from (row(Text("  "), tier_bar(result, tier, 60)) for tier in Tier)
             case _:
-                yield line_of(result)
+                yield line_of(result, 4, ids=False)
 
 
 def _json(result: StepResult) -> dict[str, Any]:
@@ -261,6 +261,8 @@ def _json(result: StepResult) -> dict[str, Any]:
         case Event():
             changes = {name: list(pair) for name, pair in result.changes.items()}
             return {"event": {"seq": result.seq, "action": result.action, "why": result.why, "changes": changes}}
+        case Move():
+            return {"text": f"{result.rule}: {result.why}"}
         case str():
             return {"text": result}
         case status:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import memotherm
 from memotherm import errors
 from memotherm.cli import app, exit_codes
+from tests.golden import terminal
 from tests.helpers import ROOT
 
 
@@ -82,9 +84,31 @@ def test_colours_can_be_refused_where_they_would_be_shown(
     app.run(["list"])
     plain = capsys.readouterr().out
 
-    assert "\x1b[33mwarm" in coloured
+    assert "\x1b[33m● warm" in coloured
     assert "Deploys need two reviews" in plain
     assert "\x1b[33m" not in plain
+
+
+@pytest.mark.sqlite
+def test_the_golden_terminal_output_is_unchanged():
+    """At three widths; run `make golden` and read the difference if it is meant to change."""
+    for path, text in terminal.files().items():
+        assert path.read_text("utf-8") == text, path.name
+
+
+@pytest.mark.parametrize("width", terminal.WIDTHS)
+@pytest.mark.parametrize("command", ["demo", "doctor"])
+def test_no_line_is_wider_than_the_terminal(command: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Neither those of the demonstration's chart nor long findings; what continues a line is indented."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    lines = terminal.shown((command,), width).splitlines()
+
+    assert max(map(cell_len, lines)) <= width
+    if command == "demo":
+        assert sum(line.startswith("    week ") for line in lines) == 8
+        assert not [line for line in lines if re.match(r"\d", line)]
+    else:
+        assert not [line for line in lines if line[0] not in "✓·!✗ "]
 
 
 def test_the_demo_as_json_lines_says_the_same(steps: list[dict[str, Any]]):

@@ -599,7 +599,7 @@ def test_a_long_content_is_cut_for_people_only(cli: Cli):
     """A confirmation does not repeat a whole book; JSON and `get` have all of it."""
     book = "otter " * 100_000
     done = cli("remember", "-", stdin=book)
-    memory_id = done.out.split()[-1]
+    memory_id = done.out.split()[3]
 
     assert len(done.out) < 3_000
     assert "(600,000 characters)" in done.out
@@ -719,6 +719,17 @@ def test_a_store_that_looks_empty_says_where_its_memories_are(cli: Cli, command:
         assert "project=shop (1)" in ran.out + ran.err
     ran = cli(*command, "--project", "shop")
     assert "scopes" not in ran.out + ran.err
+
+
+def test_the_status_of_a_store_with_memories_in_scopes_only_counts_these(cli: Cli):
+    """Nobody takes a full store for an empty one; `--json` has what is visible from the scope."""
+    remembered(cli, "the shop sells tea", "--project", "shop")
+    told = cli("status").out
+
+    assert "● warm" in told
+    assert "1 memory" in told
+    assert "project=shop" in told
+    assert cli("status", "--json").data["warm"]["items"] == 0
 
 
 @pytest.mark.parametrize(
@@ -848,14 +859,15 @@ def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
     assert [file.name for file in folder.iterdir()] == ["agent.db"]
 
 
-def test_the_beginning_of_an_id_names_a_memory(cli: Cli):
-    """In every command that takes an id, as long as no other id begins with it."""
+def test_the_beginning_or_end_of_an_id_names_a_memory(cli: Cli):
+    """In every command that takes an id, as long as no other id begins or ends with it."""
     memory_id, other = remembered(cli, "The ferry is blue"), remembered(cli, "The ferry is red", "--project", "quay")
-    prefix = memory_id[:-2]
 
-    for arguments in (("get", prefix), ("history", prefix), ("pin", prefix), ("move", prefix, "hot")):
-        ran = cli(*arguments, "--json")
-        assert (ran.code, ran.data["id"]) == (exit_codes.OK, memory_id)
+    for part in (memory_id[:-2], memory_id[-8:], memory_id[-8:].upper()):
+        for arguments in (("get", part), ("history", part), ("pin", part), ("move", part, "hot")):
+            ran = cli(*arguments, "--json")
+            assert (ran.code, ran.data["id"]) == (exit_codes.OK, memory_id)
+    assert cli("get", other[-8:]).code == exit_codes.NOT_FOUND
     assert cli("get", "mem_", "--json").data["id"] == memory_id
     ambiguous = cli("forget", "mem_", "--project", "quay")
     assert (ambiguous.code, cli("get", "mem_zzz").code) == (exit_codes.USAGE, exit_codes.NOT_FOUND)
@@ -917,16 +929,16 @@ def in_terminal(code: str, columns: int) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_forty_columns_are_enough(cli: Cli):
-    """Ids stay whole, texts are readable, and no line is longer than the terminal."""
+    """Short ids are accepted as ids, texts are readable, and no line is longer than the terminal."""
     memory_id = remembered(cli, "The ferry is blue and leaves at noon from the northern quay", "-k", "decision")
     script = (
         "from memotherm.cli.app import run\n"
-        f"for command in (['list'], ['get', {memory_id!r}], ['status'], ['recall', 'ferry']): run(command)"
+        f"for command in (['list'], ['get', {memory_id[-8:]!r}], ['status'], ['recall', 'ferry']): run(command)"
     )
     lines = in_terminal(script, 40).splitlines()
 
     assert max(map(len, lines)) <= 40
-    assert sum(memory_id in line for line in lines) == 3
+    assert (sum(memory_id[-8:] in line for line in lines), sum(memory_id in line for line in lines)) == (3, 1)
     assert sum("northern" in line for line in lines) == 3
     assert not any("…" in line for line in lines)
 

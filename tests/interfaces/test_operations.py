@@ -174,7 +174,7 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
             BEFORE[operation.name](mem, target)
         known = {
             "memory_id": target, "session_id": "s1", "number": mem.receipts.list().receipts[0].number,
-            "prefix": target[:-1], "event_seq": 2,
+            "part": target[:-1], "event_seq": 2,
         }  # fmt: skip
         text = json.dumps(CALLS.get(operation.name, {}))
         text = text.replace("{memory_id}", target).replace("{session_memory}", added.id)

@@ -15,7 +15,7 @@ import click
 
 from memotherm import __version__
 from memotherm.cli import exit_codes
-from memotherm.cli.output import accept_any_text, printable
+from memotherm.cli.output import accept_any_text, printable, say
 from memotherm.cli.parsing import SuggestingGroup, kebab_case
 from memotherm.errors import MemothermError, PolicyError
 
@@ -204,8 +204,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _print_error(message: str, hint: str | None, details: Sequence[str] = ()) -> None:
-    click.echo(f"error: {printable(' '.join(message.split()))}", err=True)
+    say(f"error: {' '.join(message.split())}")
     for detail in details:
         click.echo(printable(detail), err=True)
     if hint:
-        click.echo(f"hint: {hint}", err=True)
+        say(f"hint: {hint}")

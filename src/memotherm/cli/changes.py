@@ -12,20 +12,20 @@ from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
-from memotherm.model.results import Compaction, Maintenance
+from memotherm.model.results import Compaction, Maintenance, Move
 from memotherm.operations.codec import to_json
 
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 
-def _compaction_lines(run: Compaction) -> Iterator[str]:
-    yield from map(str, run.moves)
+def _compaction_lines(run: Compaction) -> Iterator[Move | str]:
+    yield from run.moves
     yield f"{run}{' (dry run: nothing was moved)' if run.dry_run else ''}"
 
 
-def _maintenance_lines(run: Maintenance) -> list[str]:
+def _maintenance_lines(run: Maintenance) -> list[Move | str]:
     counts = [f"{name} {count}" for name in _COUNTS if (count := getattr(run, name))]
-    return [*map(str, run.moves), ", ".join([f"moved {len(run.moves)}", *counts])]
+    return [*run.moves, ", ".join([f"moved {len(run.moves)}", *counts])]
 
 
 update = plain(
@@ -58,7 +58,7 @@ history = plain(
 )  # fmt: skip
 events = plain(
     "events",
-    lambda page: [(event, event.memory_id) for event in page],
+    iter,
     "memotherm events --limit 20\nmemotherm events --cursor after-1200 --json",
     help="Show the events of all memories, newest first, a page at a time.",
     notes=lambda page: [*["there are no events"] * (not page.events), *more_note(page.cursor)],

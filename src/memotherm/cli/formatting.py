@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.receipts import KeptReceipt
 from memotherm.model.reports import Status
-from memotherm.model.results import ScopeCount
+from memotherm.model.results import Move, ScopeCount
 from memotherm.text.content import pluralize
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
@@ -23,22 +22,27 @@ _BAR_WIDTH = 24
 #: The most characters that are printed beside a bar.
 _BAR_TEXT = 45
 _PIPED_WIDTH = 100_000
-#: Below this width a table does not fit.
-_NARROW = 80
+#: The fewest columns for a text beside its head; where fewer are left, the text is printed below it.
+_LEAST_TEXT = 36
+#: The indent of a text below its head: where the date of a memory begins.
+_BELOW = 8
+#: The last characters of an id, which stand for it in a terminal.
+_SHORT_ID = 8
 #: The most characters of a content that are printed beside other memories; `get` prints all.
 _MOST_CHARS = 2_000
-#: The start of each further line of a memory.
-_BELOW = "\n      "
+#: The most columns of a content in a list.
+_LISTED = 160
 
 
 class _Console(Console):
     """A console that raises an error when the pipe is closed; `app.run` handles it."""
 
     def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 - as in the base class
-        """Print objects, without control characters in their texts."""
+        """Print objects, without control characters in their texts; the lines of a text are broken already."""
         for item in objects:
             if isinstance(item, Text):
                 item.plain = printable(item.plain)
+                options.setdefault("soft_wrap", True)
         super().print(*objects, **options)
 
     def on_broken_pipe(self) -> None:
@@ -53,145 +57,152 @@ def console() -> Console:
     return _Console(file=sys.stdout, highlight=False, soft_wrap=piped, width=_PIPED_WIDTH if piped else None)
 
 
+def row(head: Text, *texts: Text) -> Text:
+    """Return texts beside a head, one below the other, their lines wrapped at words with a hanging indent.
+
+    In a terminal that is too narrow for this, the texts are below the head.
+    """
+    out = console()
+    beside = out.width - head.cell_len - 2 >= _LEAST_TEXT
+    indent = head.cell_len + 2 if beside else _BELOW
+    if not beside:
+        head.rstrip()
+    shown = Text().append_text(head)
+    for text in texts:
+        text.plain = printable(text.plain)
+        for line in text.wrap(out, max(1, out.width - indent)):
+            line.rstrip()
+            shown.append("  " if beside and len(shown) == len(head) else f"\n{' ' * indent if line else ''}")
+            shown.append_text(line)
+    return shown
+
+
 def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any value of the model
-    """Return a value as the lines or the table that show it; `(value, id)` is a line with the id at its end."""
+    """Return a value as the lines that show it."""
     match value:
-        case (shown, str(memory_id)):
-            return [line_of(shown).append(f"  {memory_id}", style="dim")]
-        case Memory() | Hit() | Event() | KeptReceipt():
+        case Memory() | Hit() | Event() | Move():
             return [line_of(value)]
         case [Memory(), *_]:
-            return _memory_table(value)
+            return _listing(value)
         case [ScopeCount(), *_]:
-            return [_scope_table(value)]
+            return _scope_rows(value)
+        case KeptReceipt():
+            return _receipt_lines(value)
         case Status():
             return _status_lines(value)
         case Mapping():
-            return _fields_table(value)
+            return fields(value)
         case _:
             return [value]
 
 
-def line_of(value: Memory | Hit | Event | KeptReceipt) -> Text:
-    """Return a value as a line, with further lines for what explains it."""
-    lines: Mapping[type, Callable[[Any], Text]] = {
-        Memory: _memory_line, Hit: _hit_line, Event: _event_line, KeptReceipt: _receipt_lines,
-    }  # fmt: skip
-    return lines[type(value)](value)
+def line_of(value: Memory | Hit | Event | Move, indent: int = 0, *, ids: bool = True) -> Text:
+    """Return a value as a row, with or without the id of its memory."""
+    match value:
+        case Memory():
+            head, texts = _dated(value, ids), [_content(value, _whole(value))]
+        case Hit():
+            head = _dated(value.memory, ids).append(f"  {value.score:4.2f}", style="bold")
+            texts = [_content(value.memory, _whole(value.memory)), Text(f"why: {value.why}", style="dim")]
+        case Event():
+            head, texts = _event(value, ids)
+        case Move():
+            head = tier_badge(value.to) if value.retention is None else Text().append("×     ", style="dim")
+            head.append(f"  {shown_id(value.id)}" if ids else "", style="dim")
+            change = f"{value.from_tier} → {value.to}" if value.retention is None else f"→ {value.retention}"
+            texts = [Text(f"{change}: {value.why} ").append(f"[{value.rule}]", style="dim")]
+    return row(Text(" " * indent).append_text(head), *texts)
+
+
+def shown_id(memory_id: str) -> str:
+    """Return an id as it is shown: its last characters in a terminal, the whole id to another program."""
+    return memory_id[-_SHORT_ID:] if sys.stdout.isatty() else memory_id
 
 
 def tier_badge(tier: Tier) -> Text:
     """Return a tier as a symbol and a word, so that it is recognisable without colours."""
-    return Text(f"{_MARKS[tier]} {tier:<4}", style=TIER_STYLES[tier])
+    return Text().append(f"{_MARKS[tier]} {tier:<4}", style=TIER_STYLES[tier])
 
 
-def _memory_line(memory: Memory) -> Text:
-    line = _dated(memory)
-    if memory.priority is not Priority.NORMAL:
-        line.append(f"  {memory.priority}", style="magenta")
-    for tag in memory.tags:
-        line.append(f"  #{tag}", style="green")
-    return line
-
-
-def _dated(memory: Memory) -> Text:
-    """Return the tier, the day of the last change, and the content."""
+def _dated(memory: Memory, ids: bool) -> Text:
+    """Return the tier, the day of the last change and the id."""
     active = memory.retention is Retention.ACTIVE
-    line = tier_badge(memory.tier) if active else Text(f"× {memory.retention}", style="dim strike")
-    line.append(f"  {memory.updated_at:%Y-%m-%d}", style="dim")
-    return line.append(f"  {_indented(memory)}", style="" if active else "dim")
+    head = tier_badge(memory.tier) if active else Text().append(f"× {memory.tier:<4}", style="dim")
+    head.append(f"  {memory.updated_at:%Y-%m-%d}", style="dim")
+    return head.append(f"  {shown_id(memory.id)}", style="dim") if ids else head
 
 
-def _indented(memory: Memory) -> str:
-    """Return the content, shortened if it is long, with its lines below each other."""
+def _whole(memory: Memory) -> str:
+    """Return the content, shortened if it is long."""
     content = memory.content
-    if len(content) > _MOST_CHARS:
-        content = f"{content[:_MOST_CHARS]}… ({len(content):,} characters)"
-    return content.replace("\n", _BELOW)
+    return f"{content[:_MOST_CHARS]}… ({len(content):,} characters)" if len(content) > _MOST_CHARS else content
 
 
-def _hit_line(hit: Hit) -> Text:
-    line = Text(f"{hit.score:5.2f} ", style="bold")
-    line.append(_dated(hit.memory)).append(f"{_BELOW}why: {hit.why}", style="dim")
-    return line
+def _content(memory: Memory, shown: str) -> Text:
+    """Return a content with what is not usual about the memory."""
+    text = Text(shown, style="" if memory.retention is Retention.ACTIVE else "dim")
+    if memory.kind != "fact":
+        text.append(f"  {memory.kind}", style="cyan")
+    if memory.priority is not Priority.NORMAL:
+        text.append(f"  {memory.priority}", style="magenta")
+    if memory.retention is not Retention.ACTIVE:
+        text.append(f"  {memory.retention}", style="magenta")
+    for tag in memory.tags:
+        text.append(f"  #{tag}", style="green")
+    return text
 
 
-def _event_line(event: Event) -> Text:
-    line = Text(f"#{event.seq:<3}", style="cyan")
-    line.append(f"{event.at:%a %H:%M}  ")
-    line.append(f"{event.action:<9}", style="bold")
-    changes = (
-        f"{name} {after}" if before is None else f"{name} {before} → {after}"
-        for name, (before, after) in event.changes.items()
-    )
-    line.append(", ".join(changes))
-    if event.why:
-        line.append(f"  ({event.why})", style="dim")
-    return line
+def _event(event: Event, ids: bool) -> tuple[Text, list[Text]]:
+    head = Text().append(f"#{event.seq}".ljust(_BELOW - 2), style="cyan")
+    head.append(f"  {event.at:%Y-%m-%d %H:%M}  ", style="dim").append(f"{event.action:<8}", style="bold")
+    changes = []
+    for name, (before, after) in event.changes.items():
+        if before is not None:
+            changes.append(f"{name} {before} → {after}")
+        elif str(after) not in (Priority.NORMAL, Retention.ACTIVE):
+            changes.append(f"{name} {after}")
+    text = Text().append(f"{shown_id(event.memory_id)}  " if ids else "", style="dim").append(", ".join(changes))
+    return head, [text, Text(event.why, style="dim")] if event.why else [text]
 
 
-def _receipt_lines(receipt: KeptReceipt) -> Text:
-    lines = Text(f"#{receipt.number:<3}", style="cyan")
-    lines.append(f"{receipt.at:%Y-%m-%d %H:%M}  {receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
-    if receipt.query:
-        lines.append(f"  {receipt.query}", style="dim")
-    for entry in receipt.included:
-        lines.append(f"\n    {entry.tokens:>5}  {entry.id}  {entry.section}: {entry.reason}")
-    for entry in receipt.left_out:
-        lines.append(f"\n    {'out':>5}  {entry.id}  {entry.section}: {entry.reason}", style="dim")
-    return lines
-
-
-def _scope_table(counts: Sequence[ScopeCount]) -> Table:
-    found = Table(box=None, pad_edge=False, header_style="dim")
-    found.add_column("scope", ratio=1)
-    for name in ("memories", *Tier, "tokens", "hidden"):
-        found.add_column(name, justify="right", no_wrap=True)
-    for count in counts:
-        tiers = (count.tiers[tier].memories for tier in Tier)
-        numbers = (count.memories, *tiers, count.tokens, count.hidden)
-        found.add_row(printable(str(count.scope)), *(f"{number:,}" for number in numbers))
-    return found
-
-
-def _fields_table(values: Mapping[str, object]) -> Iterator[Table | Text]:
-    """Yield names and values, as a table or, in a narrow terminal, in lines."""
-    fields = {name: _as_text(value) for name, value in values.items() if value not in (None, [], {})}
-    if console().width < _NARROW:
-        yield from (
-            Text(f"{name}: ", style="cyan").append(Text(text, style="default")) for name, text in fields.items()
-        )
-        return
-    grid = Table.grid(padding=(0, 2))
-    for name, text in fields.items():
-        grid.add_row(Text(name, style="cyan"), Text(printable(text)))
-    yield grid
-
-
-def _memory_table(memories: Sequence[Memory]) -> Iterator[Table | Text]:
-    """Yield a table of memories; in a narrow terminal, each as a line and its content below it."""
-    if console().width < _NARROW:
-        for memory in memories:
-            yield Text(memory.id, style="dim")
-            line = _memory_line(memory)
-            line.truncate(_NARROW * 2, overflow="ellipsis")
-            yield line
-        return
-    found = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("tier", "changed", "kind"):
-        found.add_column(name, no_wrap=True)
-    found.add_column("memory", ratio=1)
-    found.add_column("id", no_wrap=True, style="dim")
+def _listing(memories: Sequence[Memory]) -> Iterator[Text]:
+    """Yield a heading, and a row for each memory with the beginning of its content."""
+    heading = Text(f"{'tier':<8}{'changed':<12}{'id':<{len(shown_id(memories[0].id))}}", style="dim")
+    if "\n" not in (shown := row(heading, Text("memory", style="dim"))):
+        yield shown
     for memory in memories:
-        content = Text(printable(" ".join(memory.content.split())))
-        content.truncate(160, overflow="ellipsis")
-        if memory.priority is not Priority.NORMAL:
-            content.append(f"  {memory.priority}", style="magenta")
-        for tag in memory.tags:
-            content.append(f" #{tag}", style="green")
-        tier = Text(str(memory.tier), style=TIER_STYLES[memory.tier])
-        found.add_row(tier, f"{memory.updated_at:%Y-%m-%d}", memory.kind, content, memory.id)
-    yield found
+        content = Text(" ".join(memory.content.split()))
+        content.truncate(_LISTED, overflow="ellipsis")
+        yield row(_dated(memory, ids=True), _content(memory, content.plain))
+
+
+def _receipt_lines(receipt: KeptReceipt) -> Iterator[Text]:
+    head = Text().append(f"#{receipt.number}".ljust(_BELOW - 2), style="cyan").append(f"  {receipt.at:%Y-%m-%d %H:%M}")
+    scope = Text(f"{receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
+    yield row(head, scope, *([Text(receipt.query, style="dim")] if receipt.query else []))
+    for entry in (*receipt.included, *receipt.left_out):
+        head = Text(f"{entry.tokens if entry.form else 'out':>{_BELOW - 2}}  {shown_id(entry.id)}")
+        yield row(head, Text(f"{entry.section}: {entry.reason}", style="" if entry.form else "dim"))
+
+
+def _scope_rows(counts: Sequence[ScopeCount]) -> Iterator[Text]:
+    """Yield a heading, and a row for each scope with its counts."""
+    names = ("memories", *map(str, Tier), "tokens", "hidden")
+    numbers = [
+        (each.memories, *(each.tiers[tier].memories for tier in Tier), each.tokens, each.hidden) for each in counts
+    ]
+    widths = [max(len(name), *(len(f"{each[at]:,}") for each in numbers)) for at, name in enumerate(names)]
+    yield row(Text("  ".join(map(str.rjust, names, widths)), style="dim"), Text("scope", style="dim"))
+    for count, values in zip(counts, numbers, strict=True):
+        head = "  ".join(f"{value:>{width},}" for value, width in zip(values, widths, strict=True))
+        yield row(Text(head), Text(str(count.scope)))
+
+
+def fields(values: Mapping[str, object]) -> Iterator[Text]:
+    """Yield a row for each name and value."""
+    shown = {name: _as_text(value) for name, value in values.items() if value not in (None, [], {})}
+    width = max(map(len, shown), default=0)
+    yield from (row(Text(f"{name:<{width}}", style="cyan"), Text(text)) for name, text in shown.items())
 
 
 def _as_text(value: object) -> str:
@@ -204,11 +215,15 @@ def _as_text(value: object) -> str:
 
 def _status_lines(status: Status) -> Iterator[Text]:
     width = console().width
-    yield Text(f"{status.store}  ({status.scope})", style="bold")
     yield from (tier_bar(status, tier, width) for tier in Tier)
-    hidden = {name: count for name, count in status.retention.items() if name is not Retention.ACTIVE and count}
-    totals = [f"{status.bytes / 1e6:.1f} MB", f"embedder {status.embedder}", f"policy {status.policy or 'builtin'}"]
-    yield Text(" · ".join([*totals, *(f"{count} {name}" for name, count in hidden.items())]), style="dim")
+    hidden = [f"{count} {name}" for name, count in status.retention.items() if name is not Retention.ACTIVE and count]
+    yield from fields({
+        "hidden": hidden,
+        "scope": status.scope,
+        "store": f"{status.store}, {status.bytes / 1e6:.1f} MB",
+        "policy": status.policy or "builtin",
+        "embedder": status.embedder,
+    })  # fmt: skip
 
 
 def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
@@ -219,7 +234,7 @@ def tier_bar(status: Status, tier: Tier, width: int = 80) -> Text:
     bar = "█" * round(length * count.memories / most)
     line = tier_badge(tier)
     line.append(
-        f" {bar:<{length}} {pluralize(count.memories, 'memory')}, {pluralize(count.tokens, 'token')}",
+        f"  {bar:<{length}} {pluralize(count.memories, 'memory')}, {pluralize(count.tokens, 'token')}",
         style=TIER_STYLES[tier],
     )
     return line

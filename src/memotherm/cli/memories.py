@@ -40,9 +40,9 @@ def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
     return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
 
 
-def changed_lines(memory: Memory) -> list[tuple[Memory, str]]:
-    """Return the line of a memory after a change, with its id."""
-    return [(memory, memory.id)]
+def changed_lines(memory: Memory) -> list[Memory]:
+    """Return what shows a memory after a change."""
+    return [memory]
 
 
 @click.command("recall", cls=TextCommand)
@@ -72,8 +72,7 @@ def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> O
     none = [*["no memory matches"] * (not found.hits), *(elsewhere or [])]
     promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
     data = {**to_json(found), "limit": limit}
-    hits, pinned = ([(hit, hit.memory.id) for hit in each] for each in (found.hits, found.pinned))
-    lines = [*hits, *(["", "Pinned:", *pinned] if pinned else [])]
+    lines = [*found.hits, *(["", "Pinned:", *found.pinned] if found.pinned else [])]
     return Output(data, lines, [*none, *found.degraded, *promoted])
 
 
@@ -194,10 +193,15 @@ def status(store: StoreOptions, include_narrower: bool) -> Output:
     from memotherm.tools.results import metrics_json
 
     with opened(store) as mem:
-        current = mem.status(include_narrower=include_narrower)
+        current = shown = mem.status(include_narrower=include_narrower)
         elsewhere = whereabouts(mem, store, current.hint)
+        inside: list[ScopeCount] = []
+        if current.hint:
+            # None is visible, but there are some in narrower scopes: a person sees these.
+            shown, inside = mem.status(include_narrower=True), mem.inspect.scopes()
         metrics = metrics_json(mem.metrics())
-    return Output({**to_json(current), "metrics": metrics}, [current], [*current.degraded, *elsewhere])
+    lines = [shown, *(["", inside] if inside else [])]
+    return Output({**to_json(current), "metrics": metrics}, lines, [*current.degraded, *elsewhere])
 
 
 scopes = plain(

@@ -178,9 +178,10 @@ def _sync_lines(result: Sync) -> Iterator[str]:
 
 
 def _hit_lines(results: NoteResults) -> Iterator[object]:
-    from memotherm.cli.formatting import tier_badge
+    from rich.text import Text
+
+    from memotherm.cli.formatting import row, tier_badge
 
     for hit in results:
-        line = tier_badge(hit.tier).append(f"  {hit.score:.2f}  ", style="bold")
-        yield line.append(hit.citation if results.citations else hit.heading, style="cyan")
-        yield from (f"    {text}" for text in hit.snippet.split("\n"))
+        head = tier_badge(hit.tier).append(f"  {hit.score:4.2f}", style="bold")
+        yield row(head, Text(hit.citation if results.citations else hit.heading, style="cyan"), Text(hit.snippet))

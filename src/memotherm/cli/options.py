@@ -15,7 +15,7 @@ import click
 import memotherm
 from memotherm import Memotherm
 from memotherm.cli.exit_codes import OK
-from memotherm.cli.output import Output, is_json, printable
+from memotherm.cli.output import Output, is_json, printable, say
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import MemothermError, NotFound
 from memotherm.hooks.project import HOOKS, is_repository, scope_of
@@ -85,7 +85,7 @@ def memory_option(
 ) -> Callable[[Printing], Callable[..., int]]:
     """Add `--store`, the scope options and `--json` to a command, which receives the opened memory as `mem`.
 
-    Beginnings of ids are completed. The store is closed before the output that it returns is printed.
+    Short ids are completed. The store is closed before the output that it returns is printed.
 
     Args:
         creates: Whether the command creates a store that does not exist.
@@ -197,7 +197,7 @@ def show(output: Output, *, indent: int | None = 2) -> int:
         for item in rendered(line):
             console().print(item)
     for note in output.notes:
-        click.echo(f"note: {printable(note)}", err=True)
+        say(f"note: {note}")
     return output.code
 
 

@@ -6,7 +6,9 @@ Everything that is printed is safe: in any encoding, and without control sequenc
 from __future__ import annotations
 
 import codecs
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -49,6 +51,17 @@ def is_json() -> bool:
 def printable(text: str) -> str:
     """Return a text whose control characters are replaced by visible ones, which terminals do not interpret."""
     return text.translate(_PICTURES)
+
+
+def say(text: str) -> None:
+    """Print a text on standard error; in a terminal it is wrapped at words."""
+    shown = printable(text)
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        shown = textwrap.fill(
+            shown, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )  # fmt: skip
+    click.echo(shown, err=True)
 
 
 def content_of(text: str) -> str:

@@ -108,6 +108,6 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 class MemoryId(click.types.StringParamType):
-    """The id of a memory, or its beginning; `memory_option` completes it."""
+    """The id of a memory, or its beginning or end; `memory_option` completes it."""
 
     name = "id"

@@ -67,7 +67,7 @@ for command in (
         help="Show how full hot is, and what is suggested.",
     ),
     plain(
-        "session_spill", lambda spill: [*map(str, spill.moved), f"{spill.spilled_count} spilled"],
+        "session_spill", lambda spill: [*spill.moved, f"{spill.spilled_count} spilled"],
         "memotherm session spill s1 --count 2 --dry-run",
         help="Spill hot memories: the least relevant and oldest, or those given by id.",
     ),

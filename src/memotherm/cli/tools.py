@@ -49,13 +49,13 @@ def doctor(store: StoreOptions, include_narrower: bool) -> Output:
 def _finding_lines(found: list[Finding]) -> Iterator[object]:
     from rich.text import Text
 
+    from memotherm.cli.formatting import row
+
+    width = max(len(finding.name) for finding in found)
     for finding in found:
         mark, colour = _MARKS[finding.state]
-        yield Text(mark, style=f"bold {colour}").append(
-            f" {finding.name:<12} {finding.detail}", style="default not bold"
-        )
-        if finding.remedy:
-            yield Text(f"  {'':<12} → {finding.remedy}")
+        head = Text().append(mark, style=f"bold {colour}").append(f" {finding.name:<{width}}")
+        yield row(head, Text(finding.detail), *[Text(f"→ {finding.remedy}", style="dim")] * bool(finding.remedy))
 
 
 def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Finding]:
@@ -99,12 +99,10 @@ def show(origin: bool, changed: bool) -> Output:
     memotherm config show --origin
     """
     settings = _described(changed=changed)
-    width = max((len(name) for name in settings), default=0)
-    lines = [
-        f"{name:<{width}}  {entry['value']!r}" + (f"  ({entry['origin']})" if origin else "")
-        for name, entry in settings.items()
-    ]
-    return Output(settings if origin else {name: entry["value"] for name, entry in settings.items()}, lines)
+    lines = {
+        name: repr(entry["value"]) + (f"  ({entry['origin']})" if origin else "") for name, entry in settings.items()
+    }
+    return Output(settings if origin else {name: entry["value"] for name, entry in settings.items()}, [lines])
 
 
 @config.command("path")

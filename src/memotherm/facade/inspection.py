@@ -56,19 +56,23 @@ class Inspection:
         view = self._view
         return list_keys(view.services.store, view.spaces(), view.now(), begin, depth, behind, limit)
 
-    def full_id(self, prefix: str) -> str:
-        """Return the id that begins with a prefix; raise `InvalidInput` if several do."""
+    def full_id(self, part: str) -> str:
+        """Return the id that begins or ends with a text; raise `InvalidInput` if several do.
+
+        Args:
+            part: The beginning of an id, such as mem_01j8zq4x, or its last characters, as a terminal shows them.
+        """
         view = self._view
-        if not isinstance(prefix, str) or not prefix:
-            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning")
-        if NUMBER.fullmatch(prefix):
-            return view.record(prefix).memory.id
-        ids = view.services.store.ids(view.spaces(), prefix, 3)
+        if not isinstance(part, str) or not part:
+            raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning or its end")
+        if NUMBER.fullmatch(part):
+            return view.record(part).memory.id
+        ids = view.services.store.ids(view.spaces(), part, 3)
         if not ids:
-            raise NotFound(f"no memory {prefix!r} can be seen from here ({view.scope})")
-        if len(ids) > 1 and prefix not in ids:
+            raise NotFound(f"no memory {part!r} can be seen from here ({view.scope})")
+        if len(ids) > 1 and part not in ids:
             several = f"{', '.join(ids[:2])}{', ...' if len(ids) > 2 else ''}"
-            raise InvalidInput(f"several ids begin with {prefix!r} ({several}): pass more of the id")
+            raise InvalidInput(f"several ids begin or end with {part!r} ({several}): pass more of the id")
         return ids[0]
 
     def heat(self, memory: Memory | str) -> Heat:

@@ -129,7 +129,7 @@ _TABLE = (
     ),
     _read(
         "Inspection.full_id", "memories", "GET /memories:id", conflicts=True, result="id",
-        limits={"prefix": {"max_length": 100, "pattern": r"^[!-~]([ -~]{0,198}[!-~])?$"}},
+        limits={"part": {"max_length": 100, "pattern": r"^[!-~]([ -~]{0,198}[!-~])?$"}},
     ),
     _change(
         "Memotherm.update", "PATCH /memories/{memory_id}",

@@ -81,10 +81,12 @@ class MemoryStore(StoreBase):
         values = {"spaces": list(spaces), "first": first, "last": last, "now": to_micros(now), "limit": limit}
         return [key for (key,) in self._rows("keys", **values)]
 
-    def ids(self, spaces: Sequence[int], prefix: str, limit: int) -> list[str]:
-        """Return the ids that begin with a prefix, in order."""
+    def ids(self, spaces: Sequence[int], part: str, limit: int) -> list[str]:
+        """Return the ids that begin with a text, or end with letters and digits, in order."""
         # No id has a character above the tilde.
-        rows = self._rows("ids_from", low=prefix, high=f"{prefix}~", spaces=list(spaces), limit=limit)
+        rows = self._rows("ids_from", low=part, high=f"{part}~", spaces=list(spaces), limit=limit)
+        if not rows and part.isalnum():
+            rows = self._rows("ids_ending", pattern=f"%{part.lower()}", spaces=list(spaces), limit=limit)
         return [memory_id for (memory_id,) in rows]
 
     def find(self, spaces: Sequence[int], find: Find) -> list[Record]:

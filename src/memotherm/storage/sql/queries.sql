@@ -80,6 +80,10 @@ SELECT {columns} FROM memories WHERE {own}id = :id
 -- ids_from: The ids of memories of some spaces, from one id to another.
 SELECT id FROM memories WHERE {own}id >= :low AND id < :high AND space {in spaces} ORDER BY id LIMIT :limit
 
+-- ids_ending: The ids of memories of some spaces that end with some characters.
+SELECT id FROM memories
+WHERE {own}no IN (SELECT no FROM memories WHERE {own}id LIKE :pattern) AND space {in spaces} ORDER BY id LIMIT :limit
+
 -- memory_by_no: One memory by its number.
 SELECT {columns} FROM memories WHERE {own}no = :no
 
