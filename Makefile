@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs site bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -38,7 +38,7 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
 	$(BIN)/memotherm demo
 
-test: style browser ## Style and every test
+test: style site browser ## Style, the site of the docs, and every test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard
 
 lint: style types ## Style and types only
@@ -53,7 +53,7 @@ types: setup ## Types only
 browser: setup ## Only the tests of the dashboard in Chromium; `make dashboard` has a large store as well
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/dashboard
 
-check: lint ## Lint, types, architecture and docs, without the long tests
+check: lint site ## Lint, types, architecture, docs and their site, without the long tests
 	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_public_api.py tests/test_docs.py
 
 fix: setup ## Let ruff mend what it can
@@ -63,6 +63,9 @@ fix: setup ## Let ruff mend what it can
 docs: setup ## Write the reference pages that follow from the code
 	$(BIN)/python docs/build.py
 
+site: setup ## Build the docs as a site under build/site, and fail on a warning; build/site/index.html opens it
+	$(BIN)/python docs/site.py
+
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/; PEERS=1 measures other systems as well
 	$(BIN)/python -m bench
 ifdef PEERS
@@ -71,7 +74,7 @@ ifdef PEERS
 	$(BIN)/python -m bench.page
 endif
 
-bench-fresh: setup ## Measure the revision REVISION and this tree in turn on real texts, and write docs/reference/speed.md
+bench-fresh: setup ## Measure the revision REVISION and this tree in turn on real texts, and write docs/reference/revisions.md
 	$(BIN)/python -m bench.fresh $(REVISION) --write
 	$(BIN)/python -m bench.page
 

@@ -1,9 +1,9 @@
-"""`python -m bench.page`: docs/reference/speed.md and its plot, from the results of the last measurements."""
+"""`python -m bench.page`: the pages of numbers and their plot, from the results of the last measurements."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ from bench.plot import Line, log_plot
 from bench.report import RESULTS
 from bench.sizes_worker import SEARCHES
 
-__all__ = ["main"]
+__all__ = ["files", "main"]
 
 _DOCS = Path(__file__).parent.parent / "docs"
-_PAGE, _PLOT = _DOCS / "reference" / "speed.md", _DOCS / "images" / "sizes.svg"
+_PAGE, _REVISIONS = _DOCS / "reference" / "speed.md", _DOCS / "reference" / "revisions.md"
+_PLOT = _DOCS / "images" / "sizes.svg"
 _NAMES = {
     "memotherm": "Memotherm",
     "chroma": "Chroma",
@@ -22,37 +23,53 @@ _NAMES = {
     "numpy scan": "numpy scan",
 }
 
-_FRESH = """# Speed
+_FRESH = """# Speed against another revision
 
 `make bench-fresh REVISION=main` measures another revision and this tree on real texts and writes this page.
 Every question is asked once; the two take turns, call by call, each in a process of its own.
 Times are CPU milliseconds of all threads for one operation, p50, embedding excluded.
-Only the ratio can be compared between machines.
+Compare the ratios: the times depend on the machine and its load.
 """
-_SYSTEMS = """## Beside other systems
+_SYSTEMS = """# Numbers
 
-`make bench PEERS=1` gives the same texts and vectors to other systems, each in a process of its own.
-They search in turn for ten memories: Memotherm by words and vectors, ranked and logged, the others by vectors.
+`make bench PEERS=1` gives the same texts and vectors to Memotherm and to other systems, and writes this page.
+Each system runs in a process of its own, and they search in turn for ten memories.
+Memotherm searches by words and vectors, ranks the hits, and logs the recall; the others search by vectors only.
 "numpy scan" is one product with all vectors in memory.
-Searches are wall-clock milliseconds, p50; the results are in [sizes.json](../../bench/results/sizes.json).
+Searches are wall-clock milliseconds, p50. The best value of a row is bold.
+All numbers of this table come from one run ([sizes.json](../../bench/results/sizes.json)).
 """
 _SERVER = """## A server with many clients
 
 `make load` runs clients that never pause against `memotherm serve` on the same machine.
 Half of the requests write, the others recall, ask for a context, or read a memory.
-CPU times are milliseconds for an average request; the results are in [load.json](../../bench/results/load.json).
+CPU times are milliseconds for an average request ([load.json](../../bench/results/load.json)).
+"""
+_MORE = """## More
+
+- [Evaluation](../evaluation.md): how well memories are found.
+- [Speed against another revision](revisions.md): this version beside an earlier one.
 """
 
 
 def main() -> None:
-    """Write the page and the plot."""
+    """Write the pages and the plot."""
+    for path, text in files().items():
+        path.write_text(text, "utf-8")
+
+
+def files() -> dict[Path, str]:
+    """Return what the pages and the plot should hold."""
     fresh, load, sizes = (_results(name) for name in ("fresh", "load", "sizes"))
-    _PAGE.write_text("\n".join((*_fresh(fresh), "", *_server(load), "", *_systems(sizes), "")), "utf-8")
     lines = [
         Line(_NAMES[name], [(int(size), kinds["all"]["wall_ms"]) for size, kinds in system["searches"].items()])
         for name, system in sizes["systems"].items()
     ]
-    _PLOT.write_text(log_plot("A search for ten memories, wall-clock p50", "memories", "milliseconds", lines), "utf-8")
+    return {
+        _PAGE: "\n".join((*_systems(sizes), "", *_server(load), "", _MORE)),
+        _REVISIONS: "\n".join((*_fresh(fresh), "")),
+        _PLOT: log_plot("A search for ten memories, wall-clock p50", "memories", "milliseconds", lines),
+    }
 
 
 def _results(name: str) -> dict[str, Any]:
@@ -96,30 +113,41 @@ def _server(load: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _systems(sizes: Mapping[str, Any]) -> Iterator[str]:
-    systems = sizes["systems"]
     yield _SYSTEMS
     versions = ", ".join(f"{package} {version}" for package, version in sizes["peers"].items())
     yield _conditions(sizes) + (f" {versions}." if versions else "")
     yield ""
+    yield from _comparison(sizes)
+    yield ""
+    for name, system in sizes["systems"].items():
+        if system["stopped"]:
+            yield f"{_NAMES[name]} was not measured further: {system['stopped']}."
+            yield ""
+    yield "![The time of a search against the number of memories](../images/sizes.svg)"
+
+
+def _comparison(sizes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the table of systems: searches, writes and starts."""
+    systems = sizes["systems"]
     yield f"| | {' | '.join(_NAMES[name] for name in systems)} |"
     yield f"|---|{'---:|' * len(systems)}"
     measured = {
         (int(size), kind) for each in systems.values() for size, kinds in each["searches"].items() for kind in kinds
     }
     for size, kind in sorted(measured):
-        cells = (each["searches"].get(str(size), {}).get(kind, {}).get("wall_ms") for each in systems.values())
-        yield f"| {size:,} memories, {SEARCHES[kind]} | {' | '.join(map(_cell, cells))} |"
+        cells = [each["searches"].get(str(size), {}).get(kind, {}).get("wall_ms") for each in systems.values()]
+        yield _row(f"search {size:,} memories, {SEARCHES[kind]}, ms", cells, min)
     for what in ("bulk", "one by one"):
-        cells = (each["writes_per_second"].get(what) for each in systems.values())
-        yield f"| stored {what}, memories per second | {' | '.join(map(_cell, cells))} |"
-    cells = (each["start_seconds"] for each in systems.values())
-    yield f"| a new process to its first answer, seconds | {' | '.join(map(_cell, cells))} |"
-    yield ""
-    for name, system in systems.items():
-        if system["stopped"]:
-            yield f"{_NAMES[name]} was not measured further: {system['stopped']}."
-            yield ""
-    yield "![The time of a search against the number of memories](../images/sizes.svg)"
+        cells = [each["writes_per_second"].get(what) for each in systems.values()]
+        yield _row(f"stored {what}, memories per second", cells, max)
+    yield _row("a new process to its first answer, s", [each["start_seconds"] for each in systems.values()], min)
+
+
+def _row(what: str, cells: Sequence[float | None], best: Callable[[Iterable[float]], float]) -> str:
+    """Return a row of a table with its best number in bold."""
+    first = best(number for number in cells if number is not None)
+    shown = (f"**{_cell(number)}**" if number == first else _cell(number) for number in cells)
+    return f"| {what} | {' | '.join(shown)} |"
 
 
 def _cell(number: float | None) -> str:

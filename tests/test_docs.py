@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from bench.page import files as pages_of_numbers
 
 import memotherm
 from memotherm import Memotherm, Settings, errors
@@ -192,6 +193,33 @@ def test_the_pages_follow_the_code_and_what_was_measured() -> None:
 
     for name, page in pages.items():
         assert (ROOT / "docs" / name).read_text("utf-8") == page(), f"run `make docs`: {name} is outdated"
+
+
+def test_the_pages_of_numbers_follow_the_last_run() -> None:
+    """What `python -m bench.page` would write is what is there."""
+    for path, text in pages_of_numbers().items():
+        assert path.read_text("utf-8") == text, f"run `python -m bench.page`: {path.name} is outdated"
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """Once; `make site` builds it and fails on a warning."""
+    config = (ROOT / "mkdocs.yml").read_text("utf-8")
+    listed = re.findall(r"([\w/-]+\.md)$", config.partition("\nnav:")[2], re.MULTILINE)
+
+    assert sorted(listed) == sorted(
+        each.relative_to(ROOT / "docs").as_posix() for each in (ROOT / "docs").rglob("*.md")
+    )
+
+
+def test_a_link_that_leaves_the_docs_leads_to_the_repository() -> None:
+    """Others stay as they are."""
+    rewritten = runpy.run_path(str(ROOT / "docs" / "site.py"))["with_repository_links"]
+    text = "[a](../../bench/README.md#load) [b](../index.md#x) [c](scopes.md) ![d](../images/sizes.svg) [e](../../src)"
+
+    assert rewritten(text, ROOT / "docs" / "explain" / "calls.md", "https://x.example") == (
+        "[a](https://x.example/blob/main/bench/README.md#load) [b](../index.md#x) [c](scopes.md) "
+        "![d](../images/sizes.svg) [e](https://x.example/tree/main/src)"
+    )
 
 
 def test_every_command_is_documented() -> None:
