@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs site bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs site picture bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -65,6 +65,9 @@ docs: setup ## Write the reference pages that follow from the code
 
 site: setup ## Build the docs as a site under build/site, and fail on a warning; build/site/index.html opens it
 	$(BIN)/python docs/site.py
+
+picture: setup ## Record remember, context, receipts and undo in a terminal for the README, as docs/images/terminal.svg
+	$(BIN)/python docs/recording.py
 
 bench: setup ## Measure speed, print the tables, write JSON under bench/results/; PEERS=1 measures other systems as well
 	$(BIN)/python -m bench

@@ -201,6 +201,15 @@ def test_the_pages_of_numbers_follow_the_last_run() -> None:
         assert path.read_text("utf-8") == text, f"run `python -m bench.page`: {path.name} is outdated"
 
 
+def test_the_numbers_of_the_readme_are_those_of_the_run() -> None:
+    """Every row of its table is a row of the page of numbers."""
+    readme = (ROOT / "README.md").read_text("utf-8").partition("## Numbers")[2].partition("## ")[0]
+    rows = [line for line in readme.splitlines() if line.startswith("|")]
+
+    assert len(rows) > 5
+    assert set(rows) <= set((ROOT / "docs" / "reference" / "speed.md").read_text("utf-8").splitlines())
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     """Once; `make site` builds it and fails on a warning."""
     config = (ROOT / "mkdocs.yml").read_text("utf-8")
