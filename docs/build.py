@@ -91,7 +91,7 @@ _PYTHON_HEAD = """\
 Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `ScopeCount`, `Why`, `Problem`,
 `Context`, `Receipt`, `TimedRecall`, `KeptReceipt`, `KeptEntry`, `ReceiptAnswer`, `ReceiptPage`, ...)
 are frozen; change one with `dataclasses.replace`.
-`Tier`, `Priority` and `Retention` are string enums: `str(memory.tier) == "hot"`.
+`Tier`, `Priority`, `Retention` and `Trust` are string enums: `str(memory.tier) == "hot"`.
 `TierName`, `PriorityName` and `FormatName` are the types of the words that arguments take.
 
 """

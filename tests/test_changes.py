@@ -290,7 +290,7 @@ def test_status_counts_what_the_scope_sees(mem: Memotherm) -> None:
     status = mem.status()
     assert {tier: count.memories for tier, count in status.tiers.items()} == {"hot": 1, "warm": 3, "cold": 0}
     assert status.tiers[Tier.HOT].tokens == hot.tokens
-    assert status.retention == {"active": 4, "archived": 0, "deleted": 1, "purged": 0}
+    assert status.retention == {"active": 4, "archived": 0, "deleted": 1, "purged": 0, "proposed": 0}
     assert (status.embedder, status.pending_vectors, status.degraded) == ("hash-64-0", 0, ())
     assert status.bytes > 0
     assert mem.scoped(user="ann").status().tiers[Tier.WARM].memories == 4

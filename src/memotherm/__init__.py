@@ -99,6 +99,7 @@ __all__ = [
     "Tier",
     "TierName",
     "TimedRecall",
+    "Trust",
     "Why",
     "aopen",
     "decrypt",

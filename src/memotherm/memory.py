@@ -308,7 +308,7 @@ class Memotherm(Correction):
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}, {"tier": 0}.
-            retention: active, archived, deleted or any. What is not active is in no index: it takes longer.
+            retention: active, archived, deleted, proposed or any. What is not active is in no index: it takes longer.
             prefix: Only memories whose key begins with this, such as "notes/".
             sources: Only memories from one of these sources, such as "hook".
             mentions: Only memories that mention one of these names or identifiers as a whole, in any spelling.
@@ -416,7 +416,7 @@ class Memotherm(Correction):
                 metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
                 begins with `prefix`; with a content that contains the text `contains`, in upper or lower case, or
                 that mentions one of the names and identifiers `mentions` as a whole; with one of these `ids`.
-                `retention` is active unless given: archived, deleted or any.
+                `retention` is active unless given: archived, deleted, proposed or any.
         """
         find = self._view.listing(order=order, skip=skip, cursor=cursor, include_narrower=include_narrower, **filters)
         return self._view.page(find, limit, include_narrower=include_narrower)

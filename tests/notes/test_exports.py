@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm import Memotherm
+from memotherm import Memotherm, Trust
 from memotherm.hooks.project import project_names
 from memotherm.testing import FakeClock
 
@@ -134,17 +135,18 @@ def test_one_tag_as_text_is_one_tag(kind: str, mem: Memotherm, tmp_path: Path) -
     assert [memory.tags for memory in mem.find()] == [("food",)]
 
 
-def test_an_export_keeps_when_a_memory_was_verified(mem: Memotherm, clock: FakeClock, tmp_path: Path) -> None:
-    """A fact that was verified counts as verified after it has moved to another store."""
+def test_an_export_keeps_trust_and_times(mem: Memotherm, clock: FakeClock, tmp_path: Path) -> None:
+    """A fact that was verified, bounded in time or taken from the web is so after it has moved to another store."""
     memory = mem.remember("Ana keeps the keys")
     clock.advance(days=30)
-    verified = mem.verify(memory.id)
+    verified = replace(mem.verify(memory.id), trust=Trust.WEB, valid_from=clock.now, valid_until=clock.now)
     (tmp_path / "export.jsonl").write_text(json.dumps(verified.as_dict()))
     with memotherm.open(tmp_path / "other.db", embedder="none", clock=clock) as other:
         other.store.import_("jsonl", tmp_path / "export.jsonl")
         (copy,) = other.find()
 
     assert (copy.created_at, copy.verified_at) == (verified.created_at, clock.now)
+    assert (copy.trust, copy.valid_from, copy.valid_until) == ("web", clock.now, clock.now)
 
 
 def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:

@@ -549,10 +549,10 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
 def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
     """Return the retentions of a search: one of them, or all but purged for any."""
     if retention == ANY_RETENTION:
-        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED)
+        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED, Retention.PROPOSED)
     wanted = Retention.of(retention)
     if wanted is Retention.PURGED:
-        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted or any")
+        raise InvalidInput("a purged memory has no content to search: use active, archived, deleted, proposed or any")
     return (wanted,)
 
 

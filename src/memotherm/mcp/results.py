@@ -28,8 +28,11 @@ _HIT_DEFAULTS: Json = {
     "scope": {},
     "metadata": {},
     "source": "agent",
+    "trust": "agent",
     "verified_at": None,
     "expires_at": None,
+    "valid_from": None,
+    "valid_until": None,
     "supersedes": None,
 }
 #: The fields of a recall that repeat its arguments or its hits, or that no tool takes; and those that are left out if

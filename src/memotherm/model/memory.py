@@ -31,6 +31,7 @@ __all__ = [
     "Tier",
     "TierName",
     "TierValue",
+    "Trust",
     "author_of",
     "placed_in",
     "placement",
@@ -42,7 +43,7 @@ PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 PriorityValue = Literal[PriorityName, 0, 1, 2, 3, 4]
 #: What a parameter `tier` takes: other programs call a priority so.
 TierValue = Literal[TierName, PriorityValue]
-RetentionName = Literal["active", "archived", "deleted", "purged"]
+RetentionName = Literal["active", "archived", "deleted", "purged", "proposed"]
 #: The orders of a listing.
 OrderName = Literal["newest", "oldest", "updated", "used", "most_used", "largest", "smallest"]
 FormatName = Literal["markdown", "xml", "messages", "index"]
@@ -135,9 +136,23 @@ class Retention(_Axis):
     ARCHIVED = "archived"
     DELETED = "deleted"
     PURGED = "purged"
+    #: It waits for a person to approve or reject it.
+    PROPOSED = "proposed"
 
 
-_RANKS: dict[_Axis, int] = {member: rank for axis in (Tier, Priority, Retention) for rank, member in enumerate(axis)}
+class Trust(_Axis):
+    """Who stands behind a memory, from the least trusted to the most."""
+
+    WEB = "web"
+    DOCUMENT = "document"
+    IMPORT = "import"
+    AGENT = "agent"
+    PERSON = "person"
+
+
+_RANKS: dict[_Axis, int] = {
+    member: rank for axis in (Tier, Priority, Retention, Trust) for rank, member in enumerate(axis)
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -219,6 +234,8 @@ class Memory(Value):
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: Where it came from.
     source: str = field(default="agent", repr=False)
+    #: Who stands behind it.
+    trust: Trust = field(default=Trust.AGENT, repr=False)
     #: Tokens of the content.
     tokens: int = field(default=0, repr=False)
     #: SHA-256 of the normalised content.
@@ -233,6 +250,9 @@ class Memory(Value):
     verified_at: datetime | None = field(default=None, repr=False)
     #: When it expires; None if never.
     expires_at: datetime | None = field(default=None, repr=False)
+    #: When what it says begins and ceases to hold; None if it does not say.
+    valid_from: datetime | None = field(default=None, repr=False)
+    valid_until: datetime | None = field(default=None, repr=False)
     #: How often it was returned to a caller who asked, confirmed, or repeated in an answer.
     access_count: int = field(default=0, repr=False)
     #: The sum of the weights of its uses.
@@ -279,6 +299,7 @@ class Memory(Value):
             "scope": dict(self.scope.items()),
             "metadata": dict(self.metadata),
             "source": self.source,
+            "trust": str(self.trust),
             "tokens": self.tokens,
             "relevance": round(self.relevance, 4),
             "access_count": self.access_count,
@@ -287,6 +308,8 @@ class Memory(Value):
             "accessed_at": _iso(self.accessed_at),
             "verified_at": _iso(self.verified_at),
             "expires_at": _iso(self.expires_at),
+            "valid_from": _iso(self.valid_from),
+            "valid_until": _iso(self.valid_until),
             "supersedes": self.supersedes,
             "index": self.index,
             "version": self.version,
@@ -380,6 +403,14 @@ class MemoryFields(Protocol):
     @property
     def verified_at(self) -> datetime | None:
         """When it was last verified; None if never."""
+
+    @property
+    def trust(self) -> Trust:
+        """Who stands behind it."""
+
+    @property
+    def valid_until(self) -> datetime | None:
+        """When what it says ceases to hold; None if it does not say."""
 
 
 class StoredFields(MemoryFields, Protocol):

@@ -155,7 +155,8 @@ WIRES: Mapping[str, Parameter] = {
     "until": _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
     "where": _wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
     "retention": _wire(
-        Literal["active", "archived", "deleted", "any"], help="active unless given, archived, deleted, or any."
+        Literal["active", "archived", "deleted", "proposed", "any"],
+        help="active unless given, archived, deleted, proposed, or any.",
     ),
     "contains": _wire(
         str, min_length=1, max_length=1000, pattern=_NOT_BLANK,

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
-from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
@@ -21,18 +21,19 @@ from memotherm.text.content import spelling
 TIERS = tuple(Tier)
 PRIORITIES = tuple(Priority)
 RETENTIONS = tuple(Retention)
+TRUSTS = tuple(Trust)
 
 COLUMNS = (
     "no", "id", "space", "content", "kind", "tags", "tier", "priority", "retention", "metadata", "source",
     "tokens", "digest", "created_at", "updated_at", "accessed_at", "expires_at", "access_count", "recent_uses",
     "use_weight", "relevance", "supersedes", "tier_since", "tier_rule", "retention_since", "version",
-    "parts", "key", "verified_at",
+    "parts", "key", "verified_at", "trust", "valid_from", "valid_until",
 )  # fmt: skip
 
 #: The fields whose changes are events. What follows from them (tokens, digest, times) is not listed.
 _LEDGER_FIELDS = (
     "content", "kind", "tags", "tier", "tier_rule", "priority", "retention", "scope", "metadata", "source",
-    "expires_at", "supersedes", "key", "index", "verified_at",
+    "expires_at", "supersedes", "key", "index", "verified_at", "trust", "valid_from", "valid_until",
 )  # fmt: skip
 _AXES = ("tier", "priority", "retention")
 #: `json.dumps` with these options makes an encoder for every call.
@@ -79,6 +80,9 @@ def row_of(record: Record) -> dict[str, Any]:
         "parts": record.parts,
         "key": memory.key,
         "verified_at": _micros(memory.verified_at),
+        "trust": memory.trust.rank,
+        "valid_from": _micros(memory.valid_from),
+        "valid_until": _micros(memory.valid_until),
     }
 
 
@@ -121,6 +125,8 @@ class MemoryRow:
     digest: str = _column(12, bytes.hex)
     updated_at: datetime = _column(14, from_micros)
     verified_at: datetime | None = _column(28, _moment)
+    trust: Trust = _column(29, TRUSTS.__getitem__)
+    valid_until: datetime | None = _column(31, _moment)
 
     def __init__(self, row: Sequence[Any], scope: Scope) -> None:
         self._row = row
@@ -152,7 +158,7 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         _no, memory_id, _space, content, kind, tags, tier, priority, retention, metadata, source,
         tokens, digest, created_at, updated_at, accessed_at, expires_at, access_count, recent_uses,
         use_weight, relevance, supersedes, tier_since, tier_rule, retention_since, version,
-        parts, key, verified_at,
+        parts, key, verified_at, trust, valid_from, valid_until,
     ) = row  # fmt: skip
     return _new_memory(
         memory_id,
@@ -166,6 +172,7 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         scope,
         json.loads(metadata) if metadata else {},
         source,
+        TRUSTS[trust],
         tokens,
         digest.hex(),
         from_micros(created_at),
@@ -173,6 +180,8 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         _moment(accessed_at),
         _moment(verified_at),
         _moment(expires_at),
+        _moment(valid_from),
+        _moment(valid_until),
         access_count,
         use_weight,
         recent_uses,
@@ -283,7 +292,7 @@ def _encoded(value: object) -> object:
         return dict(value.items())
     if isinstance(value, tuple):
         return list(value)
-    return str(value) if isinstance(value, Tier | Priority | Retention) else value
+    return str(value) if isinstance(value, Tier | Priority | Retention | Trust) else value
 
 
 def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
@@ -291,9 +300,9 @@ def _decoded(name: str, value: Any) -> Any:  # noqa: ANN401
         return Scope(**value)
     if name == "tags":
         return tuple(value)
-    if name in ("expires_at", "verified_at"):
+    if name in ("expires_at", "verified_at", "valid_from", "valid_until"):
         return None if value is None else datetime.fromisoformat(value)
-    axis = {"tier": Tier, "priority": Priority, "retention": Retention}.get(name)
+    axis = {"tier": Tier, "priority": Priority, "retention": Retention, "trust": Trust}.get(name)
     return axis(value) if axis else value
 
 

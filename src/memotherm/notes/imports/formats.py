@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import NotAStore
-from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.names import field_of
 from memotherm.notes.imports.entries import (
     Draft,
@@ -94,8 +94,8 @@ def _listed(value: object) -> list[Any]:
 
 #: The fields of an exported memory that are arguments of `remember`, and its state, which none of them sets.
 _EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
-_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "last_used_at", "tier_since",
-          "retention_since")  # fmt: skip
+_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "valid_from", "valid_until",
+          "last_used_at", "tier_since", "retention_since")  # fmt: skip
 _NUMBERS = {"access_count": int, "use_weight": float, "recent_uses": float, "relevance": float}
 _ID = re.compile("mem_[0-9a-z]{26}")
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -138,6 +138,8 @@ def _state(entry: Mapping[str, Any]) -> dict[str, Any]:
             state[name] = kind(entry[name])
             if not 0 <= state[name] < _LARGEST:
                 raise ValueError(f"its {name} is {entry[name]!r}")
+    if entry.get("trust"):
+        state["trust"] = Trust.of(entry["trust"])
     if entry.get("tier_rule"):
         state["tier_rule"] = require_text(entry["tier_rule"], "tier_rule", _LONGEST_RULE)
     return state

@@ -262,13 +262,13 @@ WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
-WHERE {own m}retention < 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
+WHERE {own m}retention <> 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
-WHERE {own m}retention < 3 AND parts >= 0 AND NOT EXISTS (
+WHERE {own m}retention <> 3 AND parts >= 0 AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
@@ -298,7 +298,7 @@ WHERE greatest(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT v.no || '/' || v.part FROM vectors v
-WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE {same v m}m.no = v.no AND m.retention < 3)
+WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE {same v m}m.no = v.no AND m.retention <> 3)
 
 -- check_lengths: Vectors of another length than their embedder's.
 SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
@@ -376,4 +376,4 @@ SELECT no FROM memories WHERE tenant = '' AND no {in nos}
 SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests}
 
 -- digests_with_vectors: The first memory with vectors of each of some contents, in any space of the tenant.
-SELECT min(no), digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention < 3 GROUP BY digest
+SELECT min(no), digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention <> 3 GROUP BY digest

@@ -52,7 +52,7 @@ ORDER BY space
 SELECT s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention,
     CAST(sum(c.memories) AS BIGINT), CAST(sum(c.tokens) AS BIGINT)
 FROM spaces s JOIN counters c ON {same c s}c.space = s.space
-WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention < 3
+WHERE {own s}s.space {in spaces} AND c.memories > 0 AND c.retention <> 3
 GROUP BY s.tenant, s.project, s.environment, s.user_, s.agent, s.session, c.tier, c.retention
 ORDER BY 1, 2, 3, 4, 5, 6
 
@@ -129,7 +129,7 @@ WHERE {own}no = :no
 -- memory_use: Count a use with its weight.
 UPDATE memories SET access_count = access_count + 1, accessed_at = :now, use_weight = use_weight + :weight,
     recent_uses = CASE WHEN coalesce(accessed_at <= :window, TRUE) THEN :weight ELSE recent_uses + :weight END
-WHERE {own}no = :no AND retention < 3
+WHERE {own}no = :no AND retention <> 3
 
 -- purged_of: Those of some memories that are purged.
 SELECT no, id FROM memories WHERE {own}(no {in nos} OR id {in ids}) AND retention = 3
@@ -213,7 +213,7 @@ tokens, no DESC
 
 -- written_before: Memories of some spaces that existed at a moment and still have their content.
 SELECT {columns} FROM memories
-WHERE {own}space {in spaces} AND created_at <= :moment AND retention < 3 AND no > :after
+WHERE {own}space {in spaces} AND created_at <= :moment AND retention <> 3 AND no > :after
 ORDER BY no LIMIT :limit
 
 -- indexed: The memories that belong into the text indexes, in order.
@@ -235,7 +235,7 @@ WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
 
 -- pending_in: How many memories of some spaces wait for their vectors.
 SELECT count(*) FROM memories {index memories_without_vector}
-WHERE {own}parts = 0 AND retention < 3 AND retention = 0 AND space {in spaces}
+WHERE {own}parts = 0 AND retention <> 3 AND retention = 0 AND space {in spaces}
 
 -- select: The memories that a rule looks at, in order of number. Its conditions are the statements below, joined
 -- by AND and OR. Where $space is `+space`, SQLite reads the table in its own order instead of sorting an index.

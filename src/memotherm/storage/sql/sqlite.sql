@@ -185,7 +185,7 @@ WHERE m.space = :space AND m.retention = 0 AND m.tier = :tier
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
 SELECT no, content FROM memories m
-WHERE retention < 3 AND parts >= 0 AND no > :after
+WHERE retention <> 3 AND parts >= 0 AND no > :after
   AND NOT EXISTS (
     SELECT 1 FROM vectors v
     WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
@@ -193,7 +193,7 @@ ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM memories m
-WHERE retention < 3 AND parts >= 0
+WHERE retention <> 3 AND parts >= 0
   AND NOT EXISTS (
     SELECT 1 FROM vectors v
     WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
@@ -219,7 +219,7 @@ WHERE max(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT key FROM vectors v
-WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.no = ((v.key >> 20) & 68719476735) AND m.retention < 3)
+WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.no = ((v.key >> 20) & 68719476735) AND m.retention <> 3)
 
 -- check_lengths: Vectors of another length than their embedder's.
 SELECT v.key, length(v.vector), e.dimensions FROM vectors v LEFT JOIN embedders e ON e.number = (v.key >> 56)
@@ -254,7 +254,7 @@ SELECT no, accessed_at, access_count, recent_uses, use_weight, relevance FROM me
 -- the last adoption.
 SELECT max((SELECT coalesce(max(seq), 0) FROM events), a.seq),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),
-    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention < 3),
+    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention <> 3),
     a.seq
 FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 
@@ -283,7 +283,7 @@ WHERE v.key > :behind ORDER BY v.key
 -- vectors_by_digest: The vectors that an embedder has made of a content, in any space of the tenant (NULL = of all).
 SELECT v.vector FROM (
     SELECT no FROM memories
-    WHERE digest = :digest AND parts > 0 AND retention < 3
+    WHERE digest = :digest AND parts > 0 AND retention <> 3
       AND (:tenant IS NULL OR space IN (SELECT space FROM spaces WHERE tenant IN ('', :tenant)))
     ORDER BY no LIMIT 1) m
 CROSS JOIN vectors v ON v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575

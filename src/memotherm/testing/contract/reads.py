@@ -8,10 +8,11 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import TierCount
 from memotherm.storage.values import Find, Record
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
+from memotherm.testing.fakes import FakeClock
 
 _PROJECT = Scope(tenant="acme", project="apollo")
 _SESSION = Scope(tenant="acme", project="apollo", session="s1")
@@ -219,12 +220,19 @@ _KINDS_AND_TAGS = (
     (("fact",), ("red",)),
     (None, ("unknown",)),
 )
-#: Changes of a hot, a warm and a cold memory, one after the other.
+#: Changes of a hot, a warm and a cold memory and of a task, one after the other.
 _CHANGES: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"tier": Tier.COLD}, {"scope": _ANN}, {"tags": ("green", "red"), "kind": "task"}),
     ({"scope": _ANN}, {"tier": Tier.COLD, "priority": Priority.PINNED}, {"retention": Retention.DELETED}),
     ({"tier": Tier.HOT}, {"retention": Retention.ARCHIVED}, {"retention": Retention.ACTIVE, "scope": _ANN}),
+    (
+        {},
+        {"trust": Trust.PERSON},
+        {"trust": Trust.WEB, "valid_until": FakeClock().now},
+        {"retention": Retention.PROPOSED},
+    ),
 )
+_HIDDEN = (Retention.ARCHIVED, Retention.DELETED, Retention.PROPOSED)
 
 
 class VisibilityContract(Contract):
@@ -297,10 +305,10 @@ class VisibilityContract(Contract):
         retentions = {
             retention: [each for each in visible if each.memory.retention is retention] for retention in Retention
         }
-        for retention in (Retention.ARCHIVED, Retention.DELETED):
+        for retention in _HIDDEN:
             listed(retentions[retention], retention=retention)
         expired = [each for each in retentions[Retention.ACTIVE] if each not in active]
-        hidden = [*expired, *retentions[Retention.ARCHIVED], *retentions[Retention.DELETED]]
+        hidden = [*expired, *(each for retention in _HIDDEN for each in retentions[retention])]
         listed(sorted(hidden, key=lambda each: each.no), retention=None, hidden=True)
 
         pinned = [each for each in active if each.memory.priority is Priority.PINNED]

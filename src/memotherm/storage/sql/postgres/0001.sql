@@ -33,8 +33,8 @@ CREATE TABLE spaces (
 CREATE UNIQUE INDEX spaces_by_scope ON spaces
     (tenant, project, environment, user_, agent, session, md5(collection));
 
--- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
--- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet,
+-- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged, 4 proposed;
+-- trust 0 web .. 4 person; times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet,
 -- -1 = none are wanted; key = the caller's own name for a memory.
 CREATE TABLE memories (
     tenant          TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
@@ -46,7 +46,7 @@ CREATE TABLE memories (
     tags            TEXT     NOT NULL,
     tier            SMALLINT NOT NULL CHECK (tier BETWEEN 0 AND 2),
     priority        SMALLINT NOT NULL CHECK (priority BETWEEN 0 AND 4),
-    retention       SMALLINT NOT NULL CHECK (retention BETWEEN 0 AND 3),
+    retention       SMALLINT NOT NULL CHECK (retention BETWEEN 0 AND 4),
     metadata        TEXT     NOT NULL,
     source          TEXT     NOT NULL,
     tokens          BIGINT   NOT NULL,
@@ -67,6 +67,9 @@ CREATE TABLE memories (
     parts           INTEGER  NOT NULL,
     key             TEXT COLLATE "C",
     verified_at     BIGINT,
+    trust           SMALLINT NOT NULL CHECK (trust BETWEEN 0 AND 4),
+    valid_from      BIGINT,
+    valid_until     BIGINT,
     PRIMARY KEY (tenant, no),
     UNIQUE (tenant, id),
     FOREIGN KEY (tenant, space) REFERENCES spaces (tenant, space)
@@ -76,7 +79,7 @@ CREATE INDEX memories_by_digest ON memories (tenant, digest);
 CREATE INDEX memories_by_expiry ON memories (tenant, expires_at) WHERE expires_at IS NOT NULL AND retention = 0;
 CREATE INDEX memories_by_urgency ON memories (tenant, space, priority) WHERE priority < 2 AND retention = 0;
 CREATE UNIQUE INDEX memories_by_key ON memories (tenant, space, key) WHERE key IS NOT NULL;
-CREATE INDEX memories_without_vector ON memories (tenant, no) WHERE parts = 0 AND retention < 3;
+CREATE INDEX memories_without_vector ON memories (tenant, no) WHERE parts = 0 AND retention <> 3;
 
 CREATE TABLE tags (
     tenant TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),

@@ -20,8 +20,8 @@ CREATE TABLE spaces (
     UNIQUE (tenant, project, environment, user_, agent, session, collection)
 );
 
--- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged;
--- times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet,
+-- tier 0 hot, 1 warm, 2 cold; priority 0 pinned .. 4 low; retention 0 active .. 3 purged, 4 proposed;
+-- trust 0 web .. 4 person; times in microseconds since 1970, UTC; parts = vectors under the embedder in use, 0 = none yet,
 -- -1 = none are wanted; key = the caller's own name for a memory.
 CREATE TABLE memories (
     no              INTEGER PRIMARY KEY,
@@ -32,7 +32,7 @@ CREATE TABLE memories (
     tags            TEXT    NOT NULL,
     tier            INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
     priority        INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 4),
-    retention       INTEGER NOT NULL CHECK (retention BETWEEN 0 AND 3),
+    retention       INTEGER NOT NULL CHECK (retention BETWEEN 0 AND 4),
     metadata        TEXT    NOT NULL,
     source          TEXT    NOT NULL,
     tokens          INTEGER NOT NULL,
@@ -52,14 +52,17 @@ CREATE TABLE memories (
     version         INTEGER NOT NULL,
     parts           INTEGER NOT NULL,
     key             TEXT,
-    verified_at     INTEGER
+    verified_at     INTEGER,
+    trust           INTEGER NOT NULL CHECK (trust BETWEEN 0 AND 4),
+    valid_from      INTEGER,
+    valid_until     INTEGER
 );
 CREATE INDEX memories_by_place ON memories (space, retention, tier, no);
 CREATE INDEX memories_by_digest ON memories (digest, space);
 CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL AND retention = 0;
 CREATE INDEX memories_by_urgency ON memories (space, priority) WHERE priority < 2 AND retention = 0;
 CREATE UNIQUE INDEX memories_by_key ON memories (space, key) WHERE key IS NOT NULL;
-CREATE INDEX memories_without_vector ON memories (no) WHERE parts = 0 AND retention < 3;
+CREATE INDEX memories_without_vector ON memories (no) WHERE parts = 0 AND retention <> 3;
 
 CREATE TABLE tags (
     tag TEXT    NOT NULL,
