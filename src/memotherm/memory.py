@@ -17,7 +17,7 @@ from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
-from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier
+from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
 from memotherm.model.process import OwnProcess
@@ -162,7 +162,16 @@ class Memotherm(Correction):
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if (scope := self.scope).user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        return self._of(View(self._services, Scope(tenant=scope.tenant, user=scope.user, owner=scope.owner)))
+        scope = Scope(tenant=scope.tenant, user=scope.user, owner=scope.owner)
+        return self._of(View(self._services, scope, self._view.trust))
+
+    def by(self, trust: Trust | str) -> Self:
+        """Return the same memory for an interface in front of a person, an agent or another source.
+
+        What it writes has at most this trust. A program that a person uses calls `by("person")`; tools that a model
+        calls must not. Without it, everything is written by an agent.
+        """
+        return self._of(View(self._services, self.scope, Trust.of(trust)))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
@@ -210,7 +219,7 @@ class Memotherm(Correction):
             priority: pinned, critical, important, normal or low, or 0 to 4.
             ttl: The time until it expires: seconds, a timedelta, or text such as "7d".
             metadata: Further values, as JSON; the value of `tier` counts like the argument, if that is not given.
-            source: Where it comes from.
+            source: Where it comes from; `web` or a URL, `document` and `import` lower its trust.
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
             index: Whether to make vectors of it; without them, it is found by its words only.
@@ -223,7 +232,7 @@ class Memotherm(Correction):
             content=content, kind=kind, tags=tags, tier=tier, priority=asked, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
         )  # fmt: skip
-        return self._services.writer.remember([draft], self.scope, self._view.now(), self._view.actor)[0]
+        return self._view.remember([draft])[0]
 
     def remember_many(
         self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
@@ -240,8 +249,7 @@ class Memotherm(Correction):
             raise InvalidInput("forget takes a list of ids")
         if not drafts and not forget:
             return []
-        view = self._view
-        return self._services.writer.remember(drafts, self.scope, view.now(), view.actor, forget=forget, why=why)
+        return self._view.remember(drafts, forget, why)
 
     def capture(
         self,
@@ -500,8 +508,11 @@ class Memotherm(Correction):
         return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
 
     def verify(self, memory_id: str, why: str = "") -> Memory:
-        """Record that a memory still holds; contexts say when an old fact was last verified."""
-        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why))
+        """Record that a memory still holds; contexts say when an old fact was last verified.
+
+        If a person verifies it, it has the trust of a person from then on.
+        """
+        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why), self._view.trust)
 
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""

@@ -65,7 +65,7 @@ class Session(Generic[M]):
         if tier is not None and Tier.of(tier) is not Tier.HOT:
             raise InvalidInput("a session adds to hot: use remember(tier=...) for another tier")
         draft = Draft(content=content, kind=type, metadata=metadata, tier=tier, source="session")
-        return self._services.working.add(self._view.scope, draft, self._view.cause("remember"))
+        return self._services.working.add(self._view.scope, draft, self._view.cause("remember"), self._view.trust)
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; this counts as a use of them."""
@@ -149,7 +149,7 @@ class Session(Generic[M]):
         if summary is not None:
             around = replace(self._view.scope, session=None)
             draft = Draft(content=summary, kind="context", source="summary")
-            self._services.writer.remember([draft], around, self._view.now(), self._view.actor)
+            View(self._services, around, self._view.trust).remember([draft])
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
         return self._view.compact() if self._services.settings.compaction_on_session_end else None
 

@@ -322,7 +322,7 @@ def test_a_command_prints_the_result_of_its_operation(
     monkeypatch.chdir(tmp_path)  # which is in no repository
     operation = OPERATIONS[name]
     with prepared(tmp_path / "python", operation) as (mem, given):
-        expected = operation.body(by_python(mem, operation, given))
+        expected = operation.body(by_python(mem.by("person"), operation, given))
     with prepared(tmp_path / "command", operation) as (mem, given):
         used = given["used"][0] if "used" in given else given.get("memory_id")
         line = COMMANDS[name].format(folder=tmp_path / "command", memory_id=used, session_memory=used)

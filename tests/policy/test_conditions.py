@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memotherm import Memory, Move, Select, Settings, Situation, Tier
+from memotherm import Memory, Move, Select, Settings, Situation, Tier, Trust
 from memotherm.errors import PolicyError
 from memotherm.tiers import policy
 from memotherm.tiers.rules.conditions import one_holds
@@ -27,6 +27,8 @@ from memotherm.tiers.rules.conditions import one_holds
         ('{ metadata.votes = ">= 1" }', {"metadata": {"votes": True}}, False),
         ('{ metadata.votes = ">= 1" }', {"metadata": {"votes": "2"}}, False),
         ("{ metadata.votes = 1 }", {"metadata": {"votes": True}}, False),
+        ('{ trust = "agent" }', {"trust": Trust.PERSON}, True),
+        ('{ trust = "agent" }', {"trust": Trust.IMPORT}, False),
         ('{ age = ">= 2d" }', {}, True),
         ('{ age = "> 2d" }', {}, False),
         ('[{ kind = "task" }, { kind = "fact" }]', {"kind": "fact"}, True),

@@ -11,7 +11,7 @@ from shlex import quote
 import click
 
 import memotherm
-from memotherm import Memotherm, Scope
+from memotherm import Memotherm, Scope, Trust
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option
 from memotherm.cli.output import Output, content_of, progress_bar, timing
@@ -271,8 +271,15 @@ def _write_key(path: Path | None) -> None:
 @click.command("import")
 @click.argument("kind", type=click.Choice([*KINDS]))
 @click.argument("path", type=click.Path())
+@click.option(
+    "--trust",
+    type=click.Choice([str(each) for each in Trust]),
+    default="import",
+    show_default=True,
+    help="The highest trust of the memories; person restores an export of your own as it was.",
+)
 @memory_option(creates=True, dry_run=True, whole_store=True)
-def import_(mem: Memotherm, kind: str, path: str) -> Output:
+def import_(mem: Memotherm, kind: str, path: str, trust: str) -> Output:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
 
     PATH may be `-` for standard input.
@@ -287,7 +294,7 @@ def import_(mem: Memotherm, kind: str, path: str) -> Output:
         if path == "-":
             source = Path(folder) / "stdin"
             write_text(source, content_of(path))
-        imported = mem.store.import_(kind, source, progress)
+        imported = mem.store.import_(kind, source, progress, trust)
     if not imported.stored + imported.duplicates + imported.purged:
         first = f" (skipped: {imported.skipped[0]})" if imported.skipped else ""
         raise NotFound(f"{path} has no memories{first}: `import {kind}` reads {KINDS[kind]}")

@@ -99,6 +99,8 @@ def label(memory: MemoryFields, *, outdated: bool = False) -> str:
         parts.append(str(priority))
     if is_blocker(memory):
         parts.append("blocker")
+    if memory.trust.is_low and str(memory.trust) not in parts:
+        parts.append(str(memory.trust))
     if outdated:
         parts.append("outdated")
     if verified is not None and verified.date() > stated.date():
@@ -131,7 +133,7 @@ def _attribute(text: str) -> str:
 
 def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _label: str) -> str:
     score_text = "-" if score is None else f"{score:.2f}"
-    stated = f"{memory.updated_at:%Y-%m-%d}"
+    stated = f"{memory.updated_at:%Y-%m-%d}{f' {memory.trust}' if memory.trust.is_low else ''}"
     return f"{memory.id} {memory.tier} {score_text} {stated} {escape_markers(_clean(title(content)))}\n"
 
 

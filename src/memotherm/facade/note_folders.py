@@ -91,7 +91,7 @@ class NoteFolders:
 
     def _remember(self, content: str) -> Memory:
         draft = Draft(content=content, source="note")
-        return self.view.services.writer.remember([draft], self.view.scope, self.view.now(), self.view.actor)[0]
+        return self.view.remember([draft])[0]
 
     def _update(self, memory_id: str, content: str) -> Memory:
         return self.view.update(memory_id, content, {}, why="settled with its note")

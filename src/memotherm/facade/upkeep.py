@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.facade.view import View
-from memotherm.model import Scope
+from memotherm.model import Scope, Trust
 from memotherm.model.clock import as_duration
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
@@ -68,7 +68,13 @@ class Upkeep:
         """Rebuild the text index from the memories, if `check` says that it is lost or differs from them."""
         self._view.services.all_tenants.repair()
 
-    def import_(self, kind: str, path: str | PathLike[str], progress: Progress | None = None) -> Imported:
+    def import_(
+        self,
+        kind: str,
+        path: str | PathLike[str],
+        progress: Progress | None = None,
+        trust: Trust | str = Trust.IMPORT,
+    ) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.
 
         Exported memories keep all their fields except `version`; `skipped` names those that were left out or changed.
@@ -80,18 +86,21 @@ class Upkeep:
                 for an export.
             path: The file or folder.
             progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
+            trust: The highest trust of the imported memories. With `import`, none of them is hot or pinned; `person`
+                restores an export of your own as it was.
         """
         from memotherm.notes.imports import import_memories
 
         view, now = self._view, self._view.now()
+        by = Trust.of(trust).at_most(view.trust)
 
         def store(entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> list[str]:
             # Rows of a tenant are written through its own view of the store.
             inner = view.narrowed(**{**within, **dict(view.scope.items())})
             drafts = [imported_draft(entry) for entry in entries]
-            return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor)
+            return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor, by)
 
-        return import_memories(kind, path, now, view.services.settings, store, progress)
+        return import_memories(kind, path, now, view.services.settings, store, progress, lowers=by.is_low)
 
     def snapshot(self, *, include_narrower: bool = False) -> AbstractContextManager[object]:
         """Let the reads of this thread see one state of the store: `with mem.store.snapshot(): ...`.

@@ -13,7 +13,7 @@ from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.facade.services import Services
-from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier
+from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.model.recall import Feedback
@@ -63,11 +63,13 @@ _MOST_NAMED = 5
 class View:
     """A store as one scope sees it."""
 
-    __slots__ = ("_services", "scope")
+    __slots__ = ("_services", "scope", "trust")
 
-    def __init__(self, services: Services, scope: Scope) -> None:
+    def __init__(self, services: Services, scope: Scope, trust: Trust = Trust.AGENT) -> None:
         self._services = services
         self.scope = scope
+        #: Who stands behind what is written; the interface says so, and no argument raises it.
+        self.trust = trust
 
     @property
     def services(self) -> Services:
@@ -87,7 +89,7 @@ class View:
         services = self.services
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
-        return View(services, scope)
+        return View(services, scope, self.trust)
 
     @property
     def store_inside(self) -> Store:
@@ -100,7 +102,7 @@ class View:
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
-        return View(self.services.read_only(), self.scope)
+        return View(self.services.read_only(), self.scope, self.trust)
 
     def maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules over the memories of one part of the store inside the scope."""
@@ -128,7 +130,7 @@ class View:
         """Return a view whose services can read everything inside the scope."""
         if self.store_inside is self.services.store:
             return self
-        return View(self.services.on(self.store_inside), self.scope)
+        return View(self.services.on(self.store_inside), self.scope, self.trust)
 
     @property
     def actor(self) -> str:
@@ -399,6 +401,11 @@ class View:
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         return recall if recall.hits or recall.hint or include_narrower else replace(recall, hint=self.hint())
 
+    def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
+        """Store drafts and delete memories, in one transaction."""
+        writer = self.services.writer
+        return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
+
     def capture(self, draft: Draft, at: datetime | str | None) -> Captured:
         """Store a text of a conversation unless it says nothing; one that was said before is used once more."""
         services, now = self.services, self.now()
@@ -411,7 +418,7 @@ class View:
         if isinstance(text, str) and services.settings.deduplicate:
             same = repeated(services.store, self.scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(draft, self.scope, now, self.actor)
+        memory = services.writer.capture(draft, self.scope, now, self.actor, self.trust)
         if memory is None:
             return replace(result, status="skipped", why="it was purged here; `remember` stores it again")
         new = memory.version > before and memory.access_count == 0
@@ -526,7 +533,8 @@ class View:
         def alter(memory: Memory) -> Memory:
             if version is not None and memory.version != version:
                 raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
-            return replace(require_active(memory), **changes)
+            trust = memory.trust if content is None else memory.trust.after_rewrite(self.trust)
+            return replace(require_active(memory), **changes, trust=trust)
 
         cause = replace(self.cause(action, why), at=now)
         if content is None:

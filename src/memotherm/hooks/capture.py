@@ -294,7 +294,8 @@ def _capture(turn: list[dict[str, Any]], mem: Memotherm, transcripts: Transcript
             tags = ("correction",) if content.kind.correction else ()
             kind = content.kind.name if content.kind.name in (mem.settings.kinds or (content.kind.name,)) else "message"
             at = jobs[0]["at"]
-            _count(scoped.capture(content.text, kind, tags, metadata, source="hook", at=at), result)
+            # The host tells who said it: the person in front of it, or the agent.
+            _count(scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at), result)
     result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
 
 

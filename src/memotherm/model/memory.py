@@ -149,6 +149,19 @@ class Trust(_Axis):
     AGENT = "agent"
     PERSON = "person"
 
+    def at_most(self, other: Trust) -> Trust:
+        """Return the lower of both."""
+        return self if self.rank <= other.rank else other
+
+    def after_rewrite(self, by: Trust) -> Trust:
+        """Return the trust of a memory that was rewritten; only a person raises it."""
+        return by if by is Trust.PERSON else self.at_most(by)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether such memories become hot or pinned only if somebody asks for it."""
+        return self is Trust.WEB or self is Trust.IMPORT
+
 
 _RANKS: dict[_Axis, int] = {
     member: rank for axis in (Tier, Priority, Retention, Trust) for rank, member in enumerate(axis)

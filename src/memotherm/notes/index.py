@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from memotherm.model import Memory, Move, Priority, Retention, Scope
+from memotherm.model import Memory, Move, Priority, Retention, Scope, Trust
 from memotherm.model.clock import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
@@ -170,6 +170,7 @@ class NoteWriter:
             scope=self.scope,
             metadata=_position(path, chunk.start, chunk.end, chunk.heading),
             source=f"{FILE_SOURCE}{path}",
+            trust=Trust.DOCUMENT,
             tokens=tokens,
             digest=digest(chunk.content),
             created_at=now,
@@ -231,6 +232,7 @@ class NoteWriter:
         elif memory.digest == agreed and memory.retention is Retention.ACTIVE:
             cause = replace(self.cause, action="update", rule="note.edited", why=f"edited in {path}")
             after = with_content(memory, chunk.text, self.settings.tokenizer)
+            after = replace(after, trust=memory.trust.at_most(Trust.DOCUMENT))
             record = self.transaction.change(record, after, cause, vectors.get(in_file))
             agreed = in_file
         if row is None or row.digest != agreed:

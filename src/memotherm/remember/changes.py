@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
-from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
@@ -73,11 +73,14 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
-    def verify(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
-        """Record that an active memory was verified."""
-        return self.change(
-            scope, memory_id, lambda memory: replace(require_active(memory), verified_at=cause.at), cause
-        )
+    def verify(self, scope: Scope, memory_id: str, cause: Cause, by: Trust) -> Memory:
+        """Record that an active memory was verified; a person stands behind it from then on."""
+
+        def verified(memory: Memory) -> Memory:
+            trust = by if by is Trust.PERSON else memory.trust
+            return replace(require_active(memory), verified_at=cause.at, trust=trust)
+
+        return self.change(scope, memory_id, verified, cause)
 
     def move_out_of_session(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
         """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority, Scope, Tier
+from memotherm.model import Memory, Priority, Scope, Tier, Trust
 from memotherm.model.clock import as_duration, as_moment, new_id
 from memotherm.model.memory import PriorityName, TierValue, placed_in, placement
 from memotherm.model.names import renamed
@@ -131,8 +131,8 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
     return Draft(**values)
 
 
-def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> Memory:
-    """Return the memory that a draft describes, or raise `InvalidInput`."""
+def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by: Trust = Trust.AGENT) -> Memory:
+    """Return the memory that a draft of somebody describes, or raise `InvalidInput`."""
     content, version = require_content(draft.content, settings.max_content_chars), draft.version
     if version is not None and draft.key is None:
         raise InvalidInput("version is that of the memory with the key: give a key as well")
@@ -143,7 +143,16 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
     lifetime = lifetime_of(draft.ttl, draft.expires_at, now)
     asked, priority = placement(draft.tier, draft.priority)
     other_tier, other_priority = placed_in(draft.metadata)
+    source = _checked_source(draft.source)
+    trust = _trust(source, draft.metadata, by).at_most(draft.state.get("trust", by))
     tier, rule = first_tier(asked or other_tier, lifetime, settings)
+    priority = priority or other_priority or Priority.NORMAL
+    state = {name: value for name, value in draft.state.items() if name != "trust"}
+    if trust.is_low and (by.is_low or rule != "explicit"):
+        # Only a caller may ask for more, not a file.
+        priority = Priority.IMPORTANT if priority is Priority.PINNED else priority
+        if tier is Tier.HOT:
+            tier, state["tier_rule"] = Tier.WARM, "trust"
     memory = Memory(
         id=new_id("mem", now),
         content=content,
@@ -152,10 +161,11 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tags=checked_tags(draft.tags),
         tier=tier,
         tier_rule=rule,
-        priority=priority or other_priority or Priority.NORMAL,
+        priority=priority,
         scope=scope,
         metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
-        source=_checked_source(draft.source),
+        source=source,
+        trust=trust,
         tokens=count_tokens(content, settings.tokenizer),
         digest=digest(content),
         created_at=now,
@@ -167,7 +177,19 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings) -> 
         tier_since=now,
         retention_since=now,
     )
-    return replace(memory, **draft.state) if draft.state else memory
+    return replace(memory, **state) if state else memory
+
+
+def _trust(source: str, metadata: Mapping[str, Any] | None, by: Trust) -> Trust:
+    """Return the trust of a draft: that of whoever wrote it, or less if its source or its role says so."""
+    name = source.strip().lower()
+    if name == Trust.WEB or "://" in name:
+        return Trust.WEB
+    if name in (Trust.DOCUMENT, Trust.IMPORT):
+        return by.at_most(Trust(name))
+    if isinstance(metadata, Mapping) and metadata.get("role", "user") != "user":
+        return by.at_most(Trust.AGENT)
+    return by
 
 
 def first_tier(asked: Tier | None, lifetime: timedelta | None, settings: Settings) -> tuple[Tier, str]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.errors import InvalidInput, StaleWrite
-from memotherm.model import Memory, Priority, Retention, Scope
+from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.remember.changes import duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of
 from memotherm.remember.limits import Limits
@@ -47,22 +47,23 @@ class MemoryWriter:
         scope: Scope,
         now: datetime,
         actor: str,
+        by: Trust,
         *,
         forget: Sequence[str] = (),
         why: str = "",
     ) -> list[Memory]:
         """Store the drafts and delete memories, in one transaction; return what was stored, in the same order."""
-        records = self._write(drafts, scope, now, actor, forget=forget, why=why)
+        records = self._write(drafts, scope, now, actor, by, forget=forget, why=why)
         return [record.memory for record in records if isinstance(record, Record)]
 
-    def capture(self, draft: Draft, scope: Scope, now: datetime, actor: str) -> Memory | None:
+    def capture(self, draft: Draft, scope: Scope, now: datetime, actor: str, by: Trust) -> Memory | None:
         """Store a text of a conversation, without passages that were purged; None if that is all of it."""
-        (record,) = self._write([draft], scope, now, actor, captures=True)
+        (record,) = self._write([draft], scope, now, actor, by, captures=True)
         return record.memory if isinstance(record, Record) else None
 
-    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str) -> list[str]:
+    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
         """Store the entries of an import; return "stored", "known", "purged", or why it was left out, for each."""
-        records = self._write(drafts, scope, now, actor, imports=True)
+        records = self._write(drafts, scope, now, actor, by, imports=True)
         return [record if isinstance(record, str) else "stored" for record in records]
 
     def _write(
@@ -71,6 +72,7 @@ class MemoryWriter:
         scope: Scope,
         now: datetime,
         actor: str,
+        by: Trust,
         *,
         imports: bool = False,
         captures: bool = False,
@@ -79,7 +81,7 @@ class MemoryWriter:
     ) -> list[Record | str]:
         if imports or captures:
             drafts = self._without_purged(drafts, scope)
-        memories = [memory_of(draft, scope, now, self._settings) for draft in drafts]
+        memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
 
@@ -153,7 +155,8 @@ class MemoryWriter:
             return self._replace(write, known)
         if stored.id != memory.id:
             return f"{stored.id} has the same {'content' if memory.key is None else 'key'} in this scope"
-        differing = changes_between(stored, memory)
+        lowered = _LOWERED if memory.trust.is_low else ()
+        differing = [name for name in changes_between(stored, memory) if name not in lowered]
         return f"{stored.id} is here already, with another {', '.join(differing)}" if differing else "known"
 
     def _put(self, write: _Write) -> Record:
@@ -199,6 +202,7 @@ class MemoryWriter:
             tags=memory.tags,
             metadata=memory.metadata,
             source=memory.source,
+            trust=before.trust.after_rewrite(memory.trust),
             index=memory.index,
             expires_at=memory.expires_at,
             supersedes=memory.supersedes or before.supersedes,
@@ -224,6 +228,7 @@ class MemoryWriter:
             stored,
             tags=tuple(dict.fromkeys((*stored.tags, *memory.tags))),
             metadata={**stored.metadata, **memory.metadata},
+            trust=memory.trust if memory.trust is Trust.PERSON else stored.trust,
             priority=stored.priority if memory.priority is Priority.NORMAL else memory.priority,
             supersedes=memory.supersedes or stored.supersedes,
             tier=memory.tier if explicit else stored.tier,
@@ -295,6 +300,9 @@ def _marked(text: str, passages: Collection[str]) -> str:
 
 
 # Imports
+
+#: What an import with low trust does not keep of an exported memory.
+_LOWERED = ("trust", "tier", "tier_rule", "priority")
 
 
 def imported_draft(entry: Mapping[str, Any]) -> Draft:

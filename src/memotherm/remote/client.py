@@ -15,7 +15,7 @@ from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Recall, Scope
+from memotherm.model import Memory, Recall, Scope, Trust
 from memotherm.model.memory import ScopeFields
 from memotherm.model.recall import Feedback
 from memotherm.model.reports import Erased, Metrics, Status
@@ -82,6 +82,11 @@ class RemoteMemotherm(Memotherm):
     def scoped(self, **fields: Unpack[ScopeFields]) -> Self:
         """Return the same store seen from a narrower scope."""
         return self._seen_from(self.scope.narrowed(**fields))
+
+    def by(self, trust: Trust | str) -> Self:
+        """Return this memory: the server says who stands behind what its clients write."""
+        Trust.of(trust)
+        return self
 
     def read_only(self) -> Self:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are not counted."""

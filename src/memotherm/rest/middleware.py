@@ -171,6 +171,9 @@ class Checks:
         if key is not None:
             fields: Any = {"tenant": key.tenant, "user": key.user, "owner": None if key.shared else key.user}
             view = view.scoped(**fields)
+        if known and scope["path"] != _MCP_PATH:
+            # Somebody who has logged in with a browser.
+            view = view.by("person")
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:

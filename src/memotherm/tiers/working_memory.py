@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal, Never, cast
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
-from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.limits import Limits
@@ -70,13 +70,13 @@ class WorkingMemory:
         """Record that a session has ended."""
         self._store.transact(lambda transaction: transaction.set_session(space, state, now))
 
-    def add(self, scope: Scope, draft: Draft, cause: Cause) -> Memory:
+    def add(self, scope: Scope, draft: Draft, cause: Cause, by: Trust) -> Memory:
         """Add a hot memory, spilling others first if needed; store it warm if it cannot fit.
 
         The same words said twice are two turns, so a duplicate is added as well.
         """
         asked_hot = draft.tier is not None
-        memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings)
+        memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings, by)
         if not asked_hot:
             memory = replace(memory, tier_rule="session.add")
         embedded = self._vectorizer.for_contents([memory.content])

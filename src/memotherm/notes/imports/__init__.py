@@ -89,8 +89,10 @@ def import_memories(
     settings: Settings,
     store: Store,
     progress: Progress | None = None,
+    *,
+    lowers: bool = False,
 ) -> Imported:
-    """Read another program's memories, and let `store` store them."""
+    """Read another program's memories, and let `store` store them; with `lowers`, none as hot or pinned."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
@@ -102,7 +104,11 @@ def import_memories(
     outcomes: Counter[str] = Counter()
     done = 0
     for scope, drafts in _batches(reading.drafts):
-        outcomes.update(_store(drafts, scope, store, reading))
+        stored = _store(drafts, scope, store, reading)
+        outcomes.update(stored)
+        for (draft, where), outcome in zip(drafts, stored, strict=True):
+            if lowers and outcome == "stored" and (draft.get("tier") == "hot" or draft.get("priority") == "pinned"):
+                reading.skip(where, "imported as neither hot nor pinned: that needs the trust of a person")
         done += len(drafts)
         if progress is not None:
             progress(done, len(reading.drafts))

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import SCOPE_FIELDS, Memory, Priority, Tier
+from memotherm.model import SCOPE_FIELDS, Memory, Priority, Tier, Trust
 from memotherm.model.clock import as_duration
 from memotherm.model.recall import UseKind
 from memotherm.model.value import Value
@@ -123,6 +123,8 @@ _DECLARED = (
     Field("tags", FieldType.TAGS, "At least one of these tags; `tags.all` asks for all of them.",
           lambda memory, _: memory.tags),
     Field("priority", FieldType.WORD, "Its priority.", lambda memory, _: str(memory.priority), tuple(Priority)),
+    Field("trust", FieldType.TAGS, "At least this trust: web, document, import, agent or person.",
+          lambda memory, _: tuple(Trust)[: memory.trust.rank + 1], tuple(Trust)),
     Field("source", FieldType.WORD, "Where it came from.", lambda memory, _: memory.source),
     Field("status", FieldType.WORD, "What its metadata `status` or `state` says: open, done, or none of both.",
           _status, ("open", "done", "none")),

@@ -98,7 +98,8 @@ STAY = Stay.STAY
 class Rule(Protocol):
     """Decides whether a memory moves. It must not read anything but its arguments.
 
-    A rule may also have a method `enabled(settings) -> bool`; when that returns False, the rule does not run.
+    A rule may also have a method `enabled(settings) -> bool`; when that returns False, the rule does not run. Memories
+    from the web and from imports become hot only by a rule with `names_trust = True`.
     """
 
     @property
@@ -176,6 +177,8 @@ class RuleSet:
         if not isinstance(decision, Move):
             return decision
         if decision.to is memory.tier and decision.retention in (None, memory.retention):
+            return None
+        if decision.to is Tier.HOT and memory.trust.is_low and not getattr(rule, "names_trust", False):
             return None
         policy = getattr(rule, "policy", "")
         return replace(decision, id=memory.id, from_tier=memory.tier, rule=rule.id, policy=policy)

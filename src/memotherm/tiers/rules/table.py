@@ -62,6 +62,12 @@ class TableRule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "selects", _selection(self))
 
+    @property
+    def names_trust(self) -> bool:
+        """Whether it says which trust it asks for."""
+        tables = (*self.when, *(table for _, tables in self.targets for table in tables))
+        return any(condition.field.name == "trust" for table in tables for condition in table)
+
     def decide(self, memory: Memory, situation: Situation) -> Move | Stay | None:
         """Return the move if the conditions hold, nothing forbids it, and there is room."""
         if not one_holds(self.when, memory, situation) or one_holds(self.unless, memory, situation):
