@@ -66,7 +66,7 @@ def test_nothing_of_little_trust_becomes_hot_or_pinned_by_itself(
     own = mem.by("person").remember("A person's fact", priority="pinned")
     page = mem.remember("A page's fact", source="web")
     (tmp_path / "a.jsonl").write_text(json.dumps(own.as_dict()))
-    imported = other.store.import_("jsonl", tmp_path / "a.jsonl")
+    imported = other.store.import_("jsonl", tmp_path / "a.jsonl", trust="import")
     (copy,) = other.find()
 
     assert (page.tier, copy.tier, copy.priority, copy.trust) == ("warm", "warm", "important", "import")
@@ -77,7 +77,7 @@ def test_nothing_of_little_trust_becomes_hot_or_pinned_by_itself(
     assert [move.id for move in mem.compact().moves] == [page.id]
     assert other.pin(copy.id).priority == "pinned"
     again = open_mem(tmp_path / "c.db").by("person")
-    again.store.import_("jsonl", tmp_path / "a.jsonl", trust="person")
+    again.store.import_("jsonl", tmp_path / "a.jsonl")
     assert [(each.tier, each.priority, each.trust) for each in again.find()] == [("hot", "pinned", "person")]
 
 

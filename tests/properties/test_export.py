@@ -76,17 +76,17 @@ def test_an_import_of_an_export_is_equal_or_says_what_differs(
     with click.Context(click.Command("backup")):
         lines = exported_lines(source, include_narrower=True, archived=True)
     write_lines(str(export), lines)
-    imported = target.store.import_("jsonl", export, trust="agent")
+    imported = target.store.import_("jsonl", export)
 
     before, after = _exported(source), _exported(target)
     left_out = {json.loads(lines[int(skipped.path.rpartition("#L")[2]) - 1])["id"] for skipped in imported.skipped}
     expected = {each: memory for each, memory in before.items() if each not in left_out}
     assert after == expected
     assert imported.stored == len(expected) == len(before) - len(imported.skipped)
-    again = target.store.import_("jsonl", export, trust="agent")
+    again = target.store.import_("jsonl", export)
     assert (again.stored, again.duplicates, again.skipped) == (0, len(expected), imported.skipped)
     assert _exported(target) == after
-    copies = [target.scoped(agent="copy").store.import_("jsonl", export, trust="agent") for _ in range(2)]
+    copies = [target.scoped(agent="copy").store.import_("jsonl", export) for _ in range(2)]
     assert copies[0].stored > 0 == copies[1].stored
 
 

@@ -274,12 +274,10 @@ def _write_key(path: Path | None) -> None:
 @click.option(
     "--trust",
     type=click.Choice([str(each) for each in Trust]),
-    default="import",
-    show_default=True,
-    help="The highest trust of the memories; person restores an export of your own as it was.",
+    help="The highest trust of the memories; default: import, and for an export what it says.",
 )
 @memory_option(creates=True, dry_run=True, whole_store=True)
-def import_(mem: Memotherm, kind: str, path: str, trust: str) -> Output:
+def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
 
     PATH may be `-` for standard input.

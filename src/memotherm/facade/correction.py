@@ -109,5 +109,4 @@ class Correction:
             content=f"{names[0]} is also called {names[1]}.", kind="entity", metadata={"names": names},
             key=f"{ALIASES}{digest(' = '.join(sorted(known)))[:16]}",
         )  # fmt: skip
-        view = self._view
-        return view.services.writer.remember([draft], view.scope, view.now(), view.actor)[0]
+        return self._view.remember([draft])[0]

@@ -73,7 +73,7 @@ class Upkeep:
         kind: str,
         path: str | PathLike[str],
         progress: Progress | None = None,
-        trust: Trust | str = Trust.IMPORT,
+        trust: Trust | str | None = None,
     ) -> Imported:
         """Import memories of another program, or of an export; a second import stores nothing twice.
 
@@ -86,13 +86,13 @@ class Upkeep:
                 for an export.
             path: The file or folder.
             progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
-            trust: The highest trust of the imported memories. With `import`, none of them is hot or pinned; `person`
-                restores an export of your own as it was.
+            trust: The highest trust of the imported memories; with `import`, none of them is hot or pinned. None
+                restores an export as it was, and is `import` for other programs.
         """
         from memotherm.notes.imports import import_memories
 
         view, now = self._view, self._view.now()
-        by = Trust.of(trust).at_most(view.trust)
+        by = Trust.of(trust).at_most(view.trust) if trust else Trust.PERSON if kind == "jsonl" else Trust.IMPORT
 
         def store(entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> list[str]:
             # Rows of a tenant are written through its own view of the store.
