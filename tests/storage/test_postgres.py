@@ -18,7 +18,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Scope, Settings, Tier
-from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreUnavailable
+from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreDamaged, StoreUnavailable
 from memotherm.storage.open import open_store
 from memotherm.storage.postgres.connections import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
@@ -337,6 +337,31 @@ def test_processes_write_side_by_side(mem: Memotherm, url: str) -> None:
     assert sum(count.memories for count in mem.status(include_narrower=True).tiers.values()) == 90 + 30
     assert sum(count.memories for count in mem.status().tiers.values()) == 30
     assert {memory.access_count for memory in mem.find(limit=100)} == {2}
+
+
+def test_a_dropped_text_index_is_said_named_and_rebuilt(url: str) -> None:
+    """A recall goes on by vectors once the store is opened again, a check names the index, and tenants stay apart."""
+    with memotherm.open(url, embedder="local") as mem:
+        ferry = mem.scoped(tenant="acme").remember("The ferry leaves at noon")
+        with psycopg.connect(url) as server:
+            server.execute("DROP TABLE memotherm.texts")
+        with pytest.raises(StoreDamaged, match="open the store again"):
+            mem.scoped(tenant="acme").recall("ferry")
+    with memotherm.open(url, embedder="local") as mem:
+        acme, other = mem.scoped(tenant="acme"), mem.scoped(tenant="other")
+        found = acme.recall("When does the boat depart?")
+        assert [hit.memory.id for hit in found] == [ferry.id]
+        assert "the text index" in found.degraded[0]
+        assert [problem.code for problem in mem.check()] == ["text_missing"]
+        acme.remember("A new one")
+
+        mem.store.repair()
+        assert mem.check() == []
+        assert acme.recall("ferry").degraded == ()
+        assert len(other.recall("ferry")) == 0
+    with psycopg.connect(url) as server:
+        policies = "SELECT policyname, cmd, qual, with_check FROM pg_policies WHERE tablename = %s ORDER BY policyname"
+        assert server.execute(policies, ["texts"]).fetchall() == server.execute(policies, ["vectors"]).fetchall()
 
 
 def test_an_idempotency_key_is_claimed_by_one_server(url: str) -> None:

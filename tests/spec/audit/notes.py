@@ -326,13 +326,12 @@ def the_old_vectors_serve_until_the_new_ones_are_complete(python: Python) -> Non
     assert second.recall("organ stops")[0].why.vector is not None
 
 
-def _empty_text_index(place: str) -> None:
-    """Drop the text index of a file, or empty that of PostgreSQL, which row-level security does not prevent."""
+def _drop_text_index(place: str) -> None:
     if place.startswith("postgresql"):
         import psycopg
 
         with psycopg.connect(place) as server:
-            server.execute("TRUNCATE memotherm.texts")
+            server.execute("DROP TABLE memotherm.texts")
         return
     with contextlib.closing(sqlite3.connect(place)) as file, file:
         file.execute("DROP TABLE text_live")
@@ -350,7 +349,7 @@ def a_failing_embedder_degrades_and_says_so(python: Python) -> None:
     words = python.open(place)
     words.remember("The ferry leaves at noon")
     words.close()
-    _empty_text_index(place)
+    _drop_text_index(place)
     words = python.open(place)
     found = words.recall("The ferry leaves at noon")
     assert found[0].memory.content == "The ferry leaves at noon"

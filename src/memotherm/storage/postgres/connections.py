@@ -69,6 +69,9 @@ def _translated(exc: psycopg.Error, name: str) -> MemothermError:
         return StoreBusy(
             f"{name} is locked by another writer ({message}): try again, or raise the setting busy_timeout_ms"
         )
+    if isinstance(exc, pg.UndefinedTable):
+        cure = "open the store again, which creates `texts` anew; for any other table, restore a backup of the server"
+        return StoreDamaged(f"{name} has lost a table ({message}): {cure}")
     if isinstance(exc, _DAMAGED):
         return StoreDamaged(f"{name} is damaged ({message}): restore a backup of the server")
     if isinstance(exc, _REFUSED):

@@ -18,12 +18,14 @@ SCHEMA_VERSION = len(migrations("postgres"))
 def migrate(connections: Connections) -> None:
     """Bring the database to the current schema; of several processes, one does it and the others wait."""
     with connections.alone() as connection:
-        if schema_of(connection, connections.name) == SCHEMA_VERSION:
+        if schema_of(connection, connections.name) == SCHEMA_VERSION and _has_texts(connection):
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for version in range(schema_of(connection, connections.name), SCHEMA_VERSION):
                 _step(connection, version, connections.name)
+            if not _has_texts(connection):
+                _add_texts(connection)
 
 
 def schema_of(connection: Connection, name: str) -> int:
@@ -52,6 +54,18 @@ def _step(connection: Connection, version: int, name: str) -> None:
     remark = sql.SQL("COMMENT ON SCHEMA {} IS {}")
     comment = f"Memotherm, version {version + 1}"
     connection.execute(remark.format(sql.Identifier(SCHEMA), sql.Literal(comment)))
+
+
+def _has_texts(connection: Connection) -> bool:
+    return bool(connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.texts",)).fetchone() != (None,))
+
+
+def _add_texts(connection: Connection) -> None:
+    """Create the text index again, empty, if it was dropped: recalls say so, and a repair fills it."""
+    schema = migrations("postgres")[0]
+    begin = schema.index("CREATE TABLE texts")
+    connection.execute(schema[begin : schema.index("\n\n", begin)])
+    connection.execute(statement("texts_secure"))
 
 
 def _require_vectors(connection: Connection, name: str) -> None:

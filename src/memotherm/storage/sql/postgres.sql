@@ -188,6 +188,19 @@ SELECT a.place, count(DISTINCT t.no)
 FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
 WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
+-- texts_secure: The row-level security of another table of tenants, for a new text index.
+DO $$
+DECLARE
+    policy RECORD;
+BEGIN
+    ALTER TABLE texts ENABLE ROW LEVEL SECURITY;
+    ALTER TABLE texts FORCE ROW LEVEL SECURITY;
+    FOR policy IN SELECT * FROM pg_policies WHERE schemaname = current_schema() AND tablename = 'vectors' LOOP
+        EXECUTE 'CREATE POLICY ' || quote_ident(policy.policyname) || ' ON texts FOR ' || policy.cmd
+            || coalesce(' USING (' || policy.qual || ')', '') || coalesce(' WITH CHECK (' || policy.with_check || ')', '');
+    END LOOP;
+END $$
+
 -- texts_clear: Empty the text index before it is rebuilt.
 DELETE FROM texts
 
