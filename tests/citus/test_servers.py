@@ -74,7 +74,7 @@ def test_two_servers_know_the_same(servers: tuple[Served, Served], key: str) -> 
 
 
 def _without_key(server: Served) -> Served:
-    return Served(server.url, server.process)
+    return Served(url=server.url, process=server.process)
 
 
 def _login(server: Served, key: str) -> str:

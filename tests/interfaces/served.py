@@ -27,13 +27,11 @@ from tests.helpers import ROOT, SOURCE
 
 
 @dataclass
-class Served:
+class Server:
     """A running server."""
 
     url: str
-    process: subprocess.Popen[bytes]
     key: str | None = None
-    log: list[str] = field(default_factory=list)
 
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
@@ -49,6 +47,14 @@ class Served:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read() or b"null")
+
+
+@dataclass(kw_only=True)
+class Served(Server):
+    """A server that a test has started."""
+
+    process: subprocess.Popen[bytes]
+    log: list[str] = field(default_factory=list)
 
     def end(self) -> int:
         """Ask it to end, and return its exit code."""
@@ -98,7 +104,7 @@ def served(
         env=environment(home or path.parent / "home", **settings),
         cwd=path.parent,
     )
-    running = Served(f"http://127.0.0.1:{port}", process, key)
+    running = Served(url=f"http://127.0.0.1:{port}", key=key, process=process)
     reader = threading.Thread(target=_read, args=(process, running.log), daemon=True)
     reader.start()
     try:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.interfaces.served import served
+from tests.spec.audit.__main__ import main
 from tests.spec.audit.faults import FAULTS
 from tests.spec.audit.running import Interfaces, run, unnoticed
 from tests.spec.audit.table import DECISIONS, LINES, checks
@@ -34,6 +36,17 @@ def test_every_check_has_a_fault_that_it_must_notice() -> None:
 def test_checks_notice_a_broken_product(fault: str, tmp_path: Path) -> None:
     """A check that passes all the same cannot fail."""
     assert unnoticed(fault, checks(), tmp_path) == []
+
+
+def test_a_running_server_is_asked_over_http(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines that need another interface are reported as not asked."""
+    with served(tmp_path / "memory.db", MEMOTHERM_EMBEDDER="local") as server:
+        for _ in range(2):
+            assert main(["--url", server.url, "C02", "C40", "M23"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("C02  Python/REST    server: OK") == 2
+    assert main(["--url", "http://127.0.0.1:9", "C40", "O10"]) == 1
+    assert "server: 0 OK, 0 by decision, 1 failed, 1 not asked" in capsys.readouterr().out
 
 
 def test_lines_of_each_document_hold_over_http_and_mcp(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Run the audit: `python -m tests.spec.audit`, or `make audit` for both stores and the page of the docs.
 
 The product is a command, run as it is installed; checks of the Python package import it from this interpreter.
+With `--url` it is a running server, which is asked over HTTP, in projects of its own; it needs the local embedder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.interfaces.served import COMMAND
+from tests.interfaces.served import COMMAND, Server
 from tests.postgres import server
 from tests.spec.audit.faults import FAULTS
 from tests.spec.audit.report import page, rows, text
@@ -29,11 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.faults:
         return _broken(options.only)
     wanted = [check for check in checks() if not options.only or set(check.ids) & set(options.only)]
-    stores = options.store or ("sqlite", "postgresql")
+    stores = ("server",) if options.url else options.store or ("sqlite", "postgresql")
     with ThreadPoolExecutor(len(stores)) as pool:
-        outcomes = dict(
-            zip(stores, pool.map(lambda store: _audited(store, wanted, options.command), stores), strict=True)
-        )
+        outcomes = dict(zip(stores, pool.map(lambda store: _audited(store, wanted, options), stores), strict=True))
     if options.output is not None:
         options.output.write_text(page(outcomes), "utf-8")
     sys.stdout.write(json.dumps(rows(outcomes), indent=2) + "\n" if options.json else text(outcomes))
@@ -46,6 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--command", type=shlex.split, default=COMMAND, help="the product; default: this interpreter's `-m memotherm`"
     )
+    parser.add_argument("--url", help="a running server instead; lines that HTTP alone cannot ask are not asked")
+    parser.add_argument("--key", help="an API key of the server")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--output", type=Path, help="write the table as Markdown to this file")
     parser.add_argument("--faults", action="store_true", help="break the product, and see each check fail; on SQLite")
@@ -53,12 +54,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _audited(store: str, wanted: list[Check], command: Sequence[str]) -> list[Outcome]:
+def _audited(store: str, wanted: list[Check], options: argparse.Namespace) -> list[Outcome]:
     outcomes = []
-    with _started(store, command) as interfaces:
+    with _started(store, options) as interfaces:
         for outcome in run(wanted, interfaces):
             outcomes.append(outcome)
-            sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {outcome.failure or 'passed'}\n")
+            told = outcome.failure or ("passed" if outcome.asked else "not asked")
+            sys.stderr.write(f"{store} {', '.join(outcome.check.ids)}: {told}\n")
     return outcomes
 
 
@@ -74,14 +76,17 @@ def _broken(only: Sequence[str]) -> int:
 
 
 @contextmanager
-def _started(store: str, command: Sequence[str]) -> Iterator[Interfaces]:
+def _started(store: str, options: argparse.Namespace) -> Iterator[Interfaces]:
     with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        if store == "sqlite":
-            with Interfaces(folder, command=command) as interfaces:
+        if store == "server":
+            with Interfaces(folder, server=Server(options.url.rstrip("/"), options.key)) as interfaces:
+                yield interfaces
+        elif store == "sqlite":
+            with Interfaces(folder, command=options.command) as interfaces:
                 yield interfaces
         else:
-            with server(folder) as admin, Interfaces(folder, admin, command) as interfaces:
+            with server(folder) as admin, Interfaces(folder, admin, options.command) as interfaces:
                 yield interfaces
 
 

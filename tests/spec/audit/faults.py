@@ -177,6 +177,10 @@ def _latin_only(original: Any) -> Any:
 
 
 FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
+    "no_session_id": (
+        lambda: {"memotherm.model.memory:Memory.session_id": lambda _: None},
+        "an_item_has_the_names_of_the_document",
+    ),
     "tiers_ignored": (
         lambda: {"memotherm.remember.draft:first_tier": _first_tier_warm},
         (

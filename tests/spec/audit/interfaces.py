@@ -16,7 +16,7 @@ from mcp import Client
 import memotherm
 from memotherm import Memotherm
 from memotherm.testing import FakeClock, HashEmbedder
-from tests.interfaces.served import Served
+from tests.interfaces.served import Server
 
 __all__ = ["Cli", "Hook", "Mcp", "NotesMcp", "Python", "Rest", "refusal"]
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 class Rest:
     """An HTTP server, asked in the scope of a check."""
 
-    server: Served
+    server: Server
     name: str
 
     def ask(self, method: str, path: str, body: Json | None = None, scope: str | None = None) -> tuple[int, Any]:

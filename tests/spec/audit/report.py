@@ -30,6 +30,7 @@ Memotherm is specified by five documents of other programs, split into lines tha
 A check uses only the interfaces in the table: commands and hooks in processes of their own, an MCP client over standard
 input and output, a running HTTP server, or the Python package.
 The product is a command: `make audit WHEEL=1` asks a wheel that is installed outside the source tree.
+`python -m tests.spec.audit --url http://127.0.0.1:8077` asks a running server what HTTP alone can ask.
 Each check has been seen failing: `python -m tests.spec.audit --faults` breaks the product once for each of them.
 "OK" means that the line holds as it is written; "by decision" that the documents disagree, or that the line needs an
 interpretation, and what holds is the decision in the last table.
@@ -96,9 +97,9 @@ def _row(line: str) -> dict[str, Any]:
 
 
 def _worse(first: str | None, second: str) -> str:
-    """Return the result of a line with several checks: a failure, else a decision, else OK."""
-    ranked = sorted((first or "OK", second), key=lambda result: (result == "FAIL", result != "OK"))
-    return ranked[-1]
+    """Return the result of a line with several checks: a failure, else a decision, else OK if one was asked."""
+    order = ("not asked", "OK", "by decision", "FAIL")
+    return max(first or second, second, key=lambda result: order.index(result.partition(" D")[0]))
 
 
 def _totals(found: Sequence[Mapping[str, Any]], stores: Sequence[str]) -> list[str]:
@@ -107,7 +108,8 @@ def _totals(found: Sequence[Mapping[str, Any]], stores: Sequence[str]) -> list[s
         results = [row[store] for row in found if store in row]
         decided = sum(result.startswith("by") for result in results)
         failed = results.count("FAIL")
-        totals.append(f"{store}: {results.count('OK')} OK, {decided} by decision, {failed} failed")
+        unasked = f", {results.count('not asked')} not asked" if "not asked" in results else ""
+        totals.append(f"{store}: {results.count('OK')} OK, {decided} by decision, {failed} failed{unasked}")
     return totals
 
 

@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from memotherm import Memotherm
-from tests.interfaces.served import COMMAND, Served, environment, served
+from tests.interfaces.served import COMMAND, Served, Server, environment, served
 from tests.postgres import database
 from tests.spec.audit.faults import FAULTS, applied, command
 from tests.spec.audit.interfaces import Cli, Hook, Mcp, NotesMcp, Python, Rest
@@ -38,8 +38,16 @@ _TIGHT = {
 class Interfaces:
     """Servers and processes of a command on one kind of store; each is started when it is first asked."""
 
-    def __init__(self, folder: Path, postgres: str | None = None, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        postgres: str | None = None,
+        command: Sequence[str] = COMMAND,
+        server: Server | None = None,
+    ) -> None:
         self._folder = folder
+        #: A server that is running already; only it is asked then.
+        self._server = server
         self._command = command
         self._postgres = postgres
         self._stack = ExitStack()
@@ -60,9 +68,13 @@ class Interfaces:
         with ExitStack() as own:
             yield {name: self._bound(name, check.function.__name__, own) for name in check.interfaces}
 
+    def asks(self, check: Check) -> bool:
+        """Return whether all interfaces of a check are there."""
+        return self._server is None or check.interfaces == ("rest",)
+
     def _bound(self, name: str, scope: str, own: ExitStack) -> object:
         make: dict[str, Callable[[], object]] = {
-            "rest": lambda: Rest(self._rest, scope),
+            "rest": lambda: Rest(self._rest, scope if self._server is None else f"{scope}-{self._folder.name}"),
             "tight": lambda: Rest(self._tight, scope),
             "mcp": lambda: Mcp(self._portal, self._mcp, scope),
             "all_tools": lambda: Mcp(self._portal, self._all_tools, scope),
@@ -84,8 +96,8 @@ class Interfaces:
         return {**self._environment, "MEMOTHERM_HOME": str(self._folder / "alone")}
 
     @cached_property
-    def _rest(self) -> Served:
-        return self._served({})
+    def _rest(self) -> Server:
+        return self._server or self._served({})
 
     @cached_property
     def _tight(self) -> Served:
@@ -158,9 +170,12 @@ class Outcome:
     check: Check
     #: Why it failed; empty if it did not.
     failure: str = ""
+    asked: bool = True
 
     def result(self, line: str) -> str:
-        """Return OK, by decision, or FAIL."""
+        """Return OK, by decision, FAIL, or not asked."""
+        if not self.asked:
+            return "not asked"
         if self.failure:
             return "FAIL"
         return f"by decision {self.check.decisions[line]}" if line in self.check.decisions else "OK"
@@ -169,7 +184,8 @@ class Outcome:
 def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:
     """Run checks one after the other."""
     for check in checks:
-        yield Outcome(check, _failure(check, interfaces))
+        asked = interfaces.asks(check)
+        yield Outcome(check, _failure(check, interfaces) if asked else "", asked)
 
 
 def unnoticed(fault: str, checks: Iterable[Check], folder: Path) -> list[str]:

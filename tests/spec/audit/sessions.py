@@ -47,6 +47,13 @@ def an_item_has_all_fields_and_defaults(rest: Rest) -> None:
     assert rest.ask("GET", "/sessions/nobody/status")[0] == 404
 
 
+@audit("C02")
+def an_item_has_the_names_of_the_document(python: Python) -> None:
+    made = python.open().session("s").add("The anchor is up", "fact", {"turn": 1})
+    assert (made.session_id, made.type, made.access_count, made.relevance_score) == ("s", "fact", 0, 1.0)
+    assert made.last_accessed_at == made.created_at
+
+
 @audit("C03", C27="D04", fast=True)
 def the_tools_have_the_parameters_of_the_document(mcp: Mcp) -> None:
     kinds = ("message", "fact", "decision", "entity", "context")
