@@ -622,7 +622,7 @@ def test_an_older_version_of_a_statement_is_marked_as_outdated(mem: Memotherm, c
     old = mem.remember("The staging database listens on port 5433")
     mem.remember("The staging database has a replica that listens at night")
     clock.advance(days=3)
-    mem.remember("The staging database listens on port 5544")
+    mem.remember("The staging database now listens on port 5544")
 
     lines = mem.context("which port does the staging database listen on?").text.splitlines()
     entries = [line for line in lines if line.startswith("- ")]

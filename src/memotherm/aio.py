@@ -177,6 +177,8 @@ class AsyncMemotherm(_Derived[Memotherm]):
     amend = _off_thread(Memotherm.amend)
     alias = _off_thread(Memotherm.alias)
     find = _off_thread(Memotherm.find)
+    conflicts = _off_thread(Memotherm.conflicts)
+    decide = _off_thread(Memotherm.decide)
     count = _off_thread(Memotherm.count)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)

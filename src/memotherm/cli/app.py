@@ -60,6 +60,7 @@ SECTIONS = {
     "Correction": {
         "select": Command("privacy", "Show what a request in words concerns; forget or purge it."),
         "amend": Command("changes", "Correct a part of a memory; the rest stays."),
+        "conflicts": Command("changes", "List memories that disagree, or decide which holds."),
         "alias": Command("changes", "Record that two names mean the same."),
     },
     "Sessions and notes": {

@@ -66,6 +66,29 @@ events = plain(
 )
 
 
+@click.command("conflicts")
+@operation_options("conflicts", defaults={"limit": 20})
+@click.option(
+    "--keep", metavar="ID", type=MemoryId(), help="Keep this memory, and archive those that it conflicts with."
+)
+@click.option("--why", default="", help="The reason, for the ledger.")
+@memory_option(dry_run=True)
+def conflicts(mem: Memotherm, limit: int, keep: str | None, why: str) -> Output:
+    """List memories that disagree, newest first, or decide which holds.
+
+    What is archived can be brought back with `undo`. If both hold, `verify` both.
+
+    \b
+    memotherm conflicts
+    memotherm conflicts --keep mem_01J8ZQ4X0000000000000000
+    """
+    if keep is not None:
+        archived = mem.decide(keep, why=why)
+        return Output({"memories": to_json(archived)}, archived)
+    found = mem.conflicts(limit)
+    return Output({"conflicts": to_json(found)}, map(str, found), ["no memories disagree"] * (not found))
+
+
 @click.command("receipts")
 @operation_options("receipts")
 @click.option(

@@ -54,7 +54,7 @@ _METAVARS = {
     "since": "TIME",
     "until": "TIME",
 }
-_IDS = {"memory_id", "ids", "used", "supersedes"}
+_IDS = {"memory_id", "ids", "used", "supersedes", "over"}
 #: Texts of which `-` means standard input.
 _CONTENTS = {"content", "query", "summary", "answer"}
 #: What a command line takes in another form than JSON, and what the table does not explain.

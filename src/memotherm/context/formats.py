@@ -91,7 +91,7 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def label(memory: MemoryFields, *, outdated: bool = False) -> str:
+def label(memory: MemoryFields, mark: str = "") -> str:
     """Return what an entry begins with: the day of the statement, its author, and what else an agent should see."""
     stated, verified, priority = memory.updated_at, memory.verified_at, memory.priority
     parts = [f"{stated:%Y-%m-%d}", _one_line(author_of(memory) or memory.source)]
@@ -101,10 +101,9 @@ def label(memory: MemoryFields, *, outdated: bool = False) -> str:
         parts.append("blocker")
     if memory.trust.is_low and str(memory.trust) not in parts:
         parts.append(str(memory.trust))
-    if outdated:
-        parts.append("outdated")
     if verified is not None and verified.date() > stated.date():
         parts.append(f"verified {verified:%Y-%m-%d}")
+    parts.append(mark)
     return ", ".join(filter(None, parts))
 
 

@@ -59,8 +59,8 @@ class Candidate(NamedTuple):
     scored: Ranked | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
-    #: Whether a newer version of the same statement was found.
-    outdated: bool = False
+    #: outdated or conflict, if another version of the same statement was found.
+    mark: str = ""
 
     @property
     def why(self) -> Lazy[Why] | None:
@@ -222,7 +222,7 @@ class Item:
         """Return the form that has this part of the content."""
         candidate, renderer = self.candidate, self._renderer
         if self._label is None:
-            self._label = label(candidate.memory, outdated=candidate.outdated)
+            self._label = label(candidate.memory, candidate.mark)
         whole = "" if form == FULL else candidate.handle
         memory, content = candidate.memory, with_dates(content, candidate.memory.updated_at.date())
         lines = renderer.format.entry(memory, content, whole, candidate.score, self._label)

@@ -1,4 +1,4 @@
-"""Choosing the candidates of a context: what is relevant enough, what was injected before, what is outdated."""
+"""Choosing the candidates of a context: what is relevant enough, what was injected before, what disagrees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from memotherm.model.memory import MemoryFields
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
-from memotherm.text.words import content_words
+from memotherm.text.statements import kind_of
+from memotherm.text.versions import first_words, statement
 from memotherm.tiers.rules.properties import is_blocker
 
 #: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
@@ -29,10 +30,7 @@ _CONFIDENT = 0.7
 #: relevance against its closeness, and how close is not far.
 _MOST_HINTS = 1.5
 _CLOSE = 0.15
-#: Two memories are versions of a statement if they have this share of their words, and at least so many, in common.
-_COMMON_WORDS = 0.75
-_LEAST_COMMON = 2
-#: Only short contents among the first hits are compared, which takes .3 ms instead of 4.
+#: Only short contents among the first ones are compared.
 _LONGEST_VERSION = 300
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
@@ -138,7 +136,11 @@ class Selection:
                 self.skipped.append(Skipped(candidate, "relevance", why))
             else:
                 self.hits.append(candidate)
-        self.hits = _with_outdated(self.hits)
+        if marks := _marks([*self.listed[:_FIRST_HITS], *self.hits[:_FIRST_HITS]]):
+            self.listed, self.hits = (
+                [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
+                for candidates in (self.listed, self.hits)
+            )
 
 
 def listed(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
@@ -182,28 +184,35 @@ def _without_repeats(
             skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
 
 
-def _with_outdated(hits: Sequence[Candidate]) -> list[Candidate]:
-    """Return hits of which the older versions of a statement are marked: they share most words with a newer one.
+def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:
+    """Return which memories are outdated or in conflict with another one, by id.
 
-    Messages have no versions: people say similar things about different matters.
+    If the newer one says that something has changed ("now", "no longer"), it is a correction, and the older one is
+    outdated. Otherwise nothing tells which is right, and both are in conflict. Of messages, only those are compared
+    that make a statement of a known kind.
     """
-    words = {
-        hit.memory.id: content_words(hit.memory.content)
-        for hit in hits[:_FIRST_HITS]
-        if hit.memory.kind != "message" and len(hit.memory.content) <= _LONGEST_VERSION
-    }
+    compared = sorted(
+        (each.memory for each in candidates if len(each.memory.content) <= _LONGEST_VERSION),
+        key=lambda memory: memory.updated_at,
+    )
+    subjects = [first_words(memory.content) for memory in compared]
+    marks: dict[str, str] = {}
+    for place, newer in enumerate(compared):
+        for older, subject in zip(compared[:place], subjects, strict=False):
+            if subject.isdisjoint(subjects[place]):
+                continue
+            difference = statement(older.content).difference(statement(newer.content))
+            if difference is None or not (_makes_statement(older) and _makes_statement(newer)):
+                continue
+            if difference.changed or "correction" in newer.tags:
+                marks[older.id] = "outdated"
+            else:
+                marks |= {each.id: marks.get(each.id, "conflict") for each in (older, newer)}
+    return marks
 
-    def is_outdated(hit: Candidate) -> bool:
-        said = words.get(hit.memory.id, set())
-        return any(
-            other.memory.updated_at > hit.memory.updated_at
-            and len(said & newer) >= max(_LEAST_COMMON, _COMMON_WORDS * max(len(said), len(newer)))
-            and bool(said - newer)
-            for other in hits
-            if (newer := words.get(other.memory.id))
-        )
 
-    return [hit._replace(outdated=True) if is_outdated(hit) else hit for hit in hits]
+def _makes_statement(memory: MemoryFields) -> bool:
+    return memory.kind != "message" or kind_of(memory.content) is not None
 
 
 def urgency(memory: MemoryFields) -> int:

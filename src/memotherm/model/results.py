@@ -13,6 +13,7 @@ from memotherm.model.value import Value
 __all__ = [
     "Captured",
     "Compaction",
+    "Conflict",
     "Event",
     "EventPage",
     "LoggedRecall",
@@ -208,6 +209,24 @@ class Captured(Value):
     removed_chars: int = 0
     #: How many credentials and private passages were replaced by a mark.
     redacted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Conflict(Value):
+    """Two active memories that say something else about the same thing, of which none has replaced the other."""
+
+    older: Memory
+    newer: Memory
+    #: The words that they have in common, with "…" in the place of the value.
+    about: str
+    #: What the older and the newer one say there; of a denial, the words that deny.
+    values: tuple[str, str]
+    #: The id of the one that counts until somebody decides: the more trusted one, else the newer one.
+    winner: str
+
+    def __str__(self) -> str:
+        said = (f"{each.updated_at:%Y-%m-%d} {each.id} {each.content}" for each in (self.newer, self.older))
+        return "\n".join((f"conflict: {self.about}", *(f"  {line}" for line in said)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

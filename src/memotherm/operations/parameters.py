@@ -140,6 +140,7 @@ WIRES: Mapping[str, Parameter] = {
     "ids": _IDS,
     "used": _IDS,
     "forget": _IDS,
+    "over": _IDS,
     "recall": _wire(str, name="recall_id", max_length=100, help="The `recall_id` of a recall or context."),
     "answer": _wire(str, max_length=100_000),
     "at": _wire(str, max_length=100),

@@ -171,6 +171,21 @@ _TABLE = (
             description="Record that a memory still holds.",
         ),
     ),
+    _read(
+        "Memotherm.conflicts", "memories", "GET /conflicts", result="conflicts",
+        tool=Tool(
+            name="memory_conflicts", title="List conflicts", parameters=f"limit {_OF_SESSION}", repeatable=True,
+            defaults={"limit": 5}, description="List memories that disagree. Ask the user which holds.",
+        ),
+    ),
+    _change(
+        "Memotherm.decide", "POST /memories/{memory_id}/decide",
+        Tool(
+            name="memory_decide", title="Decide a conflict", parameters=f"memory_id over {_OF_SESSION}", hides=True,
+            description="Keep a memory and archive what it replaces.",
+        ),
+        result="memories",
+    ),
     _change("Memotherm.move_out_of_session", "POST /memories/{memory_id}/move-out-of-session"),
     _change("Memotherm.archive", "POST /memories/{memory_id}/archive"),
     _change(

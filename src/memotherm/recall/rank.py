@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.recall.evidence import ABSENT_WORD, SHORT_TEXT
+from memotherm.recall.evidence import ABSENT_WORD
 from memotherm.recall.values import (
     USE_HALF_LIFE_DAYS,
     Evidence,
@@ -41,6 +41,7 @@ from memotherm.recall.values import (
     State,
 )
 from memotherm.settings import Settings
+from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 
 Numbers = NDArray[np.int64]
 
@@ -194,11 +195,10 @@ _FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]]
 
 #: The words of a message, which has no versions.
 _NO_WORDS: Numbers = np.empty(0, np.int64)
-#: Two memories are versions of each other if their scores and their coverage of the query differ by no more
-#: than this, and this share of the shorter one's words is in the other.
+#: Two memories that share most of their words are versions of each other if their scores and their coverage of the
+#: query differ by no more than this.
 _SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
-_COMMON_WORDS = 0.6
 #: The rounding error of a share.
 _NOISE = 1e-9
 #: How many bits a text has for its words.
@@ -281,7 +281,7 @@ def _alike(ranked: RankedBlock, texts: Sequence[Numbers]) -> set[tuple[int, int]
     ones, others = (side.tolist() for side in close.nonzero())
     pairs = [(places[one], places[other]) for one, other in zip(ones, others, strict=True)]
     words = {place: frozenset(texts[place].tolist()) for place, _ in pairs}
-    return {(one, other) for one, other in pairs if _are_versions(words[one], words[other])}
+    return {(one, other) for one, other in pairs if share_most(words[one], words[other])}
 
 
 def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
@@ -297,14 +297,6 @@ def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
     common = bits @ bits.T
     own = common.diagonal()
     alone = own[:, np.newaxis] - common
-    enough = alone <= ((1 - _COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
-    short = own <= SHORT_TEXT
+    enough = alone <= ((1 - COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
+    short = own <= MOST_WORDS
     return np.asarray((enough | enough.T) & short & short[:, np.newaxis])
-
-
-def _are_versions(first: frozenset[int], second: frozenset[int]) -> bool:
-    """Return whether two short texts share most of their words."""
-    shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
-    if not shorter or len(longer) > SHORT_TEXT or len(longer) > 2 * len(shorter):
-        return False
-    return len(shorter & longer) >= _COMMON_WORDS * len(shorter)

@@ -165,7 +165,7 @@ class MemoryWriter:
         if memory.supersedes is not None:
             successor = stored.memory.id if stored is not None else memory.id
             superseded = require_visible(write.transaction, memory.scope, memory.supersedes)
-            _archive_superseded(write.transaction, superseded, successor, write.cause)
+            archive_superseded(write.transaction, superseded, successor, write.cause)
         if stored is None:
             return self._insert(write)
         return self._merge(write, stored) if memory.key is None else self._replace(write, stored)
@@ -248,16 +248,16 @@ def _require_version(stored: Record | None, memory: Memory, version: int, now: d
         raise StaleWrite(f"the key {memory.key!r} {state}: read it again, then store it")
 
 
-def _archive_superseded(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> None:
-    """Archive the memory that another one replaces."""
+def archive_superseded(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
+    """Archive the memory that another one replaces, and return it."""
     if superseded.memory.id == successor:
         raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
     superseded = _open_circle(transaction, superseded, successor, cause)
     if superseded.memory.retention is not Retention.ACTIVE:
-        return
+        return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
-    cause = replace(cause, action="archive", rule="superseded", why=f"replaced by {successor}")
-    transaction.change(superseded, archived, cause)
+    why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
+    return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
 
 
 def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
@@ -203,7 +203,7 @@ def _copulas() -> frozenset[str]:
 @functools.cache
 def listed_phrases(name: str) -> tuple[str, ...]:
     """Return the phrases of all languages that `word_lists.json` lists under a name."""
-    return tuple(phrase for language in WORD_LISTS["phrases"] for phrase in _phrases_of(language, name))
+    return tuple(phrase for language in WORD_LISTS["phrases"] for phrase in phrases_of(language, name))
 
 
 @functools.cache
@@ -213,13 +213,30 @@ def _plain_phrases(name: str, end: str = "") -> tuple[str, ...]:
 
 @functools.cache
 def _question_words() -> tuple[str, ...]:
-    found = ((language, plain_text(phrase)) for language in _ANYWHERE for phrase in _phrases_of(language, "question"))
+    found = ((language, plain_text(phrase)) for language in _ANYWHERE for phrase in phrases_of(language, "question"))
     return tuple(phrase if language == "chinese" else f" {phrase} " for language, phrase in found)
 
 
-def _phrases_of(language: str, name: str) -> list[str]:
+def phrases_of(language: str, name: str) -> list[str]:
+    """Return the phrases of one language."""
     entries = dict(entry.split(": ") for entry in WORD_LISTS["phrases"][language].split("; "))
     return entries[name].split(", ") if name in entries else []
+
+
+def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern for any of some phrases in a plain text between spaces, longer ones first.
+
+    In a phrase, `^` begins a sentence and `*` is the rest of a word.
+    """
+    return re.compile("|".join(map(_pattern, sorted(phrases, key=len, reverse=True))) or "(?!)")
+
+
+def _pattern(phrase: str) -> str:
+    plain = re.escape(plain_text(phrase))
+    start = "^ " if phrase.startswith("^") else " "
+    if is_unspaced(plain_text(phrase)):
+        return plain if start == " " else start + plain
+    return start + plain + ("" if phrase.endswith("*") else " ")
 
 
 def plain_text(text: str) -> str:

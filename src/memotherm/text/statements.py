@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import listed_phrases, plain_text
+from memotherm.text.phrases import listed_phrases, phrase_pattern, plain_text
 from memotherm.text.words import is_unspaced
 
 
@@ -64,13 +64,5 @@ def kind_of(sentence: str) -> Kind | None:
 
 @functools.cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the phrases of each kind; in a list, `^` begins a sentence and `*` is the rest of a word."""
-    return {name: re.compile("|".join(map(_pattern, listed_phrases(name)))) for name in _KINDS}
-
-
-def _pattern(phrase: str) -> str:
-    plain = re.escape(plain_text(phrase))
-    start = "^ " if phrase.startswith("^") else " "
-    if is_unspaced(plain_text(phrase)):
-        return plain if start == " " else start + plain
-    return start + plain + ("" if phrase.endswith("*") else " ")
+    """Return the phrases of each kind."""
+    return {name: phrase_pattern(listed_phrases(name)) for name in _KINDS}

@@ -61,7 +61,7 @@ def words(text: str) -> list[str]:
     raw = list(_raw(text, ends=True))
     language = latin_language(raw)
     if language == ENGLISH:
-        return list(map(_folded, raw))
+        return list(map(folded, raw))
     return [form for word in raw for form in _forms(word, language)]
 
 
@@ -94,15 +94,25 @@ def weighed_words(query: str, frame: float = 1.0) -> dict[str, float]:
 
 def content_words(text: str) -> set[str]:
     """Return the content words of a text: numbers, and words of two or more characters that are not function words."""
+    return set(ordered_content_words(text))
+
+
+def ordered_content_words(text: str) -> Iterator[str]:
+    """Yield the content words of a text in their order."""
     raw = list(_raw(text, ends=False))
-    frequent = FUNCTION_WORDS[latin_language(raw)] | SCRIPT_FUNCTION_WORDS | _FRAME
-    return {_folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit())}
+    frequent = _frequent(latin_language(raw))
+    return (folded(word) for word in raw if word not in frequent and (len(word) > 1 or word.isdigit()))
+
+
+@functools.cache
+def _frequent(language: str) -> frozenset[str]:
+    return FUNCTION_WORDS[language] | SCRIPT_FUNCTION_WORDS | _FRAME
 
 
 def stemmed_words(text: str) -> list[str]:
     """Return the words of a text, stemmed as English or by their script; unspaced runs are whole."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    return [_folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split()]
+    return [folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split()]
 
 
 def is_unspaced(word: str) -> bool:
@@ -153,7 +163,7 @@ def _pairs(run: str, *, ends: bool) -> Iterator[str]:
 
 def _forms(word: str, language: str) -> tuple[str, ...]:
     """Return the English stem of a word, and its stem in the language of the text if that is another one."""
-    english = _folded(word)
+    english = folded(word)
     if language == ENGLISH or not word.isalpha():
         return (english,)
     own = _stemmed(word, language)
@@ -161,7 +171,7 @@ def _forms(word: str, language: str) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=100_000)
-def _folded(word: str) -> str:
+def folded(word: str) -> str:
     """Return a word stemmed as English or by its script, without accents, so that "café" matches "cafe"."""
     if word.isascii():
         return stemmer(ENGLISH)(word) if word.isalpha() else word
@@ -176,7 +186,7 @@ def _folded(word: str) -> str:
 def _stemmed(word: str, language: str) -> str:
     """Return a word stemmed in a language written in Latin letters; other scripts decide for themselves."""
     if not _LATIN.match(word):
-        return _folded(word)
+        return folded(word)
     return _plain(stemmer(language)(word)) or word
 
 

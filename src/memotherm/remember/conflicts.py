@@ -1,0 +1,104 @@
+"""Conflicts: statements about the same thing that say something else, of which none has replaced the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from memotherm.errors import NotFound
+from memotherm.model import Memory, Scope
+from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.model.results import Conflict
+from memotherm.remember.changes import require_visible
+from memotherm.remember.writer import archive_superseded
+from memotherm.storage.store import Store, Transaction
+from memotherm.storage.values import Cause, Find
+from memotherm.text.statements import kind_of
+from memotherm.text.versions import Difference, Statement
+from memotherm.tiers.rules.properties import FILE_SOURCE, is_closed
+
+_PAGE = 1000
+#: A slot with more values than this takes several of them: "Ana has been to ...".
+_MOST_VALUES = 4
+
+
+def conflicts_in(store: Store, spaces: Sequence[int], find: Find) -> list[Conflict]:
+    """Return the conflicts among the memories that a listing selects."""
+    memories: list[Memory] = []
+    with store.snapshot():
+        while page := store.find(spaces, replace(find, limit=_PAGE)):
+            memories += [record.memory for record in page]
+            find = replace(find, before=page[-1].no)
+    return conflicts_among(memories)
+
+
+def supersede(store: Store, scope: Scope, memory_id: str, replaced: Sequence[str], cause: Cause) -> list[Memory]:
+    """Archive memories that another one replaces, all or none; each has one event, which can be undone."""
+    if not replaced:
+        raise NotFound(f"no conflict of {memory_id} can be seen from here ({scope})")
+
+    def change(transaction: Transaction) -> list[Memory]:
+        kept = require_visible(transaction, scope, memory_id).memory.id
+        records = [require_visible(transaction, scope, each) for each in replaced]
+        return [archive_superseded(transaction, record, kept, cause).memory for record in records]
+
+    return store.transact(change)
+
+
+def is_compared(memory: MemoryFields) -> bool:
+    """Return whether a memory can be in a conflict: no summary, no part of a file, and no closed task."""
+    return memory.kind != SUMMARY and not memory.source.startswith(FILE_SOURCE) and not is_closed(memory)
+
+
+def conflicts_among(memories: Iterable[Memory]) -> list[Conflict]:
+    """Return the conflicts, newest first: for each slot with several values, the newest one with each of the others.
+
+    Of messages, only those are compared that make a statement of a known kind. Two memories that were both verified
+    after the newer one was stated hold both.
+    """
+    stated = sorted(filter(is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
+    statements = [Statement(memory.content) for memory in stated]
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for number, statement in enumerate(statements):
+        for slot in statement.slots:
+            holders[slot].append(number)
+    # To recognise the kind of a statement takes longer than to compare it.
+    chatter = {
+        number
+        for number in {number for numbers in holders.values() if len(numbers) > 1 for number in numbers}
+        if stated[number].kind == "message" and kind_of(stated[number].content) is None
+    }
+    found: dict[tuple[int, int], tuple[int, Difference]] = {}
+    for slot, numbers in holders.items():
+        for pair, difference in _differences(statements, slot, [each for each in numbers if each not in chatter]):
+            # The longest slot has the shortest values.
+            if pair not in found or len(slot) > found[pair][0]:
+                found[pair] = len(slot), difference
+    pairs = sorted(found.items(), key=lambda item: item[0][::-1], reverse=True)
+    conflicts = (_conflict(stated[older], stated[newer], each) for (older, newer), (_, each) in pairs)
+    return [each for each in conflicts if not _both_hold(each)]
+
+
+def _differences(
+    statements: Sequence[Statement], slot: str, numbers: Sequence[int]
+) -> list[tuple[tuple[int, int], Difference]]:
+    """Return what the newest statement of a slot and each other one say differently; none if the slot takes several."""
+    found = [
+        ((number, numbers[-1]), difference)
+        for number in numbers[:-1]
+        if (difference := statements[number].differs(statements[numbers[-1]], slot)) is not None
+    ]
+    return found if len({difference.values[0] for _, difference in found}) < _MOST_VALUES else []
+
+
+def _conflict(older: Memory, newer: Memory, difference: Difference) -> Conflict:
+    # Of equal ones, the first is taken.
+    winner = max((newer, older), key=lambda memory: memory.trust.rank)
+    return Conflict(older=older, newer=newer, about=difference.about, values=difference.values, winner=winner.id)
+
+
+def _both_hold(conflict: Conflict) -> bool:
+    """Return whether both memories were verified since the newer one was stated."""
+    stated = conflict.newer.updated_at
+    return all(each.verified_at is not None and each.verified_at >= stated for each in (conflict.older, conflict.newer))

@@ -1,0 +1,280 @@
+"""Versions of a statement: whether two short texts are about the same thing, and what they say differently.
+
+`share_most` compares the words of two texts, and is all that ranking needs. `Statement` tells more: its slots are the
+places in its first sentence where a value may stand, each with the words around it. Two statements with the same slot
+and other values disagree: "the port is 5433", "the port is 5544". So do two of which one denies the other: "we deploy
+on Fridays", "we no longer deploy on Fridays".
+
+A place is a slot if what stands there is the only answer:
+
+- a word after a linking verb or a preposition ("is", "until", "in"), or after a word for "prefer";
+- a number that at least two words precede;
+- anything, if one of the two statements says that something has changed ("now", "switched to").
+
+The subject, which comes first, is never a value: "Ana likes tea" and "Bob likes tea" agree. Neither is what comes
+before the first linking verb.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Set
+from itertools import accumulate, islice
+from typing import NamedTuple, TypeVar
+
+from memotherm.text.language import ENGLISH, FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS, WORD_LISTS, latin_language
+from memotherm.text.phrases import conversational_words, is_question, phrase_pattern, phrases_of, plain_text, sentences
+from memotherm.text.words import folded, is_unspaced, ordered_content_words
+
+T = TypeVar("T")
+
+#: The most words of a text that has versions, and the share of the shorter one's words that the other must have.
+MOST_WORDS = 50
+COMMON_WORDS = 0.6
+#: A longer text is no single statement.
+_MOST_CHARS = 300
+#: The most words of a value; characters of a script without spaces count as words.
+_LONGEST_VALUE, _LONGEST_UNSPACED = 4, 8
+#: The fewest words before a number, and in a slot of a changed statement.
+_LEAST_WORDS = 2
+
+#: How many of the first words, and in how many characters, show what a statement is about.
+_FIRST_WORDS, _FIRST_CHARS = 4, 80
+
+_LINKING, _SINGLE, _BACK = (frozenset(WORD_LISTS["other"][name].split()) for name in ("linking", "single", "back"))
+_UNSPACED_LINKING = phrase_pattern(filter(is_unspaced, _LINKING))
+_NOW = phrase_pattern(WORD_LISTS["other"]["now"].split())
+_ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
+_PARTICLES = frozenset("的了在和与到于由从で に を が へ と も の 를 을 에 로 가 이 의".replace(" ", ""))
+#: Exclamations and questions state nothing.
+_NO_STATEMENT = ("!", "！", "?", "？")
+_DIGIT = re.compile(r"\d")
+_EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
+_UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
+_BETWEEN_UNSPACED = re.compile("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
+#: A linking verb in the place of a colon and of words that say that something has changed.
+_LINK = " is "
+
+
+def share_most(first: Set[T], second: Set[T]) -> bool:
+    """Return whether two short texts share most of their words."""
+    shorter, longer = (first, second) if len(first) <= len(second) else (second, first)
+    if not shorter or len(longer) > MOST_WORDS or len(longer) > 2 * len(shorter):
+        return False
+    return len(shorter & longer) >= COMMON_WORDS * len(shorter)
+
+
+class Difference(NamedTuple):
+    """What two statements about the same thing say differently."""
+
+    #: The words that they have in common, with "…" in the place of the value.
+    about: str
+    #: What the first and the second one say; for a denial, the words that deny, or nothing.
+    values: tuple[str, str]
+    #: Whether the second one says that something has changed.
+    changed: bool
+
+
+class _Word(NamedTuple):
+    raw: str
+    stem: str
+    #: Whether it is a noun, a verb, a name or a number, and not a function word.
+    content: bool
+    #: Whether a linking verb, a preposition or a word for "prefer" is before it.
+    linked: bool = False
+    #: Whether that is a linking verb.
+    verb: bool = False
+    #: Whether it has a digit.
+    number: bool = False
+
+
+class _Value(NamedTuple):
+    """The place of a value in a statement; an empty one at the end stands for the whole statement."""
+
+    words: list[_Word]
+    start: int
+    end: int
+
+    @property
+    def said(self) -> list[_Word]:
+        """The words of the value."""
+        return self.words[self.start : self.end]
+
+    @property
+    def about(self) -> str:
+        """The words around it."""
+        gap = [_GAP] if self.start < self.end else []
+        return _raw([*self.words[: self.start], *gap, *self.words[self.end :]])
+
+
+class Statement:
+    """The first sentence of a text, and the slots in it."""
+
+    __slots__ = ("changed", "denial", "slots")
+
+    def __init__(self, text: str) -> None:
+        sentence = next(sentences(text), "") if len(text) <= _MOST_CHARS else ""
+        plain = (
+            ""
+            if sentence.rstrip().endswith(_NO_STATEMENT) or is_question(sentence)
+            else f" {plain_text(_EQUALS.sub(_LINK, sentence.strip()))} "
+        )
+        languages = _languages(plain)
+        #: The words that deny it; empty if none do.
+        self.denial = ""
+        for pattern in (_pattern(language, "negation") for language in languages):
+            if found := pattern.search(plain):
+                self.denial = found[0].strip()
+                plain = pattern.sub(" ", plain)
+                break
+        changes = [_pattern(language, "correction") for language in languages]
+        #: Whether it says that something has changed.
+        self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (*changes, _NOW))
+        #: What stands in each slot; the slots that only count for a change begin with "~".
+        self.slots = dict(_slots(_words(plain, languages)))
+        if self.changed:
+            # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
+            shorter = functools.reduce(lambda said, pattern: pattern.sub(_LINK, said), changes, plain)
+            self.slots = {**dict(_slots(_words(shorter, languages))), **self.slots}
+
+    def difference(self, other: Statement) -> Difference | None:
+        """Return what another statement says differently; None if it is about something else, or agrees."""
+        shared = self.slots.keys() & other.slots.keys()
+        # The longest slot has the shortest values.
+        return next(filter(None, (self.differs(other, slot) for slot in sorted(shared, key=len, reverse=True))), None)
+
+    def differs(self, other: Statement, slot: str) -> Difference | None:
+        """Return what another statement with the same slot says differently in it; None if nothing."""
+        place, other_place = self.slots[slot], other.slots[slot]
+        own, others = place.said, other_place.said
+        if not own:
+            if bool(self.denial) is bool(other.denial):
+                return None
+            return Difference(place.about, (self.denial, other.denial), other.changed)
+        if self.denial or other.denial or (slot.startswith("~") and not (self.changed or other.changed)):
+            return None
+        stems, other_stems = ({word.stem for word in words} for words in (own, others))
+        if _has_number(own) is not _has_number(others) or stems <= other_stems or other_stems <= stems:
+            return None
+        return Difference(place.about, (_raw(own), _raw(others)), other.changed)
+
+
+def _slots(words: list[_Word]) -> Iterator[tuple[str, _Value]]:
+    """Yield each slot of a statement with the place of its value; that of the whole statement has none."""
+    count = sum(word.content for word in words)
+    if not count or len(words) > MOST_WORDS or words[0].raw in _BACK or _is_small_talk(words[0]):
+        return
+    if len(words) >= _LEAST_WORDS:
+        yield " ".join(word.stem for word in words), _Value(words, len(words), len(words))
+    # The words before and behind each place, and the content words among them.
+    stems = [f"{word.stem} " for word in words]
+    before, behind = _joined(stems)
+    before_content, behind_content = _joined(
+        [stem if word.content else "" for stem, word in zip(stems, words, strict=True)]
+    )
+    contents = [0, *accumulate(word.content for word in words)]
+    # What is before the verb belongs to the subject.
+    verb = next((place for place, word in enumerate(words) if word.verb), 1)
+    for start in range(max(1, verb), len(words)):
+        first = words[start]
+        if not contents[start] or not first.content:
+            continue
+        longest = _LONGEST_UNSPACED if is_unspaced(first.raw) else _LONGEST_VALUE
+        number = False
+        for end in range(start + 1, min(len(words), start + longest) + 1):
+            last = words[end - 1]
+            number = number or last.number
+            if not last.content:
+                continue
+            if first.linked or (number and contents[start] >= _LEAST_WORDS):
+                yield f"{before[start]}… {behind[end]}", _Value(words, start, end)
+            if number or count - (contents[end] - contents[start]) >= _LEAST_WORDS:
+                yield f"~{before_content[start]}… {behind_content[end]}", _Value(words, start, end)
+
+
+def _is_small_talk(first: _Word) -> bool:
+    return first.content and first.stem in conversational_words()
+
+
+def _joined(texts: list[str]) -> tuple[list[str], list[str]]:
+    """Return the texts before each place, and those from it on."""
+    before = ["", *accumulate(texts)]
+    return before, [before[-1][len(each) :] for each in before]
+
+
+_GAP = _Word("…", "…", content=False)
+
+
+def _raw(words: list[_Word]) -> str:
+    return _BETWEEN_UNSPACED.sub("", " ".join(word.raw for word in words))
+
+
+def _has_number(words: list[_Word]) -> bool:
+    return any(word.number for word in words)
+
+
+def _words(plain: str, languages: tuple[str, ...]) -> list[_Word]:
+    """Return the words of a statement, without articles, linking verbs and words for "now"."""
+    frequent = _function_words(languages)
+    found: list[_Word] = []
+    linked = verb = False
+    plain = _NOW.sub(" ", plain)
+    if not plain.isascii():
+        plain = _UNSPACED_TEXT.sub(" ", _UNSPACED_LINKING.sub(_LINK, plain))
+    for raw in plain.split():
+        if raw in _LINKING:
+            linked = verb = True
+        elif raw not in _ARTICLES:
+            content = (
+                raw not in frequent and raw not in _PARTICLES and (len(raw) > 1 or raw.isdigit() or raw > "\u0dff")
+            )
+            found.append(_Word(raw, folded(raw), content, linked, verb, _DIGIT.search(raw) is not None))
+            linked, verb = not content or raw in _SINGLE, False
+    return found
+
+
+@functools.cache
+def _function_words(languages: tuple[str, ...]) -> frozenset[str]:
+    return SCRIPT_FUNCTION_WORDS.union(*(FUNCTION_WORDS.get(language, ()) for language in languages))
+
+
+def _languages(plain: str) -> tuple[str, ...]:
+    """Return the languages whose phrases are looked for: those of a script, or English and the text's own."""
+    if not plain.isascii() and any(is_unspaced(char) or char > "\u036f" for char in plain):
+        return _OTHER_SCRIPTS
+    return tuple(dict.fromkeys((latin_language(plain.split()), ENGLISH)))
+
+
+_OTHER_SCRIPTS = (
+    "chinese",
+    "japanese",
+    "korean",
+    "russian",
+    "ukrainian",
+    "arabic",
+    "hindi",
+    "greek",
+    "hebrew",
+    ENGLISH,
+)
+
+
+@functools.lru_cache(maxsize=1000)
+def statement(text: str) -> Statement:
+    """Return the statement of a text; contexts compare the same ones again and again."""
+    return Statement(text)
+
+
+@functools.lru_cache(maxsize=1000)
+def first_words(text: str) -> frozenset[str]:
+    """Return the first content words of a text; two that share none are about different things.
+
+    The first of them is in every slot, unless it denies the statement or says that something has changed.
+    """
+    return frozenset(islice(ordered_content_words(text[:_FIRST_CHARS]), _FIRST_WORDS))
+
+
+@functools.cache
+def _pattern(language: str, name: str) -> re.Pattern[str]:
+    return phrase_pattern(phrases_of(language, name))

@@ -1,0 +1,121 @@
+"""Memories that disagree: found, shown in contexts, decided and taken back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from memotherm import Memotherm
+from memotherm.cli.app import app
+from memotherm.errors import NotFound
+from memotherm.testing import FakeClock
+from tests.helpers import opened
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "values"),
+    [
+        ("The staging port is 5433", "The staging port is 5544", ("5433", "5544")),
+        ("Deploys are frozen until Friday", "Deploys are frozen until Monday", ("friday", "monday")),
+        ("User prefers dark mode", "User prefers light mode", ("dark", "light")),
+        ("The shop uses Postgres", "The shop now uses MySQL", ("postgres", "mysql")),
+        ("We deploy on Fridays", "We no longer deploy on Fridays", ("", "no longer")),
+        ("Ana does not work at Acme", "Ana works at Acme", ("not", "")),
+        ("Ana arbeitet bei Acme", "Ana arbeitet nicht mehr bei Acme", ("", "nicht mehr")),
+        ("Vivo en Madrid", "Ya no vivo en Madrid", ("", "ya no")),
+        ("Сервер слушает порт 5433", "Сервер слушает порт 5544", ("5433", "5544")),
+        ("我住在北京", "我住在上海", ("北京", "上海")),
+        ("服务器使用5433端口", "服务器不再使用5433端口", ("", "不再")),
+    ],
+)
+def test_another_value_of_the_same_thing_is_a_conflict(
+    mem: Memotherm, clock: FakeClock, older: str, newer: str, values: tuple[str, str]
+) -> None:
+    """A denial counts as another value; until somebody decides, the newer one counts."""
+    first = mem.remember(older)
+    clock.advance(days=1)
+    second = mem.remember(newer)
+
+    (conflict,) = mem.conflicts()
+    assert (conflict.older.id, conflict.newer.id, conflict.winner) == (first.id, second.id, second.id)
+    assert conflict.values == values
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        ("Ana likes tea", "Bob likes tea", "fact"),
+        ("I like tea", "I like coffee", "preference"),
+        ("Invoice 1042 was paid by Ana", "Invoice 1043 was paid by Ana", "fact"),
+        ("The port is 5433", "The port is 5433 on staging", "fact"),
+        ("The port is 5433", "The port is open", "fact"),
+        ("The trip to Rome was great!", "The trip to Rome was awful!", "fact"),
+        ("The weather is nice", "The weather is bad", "message"),
+    ],
+)
+def test_what_agrees_or_states_nothing_is_no_conflict(mem: Memotherm, one: str, other: str, kind: str) -> None:
+    """Other subjects, places with several values, refinements, exclamations and chatter."""
+    mem.remember(one, kind=kind)
+    mem.remember(other, kind=kind)
+
+    assert mem.conflicts() == []
+
+
+def test_a_decision_is_one_event_that_can_be_undone(mem: Memotherm, clock: FakeClock) -> None:
+    """The other memory is archived as superseded; two that were both verified do not disagree."""
+    kept = mem.remember("The staging port is 5433")
+    clock.advance(days=1)
+    other = mem.remember("The staging port is 5544")
+
+    assert [memory.id for memory in mem.decide(kept.id, why="asked Ana")] == [other.id]
+    assert mem.conflicts() == []
+    event = mem.history(other.id)[-1]
+    assert (event.action, event.rule, event.why) == ("archive", "superseded", f"replaced by {kept.id}; asked Ana")
+    assert len(mem.history(kept.id)) == 1
+    mem.undo(event.seq)
+    assert len(mem.conflicts()) == 1
+    mem.verify(kept.id)
+    mem.verify(other.id)
+    assert mem.conflicts() == []
+    with pytest.raises(NotFound, match="no conflict"):
+        mem.decide(kept.id)
+
+
+def test_contexts_show_both_sides_of_a_conflict_and_mark_what_a_correction_has_replaced(
+    mem: Memotherm, clock: FakeClock
+) -> None:
+    """Outdated is what a newer one says has changed; where nothing tells which is right, both are in conflict."""
+    mem.remember("The staging database listens on port 5433")
+    mem.remember("The staging database has a replica in Oslo")
+    clock.advance(days=3)
+    mem.remember("The staging database listens on port 5544")
+    mem.remember("The staging database no longer has a replica in Oslo")
+
+    lines = mem.context("the staging database, its port and its replica").text.splitlines()
+    entries = {line.partition(": ")[2]: line.partition(": ")[0] for line in lines if line.startswith("- ")}
+    marks = {content: label.rpartition(", ")[2] for content, label in entries.items()}
+    assert marks == {
+        "The staging database listens on port 5433": "conflict",
+        "The staging database listens on port 5544": "conflict",
+        "The staging database has a replica in Oslo": "outdated",
+        "The staging database no longer has a replica in Oslo": "agent",
+    }
+
+
+def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
+    """With dates and ids, and as JSON."""
+    store = str(tmp_path / "memory.db")
+    with opened(store) as mem:
+        mem.remember("The staging port is 5433")
+        kept = mem.remember("The staging port is 5544")
+    told = CliRunner().invoke(app, ["conflicts", "--store", store]).output
+    assert f"{kept.updated_at:%Y-%m-%d} {kept.id} The staging port is 5544" in told
+    found = json.loads(CliRunner().invoke(app, ["conflicts", "--store", store, "--json"]).output)
+    assert found["conflicts"][0]["winner"] == kept.id
+    kept_one = CliRunner().invoke(app, ["conflicts", "--store", store, "--keep", kept.id])
+    assert "The staging port is 5433" in kept_one.output
+    with opened(store) as mem:
+        assert mem.conflicts() == []
