@@ -40,7 +40,7 @@ _PAGES = {
     "now": ("/", "main .card"),
     "memories": ("/memories", "main tbody tr[data-index] td"),
     "playground": (f"/playground?scope=project%3Dshop&q={_QUESTION}", "main .context .part"),
-    "injected": ("/injected", "main tbody tr"),
+    "prompts": ("/prompts", "main tbody tr"),
     "policies": ("/policies", "main article"),
     "health": ("/health", "main .card"),
 }

@@ -58,7 +58,7 @@ def test_a_receipt_says_what_was_left_out_for_want_of_space(open_mem: Open) -> N
     assert {entry.id for entry in kept.left_out} <= told.keys()
     assert {entry.form for entry in kept.left_out} == {None}
     reasons = {entry.reason.partition("; ")[2] for entry in kept.left_out if entry.id != low.id}
-    assert reasons == {"the space was spent on what is more important"}
+    assert reasons == {"2400 tokens are spent on what is more important"}
 
 
 def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, clock: FakeClock) -> None:
@@ -93,6 +93,32 @@ def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, 
     ):  # fmt: skip
         state, told = answer(memory)
         assert (state, reason in told) == ("not_considered", True), told
+
+
+def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem: Open, clock: FakeClock) -> None:
+    """What the session was given, with the turn; a full section; what was never recorded is not guessed."""
+    mem = open_mem(settings={"hot_max_facts": 40})
+    hot = mem.remember_many([{"content": f"Otter {number} swims", "tier": "hot"} for number in range(60)])
+    session = mem.session("s1")
+    session.session_start(budget=4000)
+    clock.advance(minutes=1)
+    session.before_turn("what does the heron eat?", budget=300)
+    turn, start = mem.receipts.list()
+    given = {entry.id for entry in start.included}
+    assert len(given) == 40
+    answers = {memory.id: mem.receipts.explain(turn.number, memory.id) for memory in hot}
+
+    assert {(answers[memory_id].rule, answers[memory_id].given_in) for memory_id in given} == {("given", start.number)}
+    refused = [mem.receipts.explain(start.number, memory.id) for memory in hot if memory.id not in given]
+    assert {answer.rule for answer in refused} == {"hot_max_facts"}
+    assert {answer.reason for answer in refused} == {"current work; the hot block is full at 40 memories"}
+    for number in range(200):
+        mem.remember(f"Heron {number} fishes", tier="hot")
+    clock.advance(minutes=1)
+    session.before_turn("what does the heron eat?", budget=300)
+    oldest = mem.receipts.explain(turn.number + 1, hot[0].id)
+    assert (oldest.state, oldest.rule) == ("not_considered", "unknown")
+    assert "not record" in oldest.reason
 
 
 def test_a_receipt_is_explained_inside_its_scope_only(mem: Memotherm) -> None:

@@ -27,7 +27,7 @@ def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
         "memories": ("/memories?order=most_used", "memories"),
         "memory": (f"/memory/{memory.id}", "Recalled"),
         "playground": ("/playground?q=When+is+the+checkout+page+deployed%3F&scope=project%3Dshop", "tokens"),
-        "injected": ("/injected", "Turns"),
+        "prompts": ("/prompts", "Turns"),
         "policies": ("/policies", "History"),
         "health": ("/health", "Settings"),
     }

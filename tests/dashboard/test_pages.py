@@ -206,6 +206,23 @@ def test_a_memory_tells_its_story_versions_and_uses(open_page: Open, mem: Memoth
     expect(page.locator(".answer")).to_contain_text("In the context")
 
 
+def test_a_memory_that_the_session_was_given_is_not_said_to_lack_space(open_page: Open, mem: Memotherm) -> None:
+    """The reason is the recorded one, with a link to the turn that had it."""
+    view = mem.scoped(project="given")
+    stored = view.remember_many([{"content": f"Crane {number} lifts", "tier": "hot"} for number in range(40)])
+    session = view.session("s1")
+    start = session.session_start(budget=4000)
+    session.before_turn("who owns the crane?", budget=300)
+    last = view.receipts.list().receipts[0].number
+    oldest = next(memory for memory in stored if memory.id == start.included[-1].id)
+    page = open_page(f"/prompts?receipt={last}&memory={oldest.id}&scope=project%3Dgiven")
+    answer = page.locator(".answer")
+    expect(answer).to_contain_text("given")
+    expect(answer).not_to_contain_text("more important")
+    answer.get_by_role("link", name=f"turn {last - 1}").click()
+    expect(page.get_by_role("heading", name=re.compile(f"Turn {last - 1}"))).to_be_visible()
+
+
 def test_hostile_contents_are_only_text(open_page: Open, mem: Memotherm) -> None:
     """Markup is shown and not run, wherever it stands; a megabyte is shown in part, until the reader asks for all."""
     large = mem.scoped(project="shop").remember("x" * 999_000, tags=["hostile"], index=False)

@@ -65,7 +65,7 @@ def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -
     for path, text in (
         (f"{ASKED}&budget=300", "Left out"),
         (f"{ASKED}&compare=true&tiers_b=cold&budget=100&budget_b=100", "Second setting"),
-        (f"/injected?receipt={number}&memory=checkout", "Not considered"),
+        (f"/prompts?receipt={number}&memory=checkout", "Not considered"),
         ("/policies", "compact.focus"),
         ("/health?all=true", "hot_max_facts"),
     ):
@@ -162,7 +162,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
 def test_turns_are_listed_by_session_with_their_tokens(open_page: Open, mem: Memotherm) -> None:
     """A session of the list limits the turns; its link shows the same in another browser."""
     receipts = mem.receipts.list(limit=40).receipts
-    page = open_page("/injected")
+    page = open_page("/prompts")
     turns = page.get_by_role("region", name="Turns").locator("tbody tr")
     expect(turns).to_have_count(len(receipts))
     expect(page.locator("figure canvas")).to_be_visible()
@@ -264,7 +264,7 @@ def test_hostile_contents_are_texts_on_every_page(open_page: Open, mem: Memother
     number = mem.receipts.list(limit=1).receipts[0].number
     page = open_page("/playground?scope=project%3Dshop&q=hijacked&budget=4000")
     expect(page.locator(".context")).to_contain_text("<script>document.title")
-    for path in (f"/injected?receipt={number}&memory=hijacked", "/health", "/policies?policy=builtin"):
+    for path in (f"/prompts?receipt={number}&memory=hijacked", "/health", "/policies?policy=builtin"):
         page.goto(f"{page.url.split('#')[0]}#{path}")
         expect(page.locator("main .loading")).to_have_count(0)
         expect(page).to_have_title(re.compile("Memotherm$"))

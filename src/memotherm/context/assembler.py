@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import TypeVar
 
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
@@ -53,15 +51,12 @@ _ROLE = "user"
 _NOT_HASHED = {
     "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
-#: The most memories of a section that a stored receipt names as left out.
-_MOST_OF_SECTION = 25
-_NO_SPACE = "the space was spent on what is more important"
-_LOW_PRIORITY = "low priority enters when space is left"
-_LOW = Priority.LOW
+#: The most hits that a stored receipt names as left out for want of space, and for another reason. Of the pinned and
+#: hot memories it names all.
+_MOST_HITS_NAMED = 25
 
-T = TypeVar("T")
-#: id, section, form, tokens, reason and score of an entry of a stored receipt.
-StoredEntry = tuple[str, str, str | None, int, str, float | None]
+#: id, section, form, tokens, reason, score and rule of an entry of a stored receipt.
+StoredEntry = tuple[str, str, str | None, int, str, float | None, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -263,43 +258,37 @@ def _is_pinned(record: Record) -> bool:
 def _stored_receipt(
     request: Request, selection: Selection, packed: Packed, included: Collection[int]
 ) -> ReceiptRow | None:
-    """Return the receipt as it is stored: what was included, and the first memories of each section that were not.
+    """Return the receipt as it is stored: what was included, and what was not, with the first hits of the search only.
 
     It has no query, and not the budgets that would have included a memory: these cost more than the context itself.
     None if nothing was considered.
     """
     entries: list[StoredEntry] = [
         (candidate.memory.id, candidate.section, form.name, form.cost, reason_for(candidate, form),
-         _rounded(candidate.score))
+         _rounded(candidate.score), candidate.section)
         for candidate, form in packed.chosen
     ]  # fmt: skip
-    left_out = (each for each in (*selection.listed, *selection.hits) if each.number not in included)
-    entries += [
-        _left_out(each, _LOW_PRIORITY if each.memory.priority is _LOW else _NO_SPACE)
-        for each in _first_of_sections(left_out, lambda candidate: candidate.section)
-    ]
-    entries += [
-        _left_out(each.candidate, each.reason)
-        for each in _first_of_sections(selection.skipped, lambda each: each.candidate.section)
-    ]
+    left_out = [each for each in (*selection.listed, *selection.hits) if each.number not in included]
+    obstacles = packed.obstacles.value if left_out else {}
+    entries += _named(_left_out(each, *obstacles[each.memory.id]) for each in left_out)
+    entries += _named(_left_out(each.candidate, each.rule, each.reason) for each in selection.skipped)
     if not entries:
         return None
     return ReceiptRow(query=None, budget=request.budget, tokens=packed.tokens, format=request.format, entries=entries)
 
 
-def _first_of_sections(left_out: Iterable[T], section_of: Callable[[T], str]) -> Iterator[T]:
-    """Yield the first of what was left out of each section."""
-    counts: Counter[str] = Counter()
-    for each in left_out:
-        section = section_of(each)
-        counts[section] += 1
-        if counts[section] <= _MOST_OF_SECTION:
-            yield each
+def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
+    """Yield what was left out, and of the hits the first ones."""
+    hits = 0
+    for entry in left_out:
+        hits += entry[1] == "recalled"
+        if entry[1] != "recalled" or hits <= _MOST_HITS_NAMED:
+            yield entry
 
 
-def _left_out(candidate: Candidate, reason: str) -> StoredEntry:
+def _left_out(candidate: Candidate, rule: str, reason: str) -> StoredEntry:
     explanation = f"{candidate.explanation}; {reason}"
-    return candidate.memory.id, candidate.section, None, 0, explanation, _rounded(candidate.score)
+    return candidate.memory.id, candidate.section, None, 0, explanation, _rounded(candidate.score), rule
 
 
 def _rounded(score: float | None) -> float | None:

@@ -20,29 +20,39 @@ def explain(receipt: KeptReceipt, memory: Memory, history: Sequence[Event]) -> R
     for state, entries in (("included", receipt.included), ("left_out", receipt.left_out)):
         for entry in entries:
             if entry.id == memory.id:
-                return _answer(receipt, memory, state, entry.reason)
-    then = state_at(memory, history, receipt.at)
-    return _answer(receipt, memory, "not_considered", _obstacle(receipt, memory, then))
+                return _answer(receipt, memory, state, entry.rule, entry.reason)
+    rule, reason = _obstacle(receipt, memory, state_at(memory, history, receipt.at))
+    return _answer(receipt, memory, "not_considered", rule, reason)
 
 
-def _answer(receipt: KeptReceipt, memory: Memory, state: str, reason: str) -> ReceiptAnswer:
-    return ReceiptAnswer(receipt=receipt.number, id=memory.id, state=state, reason=reason)  # type: ignore[arg-type]
+def _answer(receipt: KeptReceipt, memory: Memory, state: str, rule: str, reason: str) -> ReceiptAnswer:
+    return ReceiptAnswer(receipt=receipt.number, id=memory.id, state=state, rule=rule, reason=reason)  # type: ignore[arg-type]
 
 
-def _obstacle(receipt: KeptReceipt, memory: Memory, then: Memory | None) -> str:
-    """Return why a memory was not considered; `then` is what it was at the time of the receipt."""
+def _obstacle(receipt: KeptReceipt, memory: Memory, then: Memory | None) -> tuple[str, str]:
+    """Return why the receipt does not name a memory, by what the ledger and the receipt record.
+
+    `then` is what it was at the time of the receipt. What neither of them records is not guessed.
+    """
     if then is None:
-        return f"it was stored later, at {memory.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        return "later", f"it was stored later, at {memory.created_at:%Y-%m-%d %H:%M:%S} UTC"
     if not receipt.scope.sees(then.scope):
-        return f"its scope ({then.scope}) cannot be seen from the scope of the context ({receipt.scope})"
+        return "scope", f"its scope ({then.scope}) cannot be seen from the scope of the context ({receipt.scope})"
     if then.retention is not Retention.ACTIVE:
-        return f"it was {then.retention} then: restore it to have it considered"
+        return "hidden", f"it was {then.retention} then: restore it to have it considered"
     if not then.visible_at(receipt.at):
-        return f"it had expired at {then.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        return "expired", f"it had expired at {then.expires_at:%Y-%m-%d %H:%M:%S} UTC"
     if then.priority is Priority.PINNED or then.tier is Tier.HOT:
-        return "it was hot then, and more important memories of its section spent the space"
-    if not receipt.query and not any(entry.section == "recalled" for entry in (*receipt.included, *receipt.left_out)):
-        return f"it was {then.tier} then, and the context had no question: it had pinned and hot memories only"
-    if then.tier is Tier.COLD:
-        return "it was cold then, and contexts search cold memories only with include_cold"
-    return f"it was {then.tier} then, and not among the first memories that the search found for the question"
+        return "unknown", f"it was {then.tier} then, and the receipt does not record why it was not in the context"
+    found = [entry.reason for entry in (*receipt.included, *receipt.left_out) if entry.section == "recalled"]
+    if not receipt.query and not found:
+        return (
+            "unsearched",
+            f"it was {then.tier} then, and contexts without a question search nothing",
+        )
+    if then.tier is Tier.COLD and not any("found in cold" in reason for reason in found):
+        return "unsearched", "it was cold then, and contexts search cold memories only with include_cold"
+    return (
+        "unranked",
+        f"it was {then.tier} then, and not among the first hits of the search for the question",
+    )

@@ -73,6 +73,8 @@ class Group:
         self._unread = iter(items)
         #: The last space that was filled: what is not included then needs a larger one.
         self._filled = 0
+        #: Whether the group could have had more tokens than its own limit allows.
+        self._limited = False
         self._excluded = excluded
 
     def __iter__(self) -> Iterator[Item]:
@@ -80,6 +82,11 @@ class Group:
         for item in self._unread:
             self._read.append(item)
             yield item
+
+    def limits(self) -> tuple[dict[str, tuple[str, str]], tuple[str, str] | None]:
+        """Return the rules and reasons for items that its own limits exclude, and for others; nothing is counted."""
+        own = {exclusion.item.id: (exclusion.rule, exclusion.reason) for exclusion in self._excluded}
+        return own, self._full if self._limited else None
 
     def excluded(self) -> list[Exclusion]:
         """Return the items that no budget includes; those that exceed `most` are known after `needed`."""
@@ -103,6 +110,7 @@ class Group:
     def fill(self, available: int) -> list[tuple[Item, Form]]:
         """Return the items that fit into `available` tokens, and their forms."""
         admitted: list[tuple[Item, int]] = []
+        self._limited = available > self._most
         available = self._filled = self._at_most(available)
         left = PARTS * available
         for position, item in enumerate(self):

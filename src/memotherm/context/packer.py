@@ -37,6 +37,8 @@ from memotherm.model.value import Lazy
 _MOST_COUNTS = 4
 _PLACES = {section: place for place, section in enumerate(SECTIONS)}
 _LOW = Priority.LOW
+_LOW_PRIORITY = ("low", "low priority enters when space is left")
+_PINNED_OVERFLOW = ("on_pinned_overflow", "the pinned memories alone exceed the budget")
 _HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
 
 
@@ -68,6 +70,9 @@ class Packed:
     chosen: Sequence[tuple[Candidate, Form]]
     #: What is not in the text, most important first; computed when it is first read.
     left_out: Lazy[tuple[Entry, ...]]
+    #: The rule and the reason for each memory that is not in the text, by its id; without the budget that it needs,
+    #: which costs more than the text to compute.
+    obstacles: Lazy[dict[str, tuple[str, str]]]
     #: Tokens of each part of the text.
     shares: dict[str, int]
     #: Whether pinned memories were shortened or left out for want of space.
@@ -126,6 +131,7 @@ def pack(
         tokens=tokens,
         chosen=[(item.candidate, form) for item, form in ordered],
         left_out=Lazy(left_out),
+        obstacles=Lazy(packer.obstacles),
         shares=_shares(ordered, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
         notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
@@ -145,6 +151,7 @@ class _Packer:
         for candidate in candidates:
             is_low = candidate.memory.priority is _LOW and candidate.section != "pinned"
             (self._low_items if is_low else usual)[candidate.section].append(Item(candidate, renderer))
+        self._ids = {section: [item.id for item in items] for section, items in usual.items()}
         self.pinned = usual["pinned"]
         self.pinned_frame = self._section_costs["pinned"] if self.pinned else 0
         #: Tokens of the pinned section with all memories in full.
@@ -252,10 +259,23 @@ class _Packer:
         cut = "shortened" if len(items) == len(self.pinned) else "left out"
         return included, [f"the pinned memories need {self.base} tokens: the oldest were {cut}"]
 
+    @property
+    def _spent(self) -> tuple[str, str]:
+        return "budget", f"{self.limits.budget} tokens are spent on what is more important"
+
+    def obstacles(self) -> dict[str, tuple[str, str]]:
+        """Return the rule and the reason for each item if it is not included, by its id; nothing is counted."""
+        found = {item.id: _PINNED_OVERFLOW for item in self.pinned}
+        for section, group in (("hot", self.hot), ("recalled", self.recalled)):
+            own, others = group.limits()
+            found |= dict.fromkeys(self._ids[section], others or self._spent) | own
+            found |= {item.id: _LOW_PRIORITY for item in self._low_items[section]}
+        return found
+
     def exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
         """Yield what is not included, with the smallest budget that includes it and the rule that excluded it."""
         yield from self._pinned_exclusions(included)
-        spent = ("budget", f"{self.limits.budget} tokens are spent on what is more important")
+        spent = self._spent
         hot, recalled, reserve = self.hot.total, self.recalled.total, self.limits.reserve
         for item, needed in self.hot.needed(included):
             yield Exclusion(item, self.base + min_rest_for_hot(needed, recalled, reserve), *spent)
@@ -263,7 +283,7 @@ class _Packer:
             yield Exclusion(item, self.base + min_rest_for_recalled(needed, hot, reserve), *spent)
         for item, needed in self.low.needed(included):
             fits_at = self.base + hot + recalled + needed
-            yield Exclusion(item, fits_at, "low", "low priority enters when space is left")
+            yield Exclusion(item, fits_at, *_LOW_PRIORITY)
         for group in (self.hot, self.recalled, self.low):
             yield from group.excluded()
 
@@ -275,7 +295,7 @@ class _Packer:
         for item in reversed(self.pinned):
             needed += item.min_cost
             if item.id not in included:
-                yield Exclusion(item, needed, "on_pinned_overflow", "the pinned memories alone exceed the budget")
+                yield Exclusion(item, needed, *_PINNED_OVERFLOW)
 
 
 def _position(included: tuple[Item, Form]) -> tuple[int, bool, float, tuple[int, ...]]:

@@ -206,7 +206,17 @@ class Receipts:
             if inner is None or inner.memory.retention is Retention.PURGED:
                 raise
             record, reader = inner, store
-        return explain(receipt, record.memory, reader.events(record))
+        answer = explain(receipt, record.memory, reader.events(record))
+        if answer.rule != "given":
+            return answer
+        before = store.receipts_of(self._view.spaces_inside(), record.memory.id, LARGEST_PAGE)
+        return replace(answer, given_in=next((each.number for each in before if _gave(each, receipt, answer.id)), None))
+
+
+def _gave(earlier: KeptReceipt, receipt: KeptReceipt, memory_id: str) -> bool:
+    """Return whether an earlier turn of the session of a receipt included a memory."""
+    same_session = earlier.scope == receipt.scope and earlier.number < receipt.number
+    return same_session and any(entry.id == memory_id for entry in earlier.included)
 
 
 def status(view: View, *, include_narrower: bool) -> Status:

@@ -29,6 +29,9 @@ class KeptEntry(Value):
     reason: str
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
+    #: What decided: its section if it was included; otherwise given (injected before), duplicate, relevance,
+    #: context_min_confidence, budget, low, or the setting that limits its section. Empty in receipts of old versions.
+    rule: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -49,7 +52,7 @@ class KeptReceipt(Value):
     format: str
     #: The included memories, except those purged since.
     included: tuple[KeptEntry, ...] = ()
-    #: The first memories of each section that were left out, except those purged since.
+    #: What was left out, except memories purged since: all pinned and hot ones, and the first hits of the search.
     left_out: tuple[KeptEntry, ...] = ()
 
 
@@ -63,8 +66,13 @@ class ReceiptAnswer(Value):
     id: str
     #: included; left_out if it was a candidate; not_considered if it was not.
     state: Literal["included", "left_out", "not_considered"]
-    #: Why, in words.
+    #: Why, in words, as it was recorded.
     reason: str
+    #: What decided, as in the receipt; later, scope, hidden, expired, unsearched, unranked, or unknown if it was not
+    #: considered.
+    rule: str = ""
+    #: The receipt of the turn that the session was given it in; None unless that is the reason.
+    given_in: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

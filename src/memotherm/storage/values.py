@@ -164,8 +164,8 @@ class ReceiptRow(NamedTuple):
     budget: int
     tokens: int
     format: str
-    #: (id, section, form, tokens, reason, score) of each memory that was included, or left out: without a form.
-    entries: Sequence[tuple[str, str, str | None, int, str, float | None]]
+    #: (id, section, form, tokens, reason, score, rule) of each memory that was included, or left out: without a form.
+    entries: Sequence[tuple[str, str, str | None, int, str, float | None, str]]
 
 
 class Use(NamedTuple):

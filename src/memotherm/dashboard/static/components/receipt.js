@@ -3,7 +3,7 @@ import { html } from "../html.js";
 import { get, post } from "../api.js";
 import { number, scopeName, shortened, time } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { useParam } from "../route.js";
+import { hrefOf, useParam } from "../route.js";
 import { Loaded, MemoryLink } from "./basics.js";
 import { Included, LeftOut } from "./context.js";
 import { TextFilter } from "./filters.js";
@@ -30,6 +30,7 @@ async function answers(receipt, text) {
 
 function Answer({ memory, answer }) {
   return html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.
+    ${answer.given_in !== null && html` It was in <a href=${hrefOf(["prompts"], { receipt: answer.given_in })}>turn ${answer.given_in}</a>.`}
     <p class="content"><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
 }
 

@@ -5,7 +5,7 @@ const PAGES = [
   { path: "", title: "Now", load: async () => (await import("./now.js")).Now },
   { path: "memories", title: "Memories", load: async () => (await import("./memories.js")).Memories },
   { path: "playground", title: "Playground", load: async () => (await import("./playground.js")).Playground },
-  { path: "injected", title: "Injected", load: async () => (await import("./injected.js")).Injected },
+  { path: "prompts", title: "Prompts", load: async () => (await import("./prompts.js")).Prompts },
   { path: "policies", title: "Policies", load: async () => (await import("./policies.js")).Policies },
   { path: "health", title: "Health", load: async () => (await import("./health.js")).Health },
 ];

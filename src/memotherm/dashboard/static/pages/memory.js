@@ -102,7 +102,7 @@ function Uses({ id, uses }) {
     { name: "form", label: "How", cell: (receipt) => { const entry = entryOf(receipt); return entry?.form ? `${entry.form}, ${number(entry.tokens)} tokens` : "left out"; } },
     { name: "reason", label: "Why", cell: (receipt) => entryOf(receipt)?.reason || "" },
   ];
-  return html`<p><a href=${hrefOf(["injected"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
+  return html`<p><a href=${hrefOf(["prompts"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
     <h3>Recalled</h3><${Table} caption="Recalls that returned it" columns=${recalls} rows=${uses.recalls} empty="No logged recall has returned it." />
     <h3>Injected</h3><${Table} caption="Contexts that considered it" columns=${receipts} rows=${uses.receipts.map((each) => ({ ...each, seq: each.number }))}
       empty="No context whose receipt is kept has considered it." />`;

@@ -113,7 +113,7 @@ export function Now() {
           </section>
           <${Tokens} status=${found} scopes=${found.scopes} />
         </div>
-        <p><a href=${hrefOf(["injected"], { receipt: "last" })}>Why was a memory (not) in the last prompt?</a></p>
+        <p><a href=${hrefOf(["prompts"], { receipt: "last" })}>Why was a memory (not) in the last prompt?</a></p>
         <h2>Moves today</h2>
         <${Loaded} state=${moves}>${(list) => html`<${Table} caption="Moves today" columns=${movesColumns(writable, reload)} rows=${list}
           empty="No memory has moved today." />`}</${Loaded}>`;

@@ -166,7 +166,7 @@ CREATE TABLE uses (
 ) WITHOUT ROWID;
 CREATE INDEX uses_by_memory ON uses (no);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score) of what was included, or left
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score, rule) of what was included, or left
 -- out: without a form.
 CREATE TABLE receipts (
     receipt INTEGER PRIMARY KEY,

@@ -24,7 +24,7 @@ export function sessionsOf(receipts) {
   return [...sessions.values()];
 }
 
-const here = (params, changes) => hrefOf(["injected"], { ...Object.fromEntries(params), ...changes });
+const here = (params, changes) => hrefOf(["prompts"], { ...Object.fromEntries(params), ...changes });
 
 function Sessions({ receipts, params, chosen }) {
   const sessions = useMemo(() => sessionsOf(receipts), [receipts]);
@@ -49,7 +49,7 @@ function Turns({ receipts, params, chosen }) {
   ]} />`;
 }
 
-export function Injected() {
+export function Prompts() {
   const { params } = useRoute();
   const [of] = useParam("of");
   const [wanted] = useParam("receipt");
