@@ -148,6 +148,26 @@ def test_one_memory_is_moved_pinned_and_purged_only_after_a_typed_word(open_page
         view.get(heron.id)
 
 
+def test_keys_of_a_row_mean_what_they_say(open_page: Open, mem: Memotherm) -> None:
+    """`e` opens the editor and types nothing; with a modifier, in a field or in a dialog a key is only a key."""
+    view = mem.scoped(project="shop")
+    heron = view.remember("A heron under the keys")
+    page = open_page("/memories?contains=under+the+keys")
+    row = page.locator('tr[data-index="0"]')
+    row.focus()
+    for keys in ("Control+e", "Meta+e", "Alt+e", "Control+Delete"):
+        page.keyboard.press(keys)
+    expect(page.get_by_label("Content")).to_have_count(0)
+    page.keyboard.press("e")
+    expect(page.get_by_label("Content")).to_be_focused()
+    expect(page.get_by_label("Content")).to_have_value("A heron under the keys")
+    page.keyboard.press("Delete")
+    page.keyboard.press("Escape")
+    page.get_by_role("searchbox").first.focus()
+    page.keyboard.press("Delete")
+    assert view.get(heron.id).retention == "active"
+
+
 def test_an_edit_notices_that_somebody_else_was_faster(open_page: Open, mem: Memotherm) -> None:
     """Two browsers: the second one is shown the newer text and loses nothing; the edit can be undone."""
     view = mem.scoped(project="shop")

@@ -11,6 +11,7 @@ import { memories as memoriesText, number, scopeName, shortTime } from "../forma
 import { useEvents } from "../live.js";
 import { allRows, useRows } from "../rows.js";
 import { hrefOf, navigate, setParams } from "../route.js";
+import { isTyping } from "../keys.js";
 import { useWritable } from "../login.js";
 
 const KINDS = ["message", "fact", "decision", "entity", "context", "preference", "task", "note"];
@@ -135,10 +136,16 @@ export function Memories({ route }) {
   const keys = (event) => {
     const index = event.target.dataset?.index;
     const memory = index === undefined ? null : rows.row(Number(index));
-    if (!memory || !writable) return;
-    if (event.key === " ") { event.preventDefault(); toggle(memory); }
-    if (event.key === "Delete") applyAction(ALL_ACTIONS[0], [memory], { onChange: rows.reload });
-    if (event.key === "e") setDialog({ memory, edit: true });
+    if (!memory || !writable || isTyping(event)) return;
+    const actions = {
+      " ": () => toggle(memory),
+      Delete: () => applyAction(ALL_ACTIONS[0], [memory], { onChange: rows.reload }),
+      e: () => setDialog({ memory, edit: true }),
+    };
+    if (!actions[event.key]) return;
+    // The key must not be typed into what it opens.
+    event.preventDefault();
+    actions[event.key]();
   };
   const columns = columnsOf({ writable, chosen, toggle, onActions: (memory) => setDialog({ memory, edit: false }) });
   return html`<${Filters} />
