@@ -311,7 +311,7 @@ class Memotherm(Correction):
             tags: Only memories with at least one of these tags.
             min_score: The least relevance, before boosts; None for 0.
             promote: Move the hits that the promotion rules select to hot.
-            track: Count this as a use of the hits; with False, only the recall log records it.
+            track: Log it, and count it as a use of the hits.
             as_of: Answer from the state of the memories at an earlier moment, which the ledger records.
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.

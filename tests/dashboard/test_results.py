@@ -108,6 +108,15 @@ def test_the_playground_shows_scores_and_the_context_and_what_enters_next(open_p
     expect(page.locator(".context .part")).to_have_count(len(larger.included))
 
 
+def test_nothing_that_is_asked_in_the_playground_is_logged(open_page: Open, mem: Memotherm) -> None:
+    """Health shows the same recalls, hit rate and times as before, and no memory was used."""
+    before = (mem.inspect.recalls(1000), mem.metrics(), mem.find(include_narrower=True, limit=1000))
+    page = open_page(ASKED.replace("checkout", "zeppelin"))
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(page.locator(".context .part").first).to_be_visible()
+    assert (mem.inspect.recalls(1000), mem.metrics(), mem.find(include_narrower=True, limit=1000)) == before
+
+
 def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open, mem: Memotherm) -> None:
     """Each side has its own tiers and time; the written case runs and finds what was marked."""
     page = open_page(ASKED)

@@ -82,7 +82,7 @@ class Recaller:
             question: The query, and where to look.
             limit: How many hits beside the pinned ones.
             promote: Called with the hits; moves some of them to hot and returns the moves, and the rules that failed.
-            track: Whether this counts as a use of the hits.
+            track: Whether this is logged and counts as a use of the hits.
             average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
                 this query.
         """
@@ -97,19 +97,23 @@ class Recaller:
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
         promoted = [move.id for move in moves]
-        recall_id = self._log.write(
-            ranking,
-            nos,
-            [candidate for _, candidate in best],
-            track=track,
-            promoted=_numbers(promoted, results),
-            relevance=_averages(question, results) if average and track else (),
-            options={
-                "limit": limit,
-                **({"average": True} if average and track else {}),
-                **({"promote": True, "seq": self._store.seq()} if promote is not None else {}),
-                **({"relevance": _relevances(results)} if promote is not None or average else {}),
-            },
+        recall_id = (
+            None
+            if not track
+            else self._log.write(
+                ranking,
+                nos,
+                [candidate for _, candidate in best],
+                track=True,
+                promoted=_numbers(promoted, results),
+                relevance=_averages(question, results) if average else (),
+                options={
+                    "limit": limit,
+                    **({"average": True} if average else {}),
+                    **({"promote": True, "seq": self._store.seq()} if promote is not None else {}),
+                    **({"relevance": _relevances(results)} if promote is not None or average else {}),
+                },
+            )
         )
         return Recall(
             recall_id=recall_id,
@@ -136,9 +140,9 @@ class Recaller:
             )
         ]
         newest = sorted(found, key=lambda record: record.no, reverse=True)[:limit]
-        if newest:
+        if newest and track:
             nos = [record.no for record in newest]
-            self._log.write_listed(nos, question.where.now, question.spaces[-1], track=track)
+            self._log.write_listed(nos, question.where.now, question.spaces[-1], track=True)
         hits = tuple(Hit(memory=record.memory, score=0.0, why=Why()) for record in newest)
         return Recall(query=question.text, hits=hits, tiers=question.tiers)
 

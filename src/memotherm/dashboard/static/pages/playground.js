@@ -60,7 +60,7 @@ export function Playground() {
       <${CheckFilter} name="include_narrower" label="Hits from narrower scopes, too" fallback=${true} />
       <${CheckFilter} name="compare" label="Compare two settings" />
     </form>
-    <p class="hint">Nothing here counts as a use; the recall log notes the question. The context, and hits as of an earlier time, are those of the scope chosen above.</p>
+    <p class="hint">Nothing asked here is logged or counts as a use. The context, and hits as of an earlier time, are those of the chosen scope.</p>
     <div class=${compare === "true" ? "columns" : ""}>
       <${Side} side="" title=${compare === "true" ? "First setting" : "What is found"} ...${shared} />
       ${compare === "true" && html`<${Side} side="_b" title="Second setting" ...${shared} />`}
