@@ -120,15 +120,17 @@ class Watched:
 
     def __init__(self, page: Page, origin: str) -> None:
         self.problems: list[str] = []
-        #: Statuses of responses that a test expects, which the console reports as errors.
-        self.expected: set[int] = set()
+        #: Statuses of responses that a test expects, which the console reports as errors, and texts of other errors.
+        self.expected: set[int | str] = set()
         self._origin = origin
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         page.on("console", self._console)
         page.on("request", self._request)
 
     def _console(self, message: Any) -> None:
-        expected = any(f"status of {status}" in message.text for status in self.expected)
+        expected = any(
+            (each if isinstance(each, str) else f"status of {each}") in message.text for each in self.expected
+        )
         if message.type in ("error", "warning") and not expected:
             self.problems.append(f"console: {message.text}")
 
@@ -146,7 +148,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
     contexts: list[Any] = []
     watched: list[Watched] = []
 
-    def opened(path: str = "/", at: str = address, expected: tuple[int, ...] = (), **options: Any) -> Page:
+    def opened(path: str = "/", at: str = address, expected: tuple[int | str, ...] = (), **options: Any) -> Page:
         options = {"viewport": {"width": 1280, "height": 900}, "timezone_id": "Europe/Berlin", **options}
         context = browser.new_context(locale="de-DE", reduced_motion="reduce", **options)
         contexts.append(context)

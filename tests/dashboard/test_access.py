@@ -32,6 +32,26 @@ def test_an_empty_store_shows_first_steps_until_something_is_stored(open_page: O
     expect(page.locator("main")).to_contain_text("Degraded:")
 
 
+def test_a_lost_server_is_reported_in_plain_words_and_the_page_reconnects(open_page: Open, mem: Memotherm) -> None:
+    """What is shown stays; a page that could not be loaded, and one that could, are there when the server is back."""
+    mem.remember("The lighthouse is white", key="lighthouse")
+    page = open_page("/memories", expected=("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK"))
+    expect(page.locator("tbody")).to_contain_text("The lighthouse is white")
+    page.context.set_offline(True)
+    page.get_by_role("searchbox").first.fill("lighthouse")
+    banner = page.locator(".banner")
+    expect(banner).to_contain_text("The server does not respond.")
+    page.get_by_role("link", name="Health", exact=True).click()
+    expect(page.locator("main")).to_contain_text("The server does not respond")
+    assert "Failed to fetch" not in page.locator("body").inner_text()
+    page.context.set_offline(False)
+    expect(banner).to_have_count(0)
+    expect(page.get_by_role("heading", name="Checks")).to_be_visible()
+    page.get_by_role("link", name="Memories", exact=True).click()
+    expect(page.locator("tbody")).to_contain_text("The lighthouse is white")
+    mem.forget(mem.get(key="lighthouse").id)
+
+
 def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, open_page: Open) -> None:
     """A wrong key is refused; the right one shows its tenant only; nothing is kept where scripts can read it."""
     with memotherm.open(tmp_path / "memory.db", embedder="none") as mem:

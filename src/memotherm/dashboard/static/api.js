@@ -1,4 +1,5 @@
 // Calls of the REST routes of this server. The cookie of the login authenticates them.
+import { connectionLost, Unreachable } from "./connection.js";
 import { parseRoute } from "./route.js";
 
 // An error of the server (application/problem+json): `detail` tells the reader what to do, `code` is for programs.
@@ -47,6 +48,10 @@ export async function send(method, path, { query = {}, body, scope, version, key
   const response = await fetch(path + (text ? `?${text}` : ""), {
     method, headers: sent, signal, credentials: "same-origin", cache: "no-store",
     body: body === undefined ? undefined : JSON.stringify(body),
+  }).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    connectionLost();
+    throw new Unreachable();
   });
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => ({})));

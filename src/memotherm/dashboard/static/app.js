@@ -1,6 +1,8 @@
 // The dashboard: log in, choose the page of the address, show its parts.
-import { html, render, useEffect, useRef, useState } from "./html.js";
+import { html, render, useCallback, useEffect, useRef, useState } from "./html.js";
 import { login, loginStatus, logout, whenUnauthorized } from "./api.js";
+import { connectionLost, Unreachable, useReconnected } from "./connection.js";
+import { ConnectionBanner } from "./components/connection-banner.js";
 import { Confirmations } from "./components/dialog.js";
 import { ErrorNotice } from "./components/basics.js";
 import { ScopeChoice } from "./components/scope.js";
@@ -36,7 +38,12 @@ function Page({ route }) {
     let current = true;
     setContent(null);
     setError(null);
-    page.load().then((found) => current && setContent(() => found), (problem) => current && setError(problem));
+    page.load().then((found) => current && setContent(() => found), () => {
+      // The script of the page did not come: the page is loaded anew when the server is back.
+      connectionLost();
+      addEventListener("memotherm:back", () => location.reload(), { once: true });
+      if (current) setError(new Unreachable());
+    });
     return () => { current = false; };
   }, [page]);
   // Another scope is another page: nothing of the former one stays.
@@ -65,16 +72,16 @@ function App() {
   const route = useRoute();
   const [who, setWho] = useState(null);
   const [problem, setProblem] = useState(null);
-  useEffect(() => {
-    whenUnauthorized(() => setWho(false));
-    authenticate().then(setWho, (error) => (error.status === 401 ? setWho(false) : setProblem(error)));
-  }, []);
+  const enter = useCallback(() => authenticate().then((found) => { setProblem(null); setWho(found); }, (error) => (error.status === 401 ? setWho(false) : setProblem(error))), []);
+  useEffect(() => { whenUnauthorized(() => setWho(false)); enter(); }, []);
+  useReconnected(useCallback(() => { if (problem) enter(); }, [problem]));
   const leave = () => logout().then(() => setWho(false), toastError);
-  if (problem) return html`<main><h1>Memotherm</h1><${ErrorNotice} error=${problem} retry=${() => location.reload()} /></main>`;
+  if (problem) return html`<main><h1>Memotherm</h1><${ErrorNotice} error=${problem} retry=${enter} /></main>`;
   if (who === null) return html`<main><p class="loading" role="status">Loading…</p></main>`;
   if (who === false) return html`<${LoginPage} onLogin=${setWho} />`;
   return html`<${Login.Provider} value=${who}>
     <${Navigation} route=${route} login=${who} onLogout=${leave} />
+    <${ConnectionBanner} />
     <${Page} route=${route} />
     <${Confirmations} /><${Toasts} />
   </${Login.Provider}>`;

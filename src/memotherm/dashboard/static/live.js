@@ -1,5 +1,6 @@
 // The events of the server as they are recorded. `fetch` instead of EventSource, which sends no scope.
 import { send } from "./api.js";
+import { connectionLost } from "./connection.js";
 import { useEffect, useRef } from "./html.js";
 
 const RETRY_MILLISECONDS = 2000;
@@ -34,6 +35,7 @@ async function follow(path, query, signal, onEvent, onState) {
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 401) return;
+      if (error instanceof TypeError) connectionLost();
     }
     onState(false);
     await new Promise((resolve) => setTimeout(resolve, RETRY_MILLISECONDS));

@@ -1,4 +1,5 @@
 // Values that a page loads from the server.
+import { useReconnected } from "./connection.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 // Load a value when the component appears and whenever `inputs` change.
@@ -15,5 +16,6 @@ export function useLoaded(load, inputs = []) {
     );
   }, inputs);
   useEffect(() => { run(); return () => { newest.current++; }; }, [run]);
+  useReconnected(run);
   return { ...state, reload: run };
 }

@@ -1,5 +1,6 @@
 // Rows of a listing, loaded by the page as they come into view.
 import { post } from "./api.js";
+import { useReconnected } from "./connection.js";
 import { useEffect, useRef, useState } from "./html.js";
 
 const PAGE = 100;
@@ -45,6 +46,7 @@ export function useRows(filters, order) {
     load(...before.range);
   };
   useEffect(reload, [inputs]);
+  useReconnected(reload);
   const row = (index) => state.current.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   return { count, row, load, reload, error };
 }
