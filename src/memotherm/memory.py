@@ -22,7 +22,7 @@ from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Captured, Compaction, Conflict, EventPage, Maintenance, Page, Problem
+from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
@@ -439,17 +439,6 @@ class Memotherm(Correction):
         store, spaces = self._view.listed(include_narrower=include_narrower)
         return store.count(spaces, self._view.listing(include_narrower=include_narrower, **filters))
 
-    def conflicts(self, limit: int = 100) -> list[Conflict]:
-        """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
-
-        It compares short statements, of messages only those of a known kind. Nothing is decided: `decide` does that.
-        Two memories that were both verified since do not disagree. It reads all visible memories.
-
-        Args:
-            limit: The most conflicts.
-        """
-        return self._view.conflicts()[:limit]
-
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""
         return self._services.store.events(self._view.record(memory_id, purged=True))
@@ -524,16 +513,6 @@ class Memotherm(Correction):
         If a person verifies it, it has the trust of a person from then on.
         """
         return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why), self._view.trust)
-
-    def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
-        """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
-
-        Args:
-            memory_id: The id of the memory to keep.
-            over: The ids of the memories that it replaces; none for all that it conflicts with.
-            why: The reason, for the ledger.
-        """
-        return self._view.decide(memory_id, over, why)
 
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""

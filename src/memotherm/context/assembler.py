@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -51,9 +52,9 @@ _ROLE = "user"
 _NOT_HASHED = {
     "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
-#: The most hits that a stored receipt names as left out for want of space, and for another reason. Of the pinned and
-#: hot memories it names all.
-_MOST_HITS_NAMED = 25
+#: The most memories that a stored receipt names as left out for want of space, and for another reason: hits of the
+#: search, and pinned or hot ones, of which a well-kept store has fewer.
+_MOST_HITS_NAMED, _MOST_LISTED_NAMED = 25, 200
 
 #: id, section, form, tokens, reason, score and rule of an entry of a stored receipt.
 StoredEntry = tuple[str, str, str | None, int, str, float | None, str]
@@ -278,11 +279,12 @@ def _stored_receipt(
 
 
 def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
-    """Yield what was left out, and of the hits the first ones."""
-    hits = 0
+    """Yield the first of what was left out: of the hits, and of the pinned and hot memories."""
+    counts: Counter[bool] = Counter()
     for entry in left_out:
-        hits += entry[1] == "recalled"
-        if entry[1] != "recalled" or hits <= _MOST_HITS_NAMED:
+        is_hit = entry[1] == "recalled"
+        counts[is_hit] += 1
+        if counts[is_hit] <= (_MOST_HITS_NAMED if is_hit else _MOST_LISTED_NAMED):
             yield entry
 
 

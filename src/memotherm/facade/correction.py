@@ -1,20 +1,17 @@
-"""The verbs of correction: what a request concerns, a part of a memory replaced, names that mean the same."""
+"""The verbs of correction: what a request concerns, a part replaced, names that mean the same, conflicts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from memotherm.errors import InvalidInput
-from memotherm.facade.view import View
+from memotherm.facade.view import LARGEST_PAGE, View, require_limit
 from memotherm.model import Memory, Recall, Retention, Tier
-from memotherm.model.results import Selection
+from memotherm.model.results import Conflict, Selection
 from memotherm.recall.mentioned import ALIASES, mentioned
-from memotherm.recall.selecting import select
 from memotherm.remember.draft import Draft
 from memotherm.text.content import digest, require_text
 from memotherm.text.mentions import tokens
-from memotherm.text.parts import replaced, statements
-from memotherm.text.requests import stems
 
 #: How many hits of a search are looked at.
 _POOL = 100
@@ -23,7 +20,7 @@ _LONGEST_NAME = 200
 
 
 class Correction:
-    """What `Memotherm` offers to correct memories."""
+    """What `Memotherm` offers to correct memories. Most processes correct nothing, so imports are inside."""
 
     _view: View
 
@@ -39,6 +36,8 @@ class Correction:
             request: Such as "everything about Frank the engineer" or "the old phone number".
             include_hidden: Whether archived and deleted memories are searched as well.
         """
+        from memotherm.recall.selecting import select
+
         text = require_text(request, "the request", _LONGEST_REQUEST)
         view = self._view.read_only()
         retention = "any" if include_hidden else str(Retention.ACTIVE)
@@ -68,6 +67,8 @@ class Correction:
                 None takes the statement that is closest to the new one; a content with one statement is replaced.
             why: The reason, for the ledger.
         """
+        from memotherm.text.parts import replaced, statements
+
         view = self._view
         old = view.record(memory_id).memory.content
         new = require_text(content, "content", view.services.settings.max_content_chars)
@@ -78,6 +79,8 @@ class Correction:
 
     def _closest(self, parts: Sequence[str], text: str) -> str:
         """Return the statement that shares most words with a text, then the one with the closest meaning."""
+        from memotherm.text.requests import stems
+
         if len(parts) == 1:
             return parts[0]
         everywhere = set.intersection(*map(stems, parts))
@@ -110,3 +113,37 @@ class Correction:
             key=f"{ALIASES}{digest(' = '.join(sorted(known)))[:16]}",
         )  # fmt: skip
         return self._view.remember([draft])[0]
+
+    def conflicts(self, limit: int = 100) -> list[Conflict]:
+        """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
+
+        It compares short statements, of messages only those of a known kind. Nothing is decided: `decide` does that.
+        Two memories that were both verified since do not disagree. It reads all visible memories.
+
+        Args:
+            limit: The most conflicts.
+        """
+        require_limit(limit, LARGEST_PAGE)
+        return self._conflicts()[:limit]
+
+    def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
+        """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
+
+        Args:
+            memory_id: The id of the memory to keep.
+            over: The ids of the memories that it replaces; none for all that it conflicts with.
+            why: The reason, for the ledger.
+        """
+        from memotherm.remember.conflicts import supersede
+
+        view = self._view
+        kept = view.record(memory_id).memory.id
+        found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts()))
+        replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
+        return supersede(view.services.store, view.scope, kept, replaced, view.cause("archive", why))
+
+    def _conflicts(self) -> list[Conflict]:
+        from memotherm.remember.conflicts import conflicts_in
+
+        view = self._view
+        return conflicts_in(view.services.store, view.spaces(), view.listing())

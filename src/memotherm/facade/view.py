@@ -17,7 +17,7 @@ from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scop
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Captured, Compaction, Conflict, EventPage, Maintenance, Page, ScopeCount
+from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.mentioned import mentioned
 from memotherm.recall.pipeline import nearest
@@ -480,22 +480,6 @@ class View:
             cursor=f"before-{page[-1].no}" if more and page and find.order == "newest" else None,
             hint=self.hint() if first and not page and not include_narrower else "",
         )
-
-    def conflicts(self) -> list[Conflict]:
-        """Return the visible memories that disagree."""
-        # Most processes compare nothing.
-        from memotherm.remember.conflicts import conflicts_in
-
-        return conflicts_in(self.services.store, self.spaces(), self.listing())
-
-    def decide(self, memory_id: str, over: Sequence[str], why: str) -> list[Memory]:
-        """Archive the memories that one replaces: those named, or all that it conflicts with."""
-        from memotherm.remember.conflicts import supersede
-
-        kept = self.record(memory_id).memory.id
-        found = ({each.older.id, each.newer.id} for each in ([] if over else self.conflicts()))
-        replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
-        return supersede(self.services.store, self.scope, kept, replaced, self.cause("archive", why))
 
     def move(self, memory_id: str, tier: object, why: str) -> Memory:
         """Set the tier of a memory, or its priority, as `tier` names one or the other."""

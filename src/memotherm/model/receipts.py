@@ -52,7 +52,7 @@ class KeptReceipt(Value):
     format: str
     #: The included memories, except those purged since.
     included: tuple[KeptEntry, ...] = ()
-    #: What was left out, except memories purged since: all pinned and hot ones, and the first hits of the search.
+    #: What was left out, except memories purged since: the first hits, and the first 200 pinned and hot memories.
     left_out: tuple[KeptEntry, ...] = ()
 
 

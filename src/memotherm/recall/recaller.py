@@ -22,14 +22,15 @@ from memotherm.text.content import pluralize, title
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
+#: Memories with how they were ranked.
+Results = Sequence[tuple[Record, Ranked]]
 
-def _hits(results: Sequence[tuple[Record, Ranked]]) -> tuple[Hit, ...]:
+
+def _hits(results: Results) -> tuple[Hit, ...]:
     return tuple(Hit(memory=record.memory, score=candidate.score, why=candidate.why) for record, candidate in results)
 
 
-def _newest(
-    pinned: Sequence[tuple[Record, Ranked]], limit: int
-) -> tuple[Sequence[tuple[Record, Ranked]], tuple[str, ...]]:
+def _newest(pinned: Results, limit: int) -> tuple[Results, tuple[str, ...]]:
     """Return at most `limit` pinned memories, the newest, and a line that says so if there are more."""
     if len(pinned) <= limit:
         return pinned, ()
@@ -38,12 +39,12 @@ def _newest(
     return [each for each in pinned if each[0].no in newest], (said,)
 
 
-def _relevances(results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
+def _relevances(results: Results) -> list[tuple[int, float]]:
     """Return the numbers of hits with their relevance."""
     return [(record.no, candidate.relevance) for record, candidate in results]
 
 
-def _averages(question: Question, results: Sequence[tuple[Record, Ranked]]) -> list[tuple[int, float]]:
+def _averages(question: Question, results: Results) -> list[tuple[int, float]]:
     """Return the numbers of hits in the searched spaces with their new running relevance."""
     return [
         (record.no, (record.memory.relevance + candidate.relevance) / 2)
@@ -52,7 +53,7 @@ def _averages(question: Question, results: Sequence[tuple[Record, Ranked]]) -> l
     ]
 
 
-def _numbers(promoted: Sequence[str], results: Sequence[tuple[Record, Ranked]]) -> list[int]:
+def _numbers(promoted: Sequence[str], results: Results) -> list[int]:
     """Return the numbers of hits that were promoted, in the order of their ids."""
     numbers = {record.memory.id: record.no for record, _ in results} if promoted else {}
     return [numbers[memory_id] for memory_id in promoted]
@@ -88,6 +89,9 @@ class Recaller:
         """
         ranking = self._pipeline.run(question, limit)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
+        better = better_in_cold(self._pipeline, ranking, self._settings)
+        if self._settings.recall_adds_cold:
+            best = [*better, *best][:limit]
         asked = question.where.priority is Priority.PINNED
         shown, cut = (ranking.pinned, ()) if asked else _newest(ranking.pinned, self._settings.max_pinned)
         results = [*shown, *best]
@@ -124,7 +128,7 @@ class Recaller:
             tiers=question.tiers,
             confidence=ranking.confidence,
             degraded=(*ranking.degraded, *cut, *failures),
-            hint=better_in_cold(self._pipeline, ranking, self._settings),
+            hint="" if self._settings.recall_adds_cold else _cold_hint(better),
         )
 
     def list(
@@ -153,22 +157,26 @@ _CLEARLY = 0.1
 _MOST_IN_COLD = 10
 
 
-def better_in_cold(pipeline: Pipeline, ranking: Ranking, settings: Settings) -> str:
-    """Search cold if it was not searched and the live answer is weak; say what is clearly better there, if anything."""
+def better_in_cold(pipeline: Pipeline, ranking: Ranking, settings: Settings) -> Results:
+    """Search cold if it was not searched and the live answer is weak; return what is clearly better there."""
     question, best = ranking.question, best_relevance(ranking.ranked) or 0.0
     least = settings.context_min_confidence
     if question is None or Tier.COLD in question.tiers or (best >= HIT_THRESHOLD and ranking.confidence >= least):
-        return ""
+        return []
     cold = pipeline.run(replace(question, tiers=(Tier.COLD,)), _MOST_IN_COLD)
     if cold.confidence < max(least, ranking.confidence + _CLEARLY):
-        return ""
+        return []
     least_relevance = max(HIT_THRESHOLD, best + _CLEARLY)
-    found = (cold.records[hit.no].memory for hit in cold.ranked[:_MOST_IN_COLD] if hit.relevance >= least_relevance)
+    found = [(cold.records[hit.no], hit) for hit in cold.ranked[:_MOST_IN_COLD] if hit.relevance >= least_relevance]
     # The summary of a session repeats what other memories say.
-    better = [memory for memory in found if memory.kind != SUMMARY]
+    return [(record, hit) for record, hit in found if record.memory.kind != SUMMARY]
+
+
+def _cold_hint(better: Results) -> str:
+    """Return a sentence about better matches in cold; empty if there are none."""
     if not better:
         return ""
-    return f"{pluralize(len(better), 'better match')} in cold: {title(better[0].content)} {SEARCH_COLD}"
+    return f"{pluralize(len(better), 'better match')} in cold: {title(better[0][0].memory.content)} {SEARCH_COLD}"
 
 
 _CANDIDATES_LOGGED = 50

@@ -243,6 +243,11 @@ class Settings:
     boost_important: float = setting(0.15, "Added to the score of an important memory.", low=-10, high=10, project=True)
     boost_normal: float = setting(0.0, "Added to the score of a normal memory.", low=-10, high=10, project=True)
     boost_low: float = setting(-0.1, "Added to the score of a memory of low priority.", low=-10, high=10, project=True)
+    recall_adds_cold: bool = setting(
+        False,
+        "Whether a recall with a weak answer adds clearly better hits of cold, instead of a hint.",
+        project=True,
+    )
     recall_log: str = setting(
         "text", "What the recall log stores of a query: its text, a hash, or nothing.", choices=("text", "hash", "off")
     )
