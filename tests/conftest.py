@@ -61,6 +61,7 @@ _EVERYWHERE = (
     "test_receipts",
     "test_remember",
     "test_tenants",
+    "test_tombstones",
     "test_trust",
 )
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).

@@ -114,7 +114,7 @@ def test_what_was_erased_does_not_come_back_with_an_import(open_mem: Callable[..
     ana.erase()
     export = tmp_path / "export.jsonl"
     export.write_text(json.dumps({"content": "Ana keeps a quokka"}))
-    assert ana.store.import_("jsonl", export).purged == 1
+    assert ana.store.import_("jsonl", export).forgotten == 1
 
 
 def test_an_erasure_needs_a_scope_and_the_right_to_write(mem: Memotherm) -> None:
@@ -240,7 +240,7 @@ def test_what_was_purged_is_not_captured_in_any_spelling(open_mem: Callable[...,
     mem.purge(mem.remember("The code is 4711.").id)
     refused = mem.capture(spelling)
     assert (refused.status, refused.memory) == ("skipped", None)
-    assert "purged" in refused.why
+    assert "`remember` stores it again" in refused.why
     larger = mem.capture(f"The door is blue.\n{spelling}\nIt was painted in May.").memory
     assert larger is not None
     assert larger.content == "The door is blue.\n[forgotten]\nIt was painted in May."

@@ -270,7 +270,7 @@ def test_export_and_import_are_the_same_memories(cli: Cli):
     assert len(cli("export", "--all").out.splitlines()) == 3
     assert "2 memories" in cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--dry-run").out
     assert cli("list", "--store", "new.db", "--json").data["memories"] == []
-    assert cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--json").data["stored"] == 2
+    assert cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--trust", "person", "--json").data["stored"] == 2
     assert cli("import", "jsonl", "all.jsonl", "--store", "new.db", "--json").data["duplicates"] == 2
     old, new = (
         [{name: each[name] for name in kept} for each in cli("list", *store, "--json").data["memories"]]

@@ -581,9 +581,9 @@ def test_an_old_export_does_not_bring_back_what_was_purged(mem: Memotherm, tmp_p
 
     done = mem.store.import_("jsonl", export)
 
-    assert (done.stored, done.duplicates, done.purged) == (1, 0, 2)
+    assert (done.stored, done.duplicates, done.forgotten) == (1, 0, 2)
     assert [hit.memory.content for hit in mem.recall("otter secret heron", min_score=0)] == ["the heron"]
-    assert mem.scoped(agent="a").store.import_("jsonl", export).purged == 2, "an agent inherits its project's purges"
+    assert mem.scoped(agent="a").store.import_("jsonl", export).forgotten == 2, "an agent inherits its project's purges"
     assert mem.check() == []
 
 
@@ -596,7 +596,7 @@ def test_a_purge_by_maintenance_keeps_an_import_out_too(mem: Memotherm, clock: F
     clock.advance(days=8)
     mem.maintain()
 
-    assert mem.store.import_("jsonl", export).purged == 1
+    assert mem.store.import_("jsonl", export).forgotten == 1
 
 
 @spec("M27")
@@ -611,7 +611,9 @@ def test_who_remembers_it_again_has_it_back(mem: Memotherm, tmp_path: Path) -> N
     assert new.id != old.id
     assert (mem.store.import_("jsonl", export).duplicates, mem.find()[0].id) == (1, new.id)
     mem.forget(new.id)
-    assert mem.store.import_("jsonl", export).stored == 1
+    assert mem.store.import_("jsonl", export).forgotten == 1
+    mem.restore(new.id)
+    assert mem.store.import_("jsonl", export).duplicates == 1
 
 
 @spec("M27")
@@ -624,7 +626,7 @@ def test_a_purge_in_one_scope_is_nobody_elses_business(open_mem: Open, tmp_path:
     ann.purge(ann.remember("the otter secret").id)
 
     assert bob.store.import_("jsonl", export).stored == 1
-    assert ann.store.import_("jsonl", export).purged == 1
+    assert ann.store.import_("jsonl", export).forgotten == 1
 
 
 @spec("M27")
@@ -702,7 +704,7 @@ def test_a_restore_finds_the_purges_of_the_store_that_the_checkpoint_was_made_of
 
     with memotherm.open(tmp_path / "new.db", embedder="none") as mem:
         assert [each.id for each in mem.find()] == [other.id]
-        assert mem.scoped(agent="ann").store.import_("jsonl", export).purged == 1
+        assert mem.scoped(agent="ann").store.import_("jsonl", export).forgotten == 1
         assert mem.check() == []
     with memotherm.open(tmp_path / "all.db", embedder="none") as mem:
         assert {each.id for each in mem.find()} == {memory.id, other.id}

@@ -124,7 +124,7 @@ def test_the_copy_goes_on_living(source: Path, url: str, tmp_path: Path) -> None
 
         assert new.version > before
         assert new.id in [hit.memory.id for hit in acme.recall("a new otter", limit=1)]
-        assert acme.store.import_("jsonl", purged).purged == 1
+        assert acme.store.import_("jsonl", purged).forgotten == 1
         assert mem.check() == []
 
 

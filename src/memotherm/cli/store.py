@@ -293,7 +293,7 @@ def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
             source = Path(folder) / "stdin"
             write_text(source, content_of(path))
         imported = mem.store.import_(kind, source, progress, trust)
-    if not imported.stored + imported.duplicates + imported.purged:
+    if not imported.stored + imported.duplicates + imported.forgotten:
         first = f" (skipped: {imported.skipped[0]})" if imported.skipped else ""
         raise NotFound(f"{path} has no memories{first}: `import {kind}` reads {KINDS[kind]}")
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)

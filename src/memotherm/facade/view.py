@@ -420,7 +420,9 @@ class View:
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
         memory = services.writer.capture(draft, self.scope, now, self.actor, self.trust)
         if memory is None:
-            return replace(result, status="skipped", why="it was purged here; `remember` stores it again")
+            return replace(
+                result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"
+            )
         new = memory.version > before and memory.access_count == 0
         return replace(result, status="stored" if new else "duplicate", memory=memory)
 

@@ -57,15 +57,9 @@ class NoteWriter:
     chunks_kept: int = 0
     moves: list[Move] = field(default_factory=list)
     unlinked: list[str] = field(default_factory=list)
-    #: (path, first line, last line) of chunks not stored because their content was purged.
-    purged: list[tuple[str, int, int]] = field(default_factory=list)
 
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks; replace what was stored of it."""
-        # A purge also applies to files.
-        purged = self.transaction.purged_among(self.scope, map(_stored_text, chunks))
-        self.purged += [(note.path, chunk.start, chunk.end) for chunk in chunks if _stored_text(chunk) in purged]
-        chunks = [chunk for chunk in chunks if _stored_text(chunk) not in purged]
         old = self.transaction.chunks(note.note) if note.note else []
         number = self.transaction.put_note(note)
         linked = {row.record.memory.id: row for row in old if row.linked}
@@ -75,6 +69,8 @@ class NoteWriter:
         plain_chunks: list[Chunk] = []
         for chunk in chunks:
             record = self._linkable(chunk, number, linked_ids) if chunk.memory_id else None
+            if record is None and chunk.memory_id and self.transaction.forgotten_in(self.scope, [chunk.text]):
+                continue
             if record is None:
                 plain_chunks.append(chunk)
                 rows.append(None)

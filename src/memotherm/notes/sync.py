@@ -9,7 +9,7 @@ that text that only moved keeps its vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, 
 from memotherm.notes.index import NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_placement
 from memotherm.notes.values import Skipped, Sync
+from memotherm.remember.forgotten import without_forgotten
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
@@ -68,6 +69,8 @@ class _SyncRun:
     skipped: list[Skipped] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
+    #: (path, first line, last line) of chunks that say something forgotten.
+    forgotten: dict[tuple[str, int, int], None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,6 +262,7 @@ class Syncer:
         for _ in range(_ATTEMPTS):
             if not group:
                 return
+            group = self._without_forgotten(run, group)
             contents = {
                 chunk_digest(chunk): chunk.text if chunk.memory_id else chunk.content
                 for file in group
@@ -284,6 +288,27 @@ class Syncer:
                 and (listed := run.listing.files.get(file.row.path)) is not None
                 and (chunked := self._chunked(run, listed, run.indexed.get(file.row.path))) is not None
             ]
+
+    def _without_forgotten(self, run: _SyncRun, group: list[_ChunkedFile]) -> list[_ChunkedFile]:
+        """Return files without what was forgotten here, which also applies to files."""
+        marked = without_forgotten(
+            self.store, self.scope, {chunk.text for file in group for chunk in file.chunks if not chunk.memory_id}
+        )
+        if not marked:
+            return group
+        for file in group:
+            found = [(chunk.start, chunk.end) for chunk in file.chunks if chunk.text in marked]
+            run.forgotten |= {(file.row.path, *lines): None for lines in found}
+        return [
+            file._replace(
+                chunks=[
+                    replace(chunk, text=marked.get(chunk.text, chunk.text))
+                    for chunk in file.chunks
+                    if marked.get(chunk.text, chunk.text)
+                ]
+            )
+            for file in group
+        ]
 
     # Removed and unchanged files
 
@@ -388,10 +413,9 @@ def _estimated_tokens(text: str) -> int:
 
 def _result(run: _SyncRun) -> Sync:
     updated = len(run.added) + len(run.changed) + len(run.renamed)
-    purged = [
-        Skipped(path=path, why=f"lines {first}-{last} say what was purged: remember it to have it back")
-        for writer in run.writers
-        for path, first, last in writer.purged
+    forgotten = [
+        Skipped(path=path, why=f"lines {first}-{last} say what was forgotten or purged: remember it to have it back")
+        for path, first, last in run.forgotten
     ]
     return Sync(
         added=tuple(sorted(run.added)),
@@ -402,7 +426,7 @@ def _result(run: _SyncRun) -> Sync:
         chunks_new=sum(writer.chunks_new for writer in run.writers),
         chunks_kept=sum(writer.chunks_kept for writer in run.writers),
         moves=tuple(move for writer in run.writers for move in writer.moves),
-        skipped=(*run.listing.skipped, *run.skipped, *purged),
+        skipped=(*run.listing.skipped, *run.skipped, *forgotten),
         waiting=tuple(run.waiting),
         unlinked=tuple(memory_id for writer in run.writers for memory_id in writer.unlinked),
         degraded=tuple(run.degraded),

@@ -107,7 +107,9 @@ class Changes:
                 path = record.memory.metadata.get("path", "a note")
                 raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
-            return self._apply_once(transaction, record, after, cause, embedded.vectors[0]).memory
+            changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
+            transaction.mark_forgotten(record, cause.at, beside=content)
+            return changed.memory
 
         return self._store.transact(change, made_by=embedded.made_by)
 
@@ -123,6 +125,8 @@ class Changes:
                     expires_at = None
                 after = replace(record.memory, retention=retention, expires_at=expires_at)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
+                if wanted is Retention.DELETED:
+                    transaction.mark_forgotten(record, cause.at)
             return changed
 
         return self._store.transact(change)
@@ -163,7 +167,10 @@ class Changes:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
             if content is not None:
                 after = with_content(after, content, self._settings.tokenizer)
-            return self.apply(transaction, current, after, cause, embedded.vectors[0]).memory
+            changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
+            if _is_first(event):
+                transaction.mark_forgotten(current, cause.at)
+            return changed.memory
 
         return self._store.transact(change, made_by=embedded.made_by)
 

@@ -39,9 +39,9 @@ def supersede(store: Store, scope: Scope, memory_id: str, replaced: Sequence[str
         raise NotFound(f"no conflict of {memory_id} can be seen from here ({scope})")
 
     def change(transaction: Transaction) -> list[Memory]:
-        kept = require_visible(transaction, scope, memory_id).memory.id
+        kept = require_visible(transaction, scope, memory_id).memory
         records = [require_visible(transaction, scope, each) for each in replaced]
-        return [archive_superseded(transaction, record, kept, cause).memory for record in records]
+        return [archive_superseded(transaction, record, kept.id, kept.content, cause).memory for record in records]
 
     return store.transact(change)
 

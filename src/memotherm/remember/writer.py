@@ -11,12 +11,13 @@ from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.remember.changes import duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of
+from memotherm.remember.forgotten import without_forgotten
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.text.content import digest, sentence_ends
+from memotherm.text.content import digest
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -57,12 +58,12 @@ class MemoryWriter:
         return [record.memory for record in records if isinstance(record, Record)]
 
     def capture(self, draft: Draft, scope: Scope, now: datetime, actor: str, by: Trust) -> Memory | None:
-        """Store a text of a conversation, without passages that were purged; None if that is all of it."""
+        """Store a text of a conversation, without passages that were forgotten; None if that is all of it."""
         (record,) = self._write([draft], scope, now, actor, by, captures=True)
         return record.memory if isinstance(record, Record) else None
 
     def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
-        """Store the entries of an import; return "stored", "known", "purged", or why it was left out, for each."""
+        """Store the entries of an import; return "stored", "known", "forgotten", or why it was left out, for each."""
         records = self._write(drafts, scope, now, actor, by, imports=True)
         return [record if isinstance(record, str) else "stored" for record in records]
 
@@ -79,8 +80,7 @@ class MemoryWriter:
         forget: Sequence[str] = (),
         why: str = "",
     ) -> list[Record | str]:
-        if imports or captures:
-            drafts = self._without_purged(drafts, scope)
+        drafts, forgotten = self._without_forgotten(drafts, scope) if imports or captures else (drafts, set[str]())
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
@@ -89,49 +89,45 @@ class MemoryWriter:
             space = transaction.space(scope)
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
-            unwanted = (memory.content for memory in memories) if imports or captures else ()
-            purged = transaction.purged_among(scope, unwanted)
             records: list[Record | str] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
                 write = _Write(transaction, space, memory, vectors, cause)
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
-                    records.append(store(write, purged))
+                    records.append(store(write, forgotten))
                     continue
-                if captures and memory.content in purged:
-                    records.append("purged")
+                if memory.content in forgotten:
+                    records.append("forgotten")
                     continue
                 if draft.version is not None:
                     _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
                 records.append(self._put(write))
             for memory_id in forget:
-                forgotten = require_visible(transaction, scope, memory_id)
-                retention = changed_retention(forgotten.memory, Retention.DELETED, now, self._settings)
-                after = replace(forgotten.memory, retention=retention)
-                transaction.change(forgotten, after, replace(cause, action="forget", why=why))
+                unwanted = require_visible(transaction, scope, memory_id)
+                retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
+                after = replace(unwanted.memory, retention=retention)
+                transaction.change(unwanted, after, replace(cause, action="forget", why=why))
+                transaction.mark_forgotten(unwanted, now)
             return records
 
         return self._store.transact(store_all, made_by=embedded.made_by)
 
-    def _without_purged(self, drafts: Sequence[Draft], scope: Scope) -> list[Draft]:
-        """Return drafts whose contents have a mark in place of each passage that was purged here."""
-        passages = {draft.content: _passages(draft.content) for draft in drafts if isinstance(draft.content, str)}
-        texts = {text for found in passages.values() for text in found}
-        purged = self._store.transact(lambda transaction: transaction.purged_among(scope, texts)) if texts else set()
-        return [
-            replace(draft, content=_marked(draft.content, passages[draft.content] & purged)) if purged else draft
-            for draft in drafts
-        ]
+    def _without_forgotten(self, drafts: Sequence[Draft], scope: Scope) -> tuple[list[Draft], set[str]]:
+        """Return drafts with a mark in place of what was forgotten here, and the contents of which nothing is left."""
+        contents = (draft.content for draft in drafts if isinstance(draft.content, str))
+        marked = without_forgotten(self._store, scope, contents)
+        left = [replace(draft, content=marked.get(draft.content) or draft.content) for draft in drafts]
+        return left if marked else list(drafts), {content for content, text in marked.items() if not text}
 
-    def _add(self, write: _Write, purged: Collection[str]) -> Record | str:
-        """Store an entry of another program, unless its content was purged here; "known" if one was changed."""
+    def _add(self, write: _Write, forgotten: Collection[str]) -> Record | str:
+        """Store an entry of another program, unless its content was forgotten here; "known" if one was changed."""
         known = self._existing(write) is not None
-        if not known and write.memory.content in purged:
-            return "purged"
+        if not known and write.memory.content in forgotten:
+            return "forgotten"
         record = self._put(write)
         return "known" if known else record
 
-    def _restore(self, write: _Write, purged: Collection[str]) -> Record | str:
+    def _restore(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an exported memory as it was; one that is here is only changed if it has a key and an older content."""
         transaction, memory = write.transaction, write.memory
         known = transaction.get(memory.id)
@@ -143,13 +139,13 @@ class MemoryWriter:
         # Any number of archived memories may have the same content.
         if known is None and (memory.key is not None or memory.retention is Retention.ACTIVE):
             known = self._existing(write)
-        if known is None and memory.content in purged:
-            return "purged"
+        if known is None and memory.content in forgotten:
+            return "forgotten"
         if known is None:
             return self._insert(write)
         stored = known.memory
         if stored.retention is Retention.PURGED:
-            return "purged"
+            return "forgotten"
         newer = memory.updated_at > stored.updated_at and memory.digest != stored.digest
         if newer and memory.key is not None and memory.key == stored.key:
             return self._replace(write, known)
@@ -165,7 +161,7 @@ class MemoryWriter:
         if memory.supersedes is not None:
             successor = stored.memory.id if stored is not None else memory.id
             superseded = require_visible(write.transaction, memory.scope, memory.supersedes)
-            archive_superseded(write.transaction, superseded, successor, write.cause)
+            archive_superseded(write.transaction, superseded, successor, memory.content, write.cause)
         if stored is None:
             return self._insert(write)
         return self._merge(write, stored) if memory.key is None else self._replace(write, stored)
@@ -248,8 +244,10 @@ def _require_version(stored: Record | None, memory: Memory, version: int, now: d
         raise StaleWrite(f"the key {memory.key!r} {state}: read it again, then store it")
 
 
-def archive_superseded(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
-    """Archive the memory that another one replaces, and return it."""
+def archive_superseded(
+    transaction: Transaction, superseded: Record, successor: str, content: str, cause: Cause
+) -> Record:
+    """Archive the memory that another one with a new content replaces, and return it."""
     if superseded.memory.id == successor:
         raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
     superseded = _open_circle(transaction, superseded, successor, cause)
@@ -257,6 +255,7 @@ def archive_superseded(transaction: Transaction, superseded: Record, successor: 
         return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
+    transaction.mark_forgotten(superseded, cause.at, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
 
 
@@ -272,31 +271,6 @@ def _open_circle(transaction: Transaction, superseded: Record, successor: str, c
             return opened if link is superseded else superseded
         link = transaction.get(link.memory.supersedes)
     return superseded
-
-
-# What was purged
-
-#: What a purged passage is replaced by inside a larger text.
-FORGOTTEN = "[forgotten]"
-#: The most sentences of a passage, and of a text that is divided into passages.
-_LONGEST_PASSAGE, _MOST_SENTENCES = 3, 200
-
-
-def _passages(text: str) -> set[str]:
-    """Return the sentences of a text, and a few that follow each other, unless they are all of it."""
-    bounds = [0, *sentence_ends(text)[:_MOST_SENTENCES], len(text)]
-    found = {
-        text[start:end].strip()
-        for place, start in enumerate(bounds)
-        for end in bounds[place + 1 : place + 1 + _LONGEST_PASSAGE]
-    }
-    return found - {text.strip(), ""}
-
-
-def _marked(text: str, passages: Collection[str]) -> str:
-    for passage in sorted(passages, key=len, reverse=True):
-        text = text.replace(passage, FORGOTTEN)
-    return text
 
 
 # Imports

@@ -97,8 +97,8 @@ class Purges:
     memories: tuple[Memory, ...]
     #: The key of the tombstones; copies of a store have the same one.
     secret: str | None = None
-    #: (mark, time, scope) of each tombstone; a scope is a row of `spaces` without its number.
-    tombstones: tuple[tuple[str, int, Row], ...] = ()
+    #: (mark, time, head, length) and the scope of each tombstone; a scope is a row of `spaces` without its number.
+    tombstones: tuple[tuple[Row, Row], ...] = ()
 
     def repeat(self, copy: Store) -> None:
         """Purge the same memories in a copy, and add the tombstones that it lacks."""
@@ -117,12 +117,12 @@ class Purges:
             spaces = {_scope(row): row[1] for row in reader.rows(SPACES)}
             known = {(row[1], row[2]) for row in reader.rows(TOMBSTONES)}
         with copy.write_tables() as writer:
-            for mark, at, scope in self.tombstones:
+            for (mark, *rest), scope in self.tombstones:
                 if scope not in spaces:
                     spaces[scope] = max(spaces.values(), default=0) + 1
                     writer.put(SPACES, [(scope[0], spaces[scope], *scope[1:])])
                 if (mark, spaces[scope]) not in known:
-                    writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], at)])
+                    writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], *rest)])
 
 
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:
@@ -131,7 +131,7 @@ def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Pur
         with store.read_tables() as reader:
             own = reader.meta("secret")
             scopes = {row[1]: _scope(row) for row in reader.rows(SPACES)}
-            tombstones = tuple((mark, at, scopes[space]) for _, mark, space, at in reader.rows(TOMBSTONES))
+            tombstones = tuple(((mark, *rest), scopes[space]) for _, mark, space, *rest in reader.rows(TOMBSTONES))
         if secret is not None and own != secret:
             return None
         return Purges(memories=tuple(_purged(store)), secret=own, tombstones=tombstones)

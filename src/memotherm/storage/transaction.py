@@ -22,6 +22,7 @@ from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
+    Tombstones,
     changes_between,
     changes_row,
     chunk_locations_of,
@@ -33,7 +34,6 @@ from memotherm.storage.rows import (
     redacted,
     row_of,
     scope_row,
-    tombstone,
     with_version,
 )
 from memotherm.storage.statements import Statements
@@ -50,6 +50,7 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
+from memotherm.text.spelling import HEADINGS, spelled, statements_of
 from memotherm.text.words import query_words, words
 
 _UNLIMITED = 1 << 62
@@ -58,6 +59,12 @@ _EARLIEST = -_UNLIMITED
 _MOVED = {"tier", "tier_rule"}
 
 Vectors = NDArray[np.float32]
+
+
+def _own_text(memory: Memory, content: str) -> str:
+    """Return a content; that of a part of a note without headings, which other parts have as well."""
+    heading = memory.metadata.get("heading")
+    return content if heading is None else HEADINGS.sub("", content.removeprefix(f"{heading}\n\n"))
 
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
@@ -175,9 +182,9 @@ class Transaction(ABC):
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
+        if memory.retention is Retention.ACTIVE and self._unmark(record):
+            cause = replace(cause, why=cause.why or "stored again after it was forgotten or corrected")
         self._append(record.no, seq, cause, created_row(memory))
-        if self._tombstones:
-            self._sql.run("tombstone_drop", space=space, mark=tombstone(self._secret(), memory.content))
         return record
 
     def change(self, record: Record, after: Memory, cause: Cause, vectors: Vectors | None = None) -> Record:
@@ -200,6 +207,8 @@ class Transaction(ABC):
             self._add_tags(changed)
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
         self._append(record.no, seq, cause, changes_row(changes))
+        if after.retention is Retention.ACTIVE and ("retention" in changes or "content" in changes):
+            self._unmark(changed)
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
@@ -213,8 +222,6 @@ class Transaction(ABC):
         """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone."""
         self.purged |= clean
         self._erased[record.no] = record.memory.id
-        self._tombstones = True
-        moment = to_micros(cause.at)
         former = (content for event in self.events(record) for content in event.changes.get("content", ()))
         memory = record.memory
         for content in {memory.content, *former} - {"", None}:
@@ -222,8 +229,7 @@ class Transaction(ABC):
                 hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
                 self._hidden_words.update(query_words(content))
                 self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
-            mark = tombstone(self._secret(), content)
-            self._sql.run("tombstone_add", space=record.space, mark=mark, at=moment)
+            self.mark_forgotten(record, cause.at, content)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
@@ -239,15 +245,49 @@ class Transaction(ABC):
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
 
-    def purged_among(self, scope: Scope, contents: Iterable[str]) -> set[str]:
-        """Return those contents that were purged from what a scope can see, in this or another spelling."""
+    def mark_forgotten(self, record: Record, at: datetime, content: str | None = None, beside: str = "") -> None:
+        """Keep the content of a memory, or a former one, from being stored again unasked.
+
+        What is also said `beside` it, such as by the memory that replaces it, is not marked.
+        """
+        self._tombstones, marks = True, Tombstones(self._secret())
+        kept = spelled(beside).joined
+        said = statements_of(_own_text(record.memory, record.memory.content if content is None else content))
+        if len(said) > 1 and any(each in kept for each in said):
+            said.remove(max(said, key=len))  # all of it together
+        for each in said:
+            if each not in kept:
+                values = {"mark": marks.mark(each), "head": marks.head(each), "length": len(each)}
+                self._sql.run("tombstone_add", space=record.space, at=to_micros(at), **values)
+
+    def _unmark(self, record: Record) -> bool:
+        """Delete the tombstones of what a memory says; return whether there were any."""
         if not self._tombstones:
-            return set()
-        marks: dict[str, set[str]] = {}
-        for content in contents:
-            marks.setdefault(tombstone(self._secret(), content), set()).add(content)
-        seen = self._sql.rows("tombstones_seen", marks=list(marks), **scope_row(scope)) if marks else []
-        return set().union(*(marks[mark] for (mark,) in seen))
+            return False
+        mark, memory = Tombstones(self._secret()).mark, record.memory
+        marks = [mark(said) for said in statements_of(_own_text(memory, memory.content))]
+        return bool(self._sql.rows("tombstone_drop", space=record.space, marks=marks))
+
+    def forgotten_in(self, scope: Scope, texts: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """Return the positions of what was forgotten in what a scope can see, in any spelling, by text."""
+        if not self._tombstones:
+            return {}
+        marks, row = Tombstones(self._secret()), scope_row(scope)
+        words = {text: spelled(text) for text in texts}
+        heads: dict[int, set[str]] = {}
+        for head in set().union(*(each.heads() for each in words.values())):
+            heads.setdefault(marks.head(head), set()).add(head)
+        like = self._sql.rows("tombstones_like", heads=list(heads), **row) if heads else []
+        lengths = [(head, length) for number, length in like for head in heads[number]]
+        found: dict[str, list[tuple[str, int, int]]] = {}
+        for text, each in words.items() if lengths else ():
+            for passage, start, end in each.passages(lengths):
+                found.setdefault(marks.mark(passage), []).append((text, start, end))
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for (mark,) in self._sql.rows("tombstones_seen", marks=list(found), **row) if found else ():
+            for text, start, end in found[mark]:
+                spans.setdefault(text, []).append((start, end))
+        return spans
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""

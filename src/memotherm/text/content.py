@@ -57,15 +57,6 @@ def digest(content: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", content).strip().encode()).hexdigest()
 
 
-_WORDS = re.compile(r"\w+")
-
-
-def spelling(text: str) -> str:
-    """Return the words of a text, for texts that differ only in case, spaces, punctuation or invisible characters."""
-    visible = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
-    return " ".join(_WORDS.findall(visible.casefold())) or visible.strip()
-
-
 _PLURALS = {"memory": "memories", "better match": "better matches"}
 
 

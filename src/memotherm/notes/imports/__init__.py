@@ -26,7 +26,7 @@ from memotherm.text.content import pluralize
 __all__ = ["KINDS", "Imported", "Progress", "import_memories"]
 
 Scope = Mapping[str, str]
-#: Stores drafts of one scope; returns "stored", "known", "purged", or why it was left out, for each.
+#: Stores drafts of one scope; returns "stored", "known", "forgotten", or why it was left out, for each.
 Store = Callable[[Sequence[Draft], Scope], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
@@ -51,7 +51,7 @@ KINDS = {
     "jsonl": "the JSON lines that `memotherm export` writes",
 }
 _BATCH = 200
-_OUTCOMES = ("stored", "known", "purged")
+_OUTCOMES = ("stored", "known", "forgotten")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -64,8 +64,8 @@ class Imported(Value):
     #: New memories, and entries that were stored already.
     stored: int = 0
     duplicates: int = 0
-    #: Entries not stored because their content was purged; `remember` stores them again.
-    purged: int = 0
+    #: Entries not stored because they were forgotten or corrected here; `remember` stores them again.
+    forgotten: int = 0
     #: What was left out or changed, and why.
     skipped: tuple[Skipped, ...] = ()
     #: Credentials and private passages that were replaced by a mark.
@@ -73,8 +73,8 @@ class Imported(Value):
 
     def __str__(self) -> str:
         details = [f"{self.duplicates} known already"]
-        if self.purged:
-            details.append(f"{self.purged} purged here before")
+        if self.forgotten:
+            details.append(f"{self.forgotten} forgotten here before")
         if self.redacted:
             details.append(f"{self.redacted} redacted")
         if self.skipped:
@@ -117,7 +117,7 @@ def import_memories(
         files=reading.files,
         stored=outcomes["stored"],
         duplicates=outcomes["known"],
-        purged=outcomes["purged"],
+        forgotten=outcomes["forgotten"],
         skipped=tuple(reading.skipped),
         redacted=reading.redacted,
     )

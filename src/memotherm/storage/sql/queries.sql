@@ -402,16 +402,23 @@ DELETE FROM shadow_tiers WHERE {own}policy = :policy
 -- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
 
--- tombstone_add: Store that a content was purged from a space.
-INSERT INTO tombstones (space, mark, at) VALUES (:space, :mark, :at)
+-- tombstone_add: Store that a text was forgotten in a space.
+INSERT INTO tombstones (space, mark, at, head, length) VALUES (:space, :mark, :at, :head, :length)
 ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at
 
--- tombstone_drop: Delete the tombstone of a content that was stored again.
-DELETE FROM tombstones WHERE {own}mark = :mark AND space IN (
+-- tombstone_drop: Delete the tombstones of a text that was stored again.
+DELETE FROM tombstones WHERE {own}mark {in marks} AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
+RETURNING mark
 
--- tombstones_seen: Which of some marks were purged from what a scope can see.
+-- tombstones_like: The first letters and lengths of the tombstones that a scope can see, if they begin so.
+SELECT DISTINCT t.head, t.length FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
+WHERE {own t}t.head {in heads}
+  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
+  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
+
+-- tombstones_seen: Which of some marks are in what a scope can see.
 SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
 WHERE {own t}t.mark {in marks}
   AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)

@@ -170,16 +170,25 @@ class TransactionContract(Contract):
         copy = self.stored("the heron", ann)
         self.purged(record)
         self.transaction.discard(copy, self.cause("purge"))
+
+        def found(scope: Scope, *texts: str) -> set[str]:
+            return set(self.transaction.forgotten_in(scope, texts))
+
         for scope in (ann, Scope(user="ann", session="s")):
-            assert self.transaction.purged_among(scope, contents) == set(contents[:2])
+            assert found(scope, *contents) == set(contents[:2])
         for scope in (Scope(user="bob"), EVERYONE):
-            assert self.transaction.purged_among(scope, contents) == set()
-        spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret"}
-        assert self.transaction.purged_among(ann, {*spellings, "the secrets"}) == spellings
+            assert found(scope, *contents) == set()
+        spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret", "the se-cret"}
+        assert found(ann, *spellings, "the secrets") == spellings
+        assert self.transaction.forgotten_in(ann, ["so another secret of mine"]) == {
+            "so another secret of mine": [(3, 17)]
+        }
         self.stored("the secret")
-        assert self.transaction.purged_among(ann, contents) == set(contents[:2]), "remembered again elsewhere"
+        assert found(ann, *contents) == set(contents[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
-        assert self.transaction.purged_among(ann, contents) == {contents[1]}
+        assert found(ann, *contents) == {contents[1]}
+        self.transaction.mark_forgotten(copy, self.clock(), "the crane left. the stork came back", "the crane left")
+        assert found(ann, "the crane left", "yes, the stork came back") == {"yes, the stork came back"}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
         """Only a visible memory of the same space and kind is a duplicate."""

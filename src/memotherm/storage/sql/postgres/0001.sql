@@ -183,15 +183,19 @@ CREATE TABLE shadow_tiers (
     FOREIGN KEY (tenant, no) REFERENCES memories (tenant, no)
 );
 
--- Contents that were purged and must not be imported again; a mark is a keyed digest of the content.
+-- Texts that were forgotten, corrected, rejected or purged and must not be stored again unasked; a mark is a keyed
+-- digest, `head` 16 bits of one of the first letters, and `length` the number of letters.
 CREATE TABLE tombstones (
     tenant TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     space  BIGINT NOT NULL,
     mark   TEXT COLLATE "C" NOT NULL,
     at     BIGINT NOT NULL,
+    head   INTEGER NOT NULL,
+    length INTEGER NOT NULL,
     PRIMARY KEY (tenant, mark, space),
     FOREIGN KEY (tenant, space) REFERENCES spaces (tenant, space)
 );
+CREATE INDEX tombstones_by_head ON tombstones (tenant, head, length);
 
 CREATE TABLE recalls (
     tenant     TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),

@@ -267,16 +267,20 @@ CREATE TABLE key_values (
     PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 
--- Contents that were purged and must not be stored again by an import, a sync or a restore. A mark is a digest with
--- the store's secret as the key, so that it reveals nothing without the secret.
+-- Texts that were forgotten, corrected, rejected or purged and must not be stored again by a capture, an import, a sync
+-- or a restore. A mark is a digest with the store's secret as the key, so that it reveals nothing without the secret;
+-- `head` has 16 bits of one of the first letters, `length` is the number of letters.
 INSERT INTO meta (key, value) VALUES ('secret', lower(hex(randomblob(32))));
 
 CREATE TABLE tombstones (
-    space INTEGER NOT NULL REFERENCES spaces (space),
-    mark  TEXT    NOT NULL,
-    at    INTEGER NOT NULL,
+    space  INTEGER NOT NULL REFERENCES spaces (space),
+    mark   TEXT    NOT NULL,
+    at     INTEGER NOT NULL,
+    head   INTEGER NOT NULL,
+    length INTEGER NOT NULL,
     PRIMARY KEY (mark, space)
 ) WITHOUT ROWID;
+CREATE INDEX tombstones_by_head ON tombstones (head, length);
 
 -- Memories and tokens; updated at the end of each transaction.
 CREATE TABLE counters (

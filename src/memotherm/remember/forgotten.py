@@ -1,0 +1,42 @@
+"""What was forgotten, corrected, rejected or purged, inside of texts that nobody asked to store again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memotherm.model import Scope
+from memotherm.storage.store import Store
+from memotherm.text.spelling import HEADINGS
+
+#: What stands for a forgotten passage inside a larger text.
+FORGOTTEN = "[forgotten]"
+#: What ends a sentence, and goes with it.
+_STOPS = ".!?…。！？"
+
+
+def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[str, str]:
+    """Return texts that say something forgotten -> the same with a mark in its place.
+
+    It is empty if nothing else is left but headings.
+    """
+    wanted = set(texts)
+    found = store.transact(lambda transaction: transaction.forgotten_in(scope, wanted)) if wanted else {}
+    return {text: _marked(text, spans) for text, spans in found.items()}
+
+
+def _marked(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return a text with a mark in place of the spans; the longest of those that overlap wins."""
+    chosen: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans), key=lambda span: span[0] - span[1]):
+        if all(end <= begin or start >= over for begin, over in chosen):
+            chosen.append((start, end))
+    parts: list[str] = []
+    position = 0
+    for start, end in sorted(chosen):
+        between = text[position:start]
+        if not parts or any(map(str.isalnum, between)):
+            parts += [between, FORGOTTEN]
+        position = end + len(text[end:]) - len(text[end:].lstrip(_STOPS))
+    rest = text[position:]
+    left = HEADINGS.sub("", "".join(parts[::2]) + rest)
+    return "".join([*parts, rest]) if any(map(str.isalnum, left)) else ""
