@@ -105,6 +105,7 @@ def test_contexts_show_both_sides_of_a_conflict_and_mark_what_a_correction_has_r
     }
 
 
+@pytest.mark.sqlite
 def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
     """With dates and ids, and as JSON."""
     store = str(tmp_path / "memory.db")

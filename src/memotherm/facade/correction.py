@@ -140,7 +140,8 @@ class Correction:
         kept = view.record(memory_id).memory.id
         found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts()))
         replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
-        return supersede(view.services.store, view.scope, kept, replaced, view.cause("archive", why))
+        services, cause = view.services, view.cause("archive", why)
+        return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
     def _conflicts(self) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in

@@ -27,12 +27,13 @@ from memotherm.errors import (
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked
-from memotherm.hooks.turns import Transcripts, contents_of, summary_of, turns_of
+from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
 from memotherm.notes.placement import local_day
+from memotherm.remember.summaries import SUMMARY_KEYS, sources, summary_of
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 
@@ -211,8 +212,9 @@ def _summarize(mem: Memotherm, session: str) -> None:
     if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
         return
     day = local_day(max(memory.created_at for memory in said), mem.settings)
-    key = f"session/{session}/summary"
-    mem.remember(f"Session of {day}\n{text}", SUMMARY, tier="cold", key=key, source="hook", index=False)
+    key = f"{SUMMARY_KEYS}{session}/summary"
+    origin = sources(reversed(said))
+    mem.remember(f"Session of {day}\n{text}", SUMMARY, (), "cold", metadata=origin, source="hook", key=key, index=False)
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from memotherm.hooks.events import read_tail
 from memotherm.hooks.spool import Job, destination
-from memotherm.model import Memory
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
-from memotherm.text.content import first_characters
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
@@ -20,10 +18,6 @@ from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words
 
 _CONCLUSION_TOKENS = 60
-_SUMMARY_TOKENS = 110
-#: The most characters of each sentence in a summary.
-_SUMMARY_CHARS = 120
-_SUMMARIZED = {"task": "Open", "decision": "Decided"}
 #: The content words that a reply to filler needs to be worth storing.
 _MIN_WORDS = 4
 _TRANSCRIPT_TAIL_BYTES = 2_000_000
@@ -134,32 +128,6 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
         told = [part for part in told if not is_filler(_DIGITS.sub("", part))]
         told = [part for part in told if specifics(part) or has_name(part) or len(content_words(part)) >= _MIN_WORDS]
     return Content(_conclusion(told, "", tokenizer), "assistant")
-
-
-def summary_of(memories: Iterable[Memory], tokenizer: str) -> str:
-    """Return what was asked, decided, changed and left open in a session, in its own words; empty if nothing was."""
-    named: dict[str, list[str]] = {name: [] for name in ("Open", "Decided", "Changed", "Asked", "Said")}
-    for memory in memories:
-        said = memory.content.partition("\n")[0]
-        if memory.kind in _SUMMARIZED:
-            name = _SUMMARIZED[memory.kind]
-        elif "correction" in memory.tags:
-            name = "Changed"
-        else:
-            name = "Asked" if any(map(is_question, sentences(said))) else "Said"
-        short = said if len(said) <= _SUMMARY_CHARS else f"{first_characters(said, _SUMMARY_CHARS)}…"
-        named[name].append(short.rstrip(".。;"))
-    chosen: dict[str, list[str]] = {name: [] for name in named}
-    text = ""
-    for name, items in named.items():
-        for item in items:
-            chosen[name].append(item)
-            longer = "\n".join(f"{name}: {'; '.join(kept)}" for name, kept in chosen.items() if kept)
-            if count_tokens(longer, tokenizer) > _SUMMARY_TOKENS:
-                chosen[name].pop()
-            else:
-                text = longer
-    return text
 
 
 def _conclusion(told: list[str], question: str, tokenizer: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.remember.limits import Limits
+from memotherm.remember.summaries import remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
@@ -109,8 +110,10 @@ class Changes:
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
             transaction.mark_forgotten(record, cause.at, beside=content)
+            remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed.memory
 
+        summaries = summaries_of(self._store, scope, [memory.id], cause)
         return self._store.transact(change, made_by=embedded.made_by)
 
     def retain(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
@@ -127,8 +130,11 @@ class Changes:
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
                     transaction.mark_forgotten(record, cause.at)
+            remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
+        hides = wanted is not Retention.ACTIVE
+        summaries = summaries_of(self._store, scope, memory_ids, cause) if hides else []
         return self._store.transact(change)
 
     def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
@@ -138,7 +144,9 @@ class Changes:
             for place, memory_id in enumerate(memory_ids, 1):
                 record = require_visible(transaction, scope, memory_id)
                 transaction.purge(record, cause, clean=place == len(memory_ids))
+            remake(transaction, summaries, cause, self._settings.tokenizer)
 
+        summaries = summaries_of(self._store, scope, memory_ids, cause)
         self._store.transact(change)
 
     def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:

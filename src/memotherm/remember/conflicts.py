@@ -11,6 +11,7 @@ from memotherm.model import Memory, Scope
 from memotherm.model.memory import SUMMARY, MemoryFields
 from memotherm.model.results import Conflict
 from memotherm.remember.changes import require_visible
+from memotherm.remember.summaries import remake, summaries_of
 from memotherm.remember.writer import archive_superseded
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Find
@@ -33,7 +34,9 @@ def conflicts_in(store: Store, spaces: Sequence[int], find: Find) -> list[Confli
     return conflicts_among(memories)
 
 
-def supersede(store: Store, scope: Scope, memory_id: str, replaced: Sequence[str], cause: Cause) -> list[Memory]:
+def supersede(
+    store: Store, scope: Scope, memory_id: str, replaced: Sequence[str], cause: Cause, tokenizer: str
+) -> list[Memory]:
     """Archive memories that another one replaces, all or none; each has one event, which can be undone."""
     if not replaced:
         raise NotFound(f"no conflict of {memory_id} can be seen from here ({scope})")
@@ -41,8 +44,11 @@ def supersede(store: Store, scope: Scope, memory_id: str, replaced: Sequence[str
     def change(transaction: Transaction) -> list[Memory]:
         kept = require_visible(transaction, scope, memory_id).memory
         records = [require_visible(transaction, scope, each) for each in replaced]
-        return [archive_superseded(transaction, record, kept.id, kept.content, cause).memory for record in records]
+        archived = [archive_superseded(transaction, record, kept.id, kept.content, cause) for record in records]
+        remake(transaction, summaries, cause, tokenizer)
+        return [record.memory for record in archived]
 
+    summaries = summaries_of(store, scope, replaced, cause)
     return store.transact(change)
 
 

@@ -13,6 +13,7 @@ from memotherm.remember.changes import duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of
 from memotherm.remember.forgotten import without_forgotten
 from memotherm.remember.limits import Limits
+from memotherm.remember.summaries import remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
@@ -108,8 +109,11 @@ class MemoryWriter:
                 after = replace(unwanted.memory, retention=retention)
                 transaction.change(unwanted, after, replace(cause, action="forget", why=why))
                 transaction.mark_forgotten(unwanted, now)
+            remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
 
+        replaced = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
+        summaries = summaries_of(self._store, scope, replaced, cause) if replaced else []
         return self._store.transact(store_all, made_by=embedded.made_by)
 
     def _without_forgotten(self, drafts: Sequence[Draft], scope: Scope) -> tuple[list[Draft], set[str]]:
