@@ -53,7 +53,7 @@ _MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
 _SETTINGS_HEAD = """\
 # Settings
 
-Most users change none of them, and some of the first ten.
+Most users change none of them, or only some of the first ten.
 Values come from, in order of precedence:
 
 1. arguments: `memotherm.open(..., settings={"hot_token_limit": 60})`
@@ -100,13 +100,13 @@ are frozen; change one with `dataclasses.replace`.
 _NAMES_HEAD = """\
 # Names of other programs
 
-Agents and configurations that know another memory can keep its names: they are accepted and mapped to ours.
+Agents and configurations written for another memory can keep its names; we map them to ours.
 The programs are hybrid memory (a plugin of OpenClaw), agent ecology, ctx-sys, MemorySync and OpenClaw.
 
-- A name in camel case is accepted wherever one with underscores or dashes is, and the other way round.
+- Camel case is accepted wherever underscores or dashes are, and vice versa.
 - `type` and `category` mean `kind`, and `text` means `content`: in tools, in bodies of REST, as options,
   in `remember_many` and in `import jsonl`.
-- Two names of the same field in one call are an error.
+- Naming a field twice in one call is an error.
 
 """
 #: A call of another program: its parameters there, and our method, command, tool, route and operation.
@@ -410,9 +410,9 @@ def _paragraphs(doc: str) -> str:
 _REST_HEAD = """\
 # REST
 
-Every operation of the server, from the table that the Python client and the tools of agents are made from.
-`GET /openapi.json` has the same as OpenAPI 3.1, with the routes of the server itself: logins, keys, health, metrics,
-jobs and the stream of events.
+Every operation of the server; the Python client and the MCP tools come from the same table.
+`GET /openapi.json` describes them as OpenAPI 3.1, together with the routes of the server itself: logins, keys,
+health, metrics, jobs and the event stream.
 A scope is given in the header `Memotherm-Scope`; errors are `application/problem+json` with a stable `code`.
 A `POST` that is marked "once" is carried out once for each `Idempotency-Key`.
 Names in camel case, and [those of other programs](names.md), are accepted in bodies and query strings.
@@ -421,8 +421,8 @@ Names in camel case, and [those of other programs](names.md), are accepted in bo
 _MCP_HEAD = """\
 # MCP tools
 
-What an agent can call; [MCP](../how-to/mcp.md) tells how to choose tools.
-Results are those of REST without what agents do not need, and shortened to 8,000 tokens.
+The tools an agent can call; [MCP](../how-to/mcp.md) explains how to choose among them.
+Results are those of REST without fields that agents do not need, shortened to 8,000 tokens.
 
 """
 

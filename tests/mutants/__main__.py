@@ -189,14 +189,14 @@ def page(tried: Sequence[Mutant], survived: dict[str, str]) -> str:
     explained = sum(bool(why) for why in survived.values())
     return "\n".join(
         [
-            "# Mutants",
+            "# Mutation testing",
             "",
             "`make mutants` changes the pure code (the rules of tiers, ranking, packing and limits) in one place at a",
             "time: a comparison, an operator, a condition or a constant. It runs the tests that reach the place, on",
             "SQLite. A mutant is killed when one of them fails or takes more than ten times as long.",
             "",
-            f"Of {len(tried)} mutants, {count} were killed ({share:.1%}). Of the {len(survived)} others, {explained}",
-            "cannot be noticed, for the reasons below; they do not count as killed.",
+            f"Of {len(tried)} mutants, {count} were killed ({share:.1%}). Of the {len(survived)} survivors,",
+            f"{explained} change no behaviour that a test could see, for the reasons below; none counts as killed.",
             "",
             "| module | mutants | killed |",
             "|---|---|---|",

@@ -74,7 +74,6 @@ _HELP = {
     "since": "Only memories created since: 2026-01-31, 2026-01-31T12:00Z, 7d (ago), or yesterday.",
     "tags": "A tag",
     "tier": "hot, warm or cold.",
-    "track": "Whether to count this as a use of the memories.",
     "ttl": "The time to live, such as 90m, 7d or a number of seconds.",
     "until": "Only memories created before this.",
     "version": "Change it only if this is still its version.",

@@ -137,8 +137,8 @@ def page(rows: list[str], left_out: list[str]) -> str:
         [
             "# Adapters",
             "",
-            "`make adapters` runs our tests of each adapter with the program of its page,",
-            "and the tests of the frameworks with our class in place of theirs, and writes this page.",
+            "`make adapters` runs our own tests of each adapter and the program on its page, then the tests",
+            "of the framework with our class in place of theirs, and writes this page.",
             "",
             "| framework | version | ours passed | theirs passed | theirs left out |",
             "|---|---|---|---|---|",
