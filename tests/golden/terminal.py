@@ -40,14 +40,17 @@ _NEUSTART = (
     "Der Datenbankserver der Produktion wird am Donnerstag um 22 Uhr neu gestartet; die Rechnungsstellung ist "
     "währenddessen nicht verfügbar und muss danach von Hand nachgeholt werden"
 )
+_SHENHE = (
+    "deploy 支付服务的部署需要两位同事审核，并且必须在周五中午之前完成。"
+    "如果错误率超过百分之一，请立即回滚并通知频道。"
+)
 
 #: (content, kind, tier, priority, tags), oldest first.
 _MEMORIES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     (_FREEZE, "fact", "hot", "important", ("blocker",)),
     ("Answer in English, use metric units, and keep it short", "preference", "warm", "pinned", ()),
     (_NEUSTART, "fact", "warm", "normal", ("wartung",)),
-    ("支付服务的部署需要两位同事审核，并且必须在周五中午之前完成。如果错误率超过百分之一，请立即回滚并通知频道。",
-     "fact", "warm", "normal", ("部署",)),
+    (_SHENHE, "fact", "warm", "normal", ("部署",)),
     ("We chose PostgreSQL for billing.\nReasons:\n- row level security\n- the team knows it",
      "decision", "cold", "normal", ()),
     ("Deploys to the staging database on port 5433 need no review", "fact", "warm", "low", ("staging", "deploy")),
@@ -58,7 +61,6 @@ _IDS = tuple(f"mem_01kffg7q5jz3v8w2c4d6x9h{number:03d}" for number in range(len(
 COMMANDS = (
     ("recall", "deploy the database", "--limit", "3", "--include-cold", "--no-track"),
     ("list",),
-    ("get", _IDS[4][-8:]),
     ("events", "--limit", "6"),
     ("receipts",),
     ("compact", "--dry-run"),

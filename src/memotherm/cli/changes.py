@@ -110,7 +110,6 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
     none = [] if page.receipts else ["no receipt is kept"]
     if memory_id is not None:
         answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]
-        lines = [f"#{each.receipt:<3} {each.state.replace('_', ' ')}: {each.reason}" for each in answers]
-        return Output({"answers": to_json(answers)}, lines, none)
+        return Output({"answers": to_json(answers)}, answers, none)
     data = to_json(page)
     return Output(data, page, [*none, *more_note(page.cursor)])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
-from memotherm.model.receipts import KeptReceipt
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Move, ScopeCount
 from memotherm.text.content import pluralize
@@ -26,6 +28,10 @@ _PIPED_WIDTH = 100_000
 _LEAST_TEXT = 36
 #: The indent of a text below its head: where the date of a memory begins.
 _BELOW = 8
+#: What stays on one line, with the spaces behind it: a word, or a character of a script without spaces, with the marks
+#: that must not begin a line.
+_WIDE, _CLOSING = "\u2e80-\ua4cf\uf900-\ufaff\uff00-\uff60", "、。，．！？；：）］｝」』】》〉"
+_UNIT = re.compile(rf"(?:^\s+|[{_WIDE}][{_CLOSING}]*|[^\s{_WIDE}]+[{_CLOSING}]*)\s*")
 #: The last characters of an id, which stand for it in a terminal.
 _SHORT_ID = 8
 #: The most characters of a content that are printed beside other memories; `get` prints all.
@@ -70,11 +76,34 @@ def row(head: Text, *texts: Text) -> Text:
     shown = Text().append_text(head)
     for text in texts:
         text.plain = printable(text.plain)
-        for line in text.wrap(out, max(1, out.width - indent)):
-            line.rstrip()
+        for line in _wrapped(text, max(2, out.width - indent)):
             shown.append("  " if beside and len(shown) == len(head) else f"\n{' ' * indent if line else ''}")
             shown.append_text(line)
     return shown
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    """Yield the lines of a text, broken between words, or between characters of scripts without spaces."""
+    for paragraph in text.split("\n", allow_blank=True):
+        paragraph.expand_tabs()
+        for line in paragraph.divide(_breaks(paragraph.plain, width)):
+            line.rstrip()
+            yield line
+
+
+def _breaks(text: str, width: int) -> Iterator[int]:
+    """Yield where lines of at most some columns begin, after the first one; only a longer word is broken inside."""
+    used = 0
+    for unit in _UNIT.finditer(text):
+        parts = chop_cells(unit[0].rstrip(), width) or [""]
+        if used and used + cell_len(parts[0]) > width:
+            yield unit.start()
+            used = 0
+        at = unit.start()
+        for part in parts[:-1]:
+            at, used = at + len(part), 0
+            yield at
+        used += cell_len(text[at : unit.end()])
 
 
 def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any value of the model
@@ -88,6 +117,8 @@ def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any valu
             return _scope_rows(value)
         case KeptReceipt():
             return _receipt_lines(value)
+        case ReceiptAnswer():
+            return [row(_numbered(value.receipt), Text(f"{value.state.replace('_', ' ')}: {value.reason}"))]
         case Status():
             return _status_lines(value)
         case Mapping():
@@ -124,6 +155,11 @@ def tier_badge(tier: Tier) -> Text:
     return Text().append(f"{_MARKS[tier]} {tier:<4}", style=TIER_STYLES[tier])
 
 
+def _numbered(number: int) -> Text:
+    """Return the number of an event or a receipt."""
+    return Text().append(f"#{number}".ljust(_BELOW - 2), style="cyan")
+
+
 def _dated(memory: Memory, ids: bool) -> Text:
     """Return the tier, the day of the last change and the id."""
     active = memory.retention is Retention.ACTIVE
@@ -153,7 +189,7 @@ def _content(memory: Memory, shown: str) -> Text:
 
 
 def _event(event: Event, ids: bool) -> tuple[Text, list[Text]]:
-    head = Text().append(f"#{event.seq}".ljust(_BELOW - 2), style="cyan")
+    head = _numbered(event.seq)
     head.append(f"  {event.at:%Y-%m-%d %H:%M}  ", style="dim").append(f"{event.action:<8}", style="bold")
     changes = []
     for name, (before, after) in event.changes.items():
@@ -177,7 +213,7 @@ def _listing(memories: Sequence[Memory]) -> Iterator[Text]:
 
 
 def _receipt_lines(receipt: KeptReceipt) -> Iterator[Text]:
-    head = Text().append(f"#{receipt.number}".ljust(_BELOW - 2), style="cyan").append(f"  {receipt.at:%Y-%m-%d %H:%M}")
+    head = _numbered(receipt.number).append(f"  {receipt.at:%Y-%m-%d %H:%M}")
     scope = Text(f"{receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
     yield row(head, scope, *([Text(receipt.query, style="dim")] if receipt.query else []))
     for entry in (*receipt.included, *receipt.left_out):
