@@ -89,8 +89,8 @@ _PYTHON_HEAD = """\
 `memotherm.open(url)` returns a `Memotherm`;
 `async with memotherm.aopen(url) as mem` returns an `AsyncMemotherm` with the same methods as coroutines.
 Values (`Memory`, `Hit`, `Recall`, `Move`, `Event`, `EventPage`, `Page`, `Status`, `ScopeCount`, `Why`, `Problem`,
-`Context`, `Receipt`, `TimedRecall`, `KeptReceipt`, `KeptEntry`, `ReceiptAnswer`, `ReceiptPage`, ...)
-are frozen; change one with `dataclasses.replace`.
+`Context`, `Receipt`, `TimedRecall`, `KeptReceipt`, `KeptEntry`, `ReceiptAnswer`, `ReceiptPage`, `SentContext`,
+`SentPart`, ...) are frozen; change one with `dataclasses.replace`.
 `Tier`, `Priority`, `Retention` and `Trust` are string enums: `str(memory.tier) == "hot"`.
 `TierName`, `PriorityName` and `FormatName` are the types of the words that arguments take.
 

@@ -121,6 +121,25 @@ def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem
     assert "not record" in oldest.reason
 
 
+def test_a_context_is_made_again_as_it_was_sent(mem: Memotherm, clock: FakeClock) -> None:
+    """From the receipt and the memories of then, in every form; an edit since then is told."""
+    mem.remember("Be kind", priority="pinned")
+    long = mem.remember("Otters live in the river. " + "They sleep on the bank. " * 60)
+    otter = mem.remember("Otters eat fish", tier="hot")
+    sent = mem.context("where do otters live?", budget=120)
+    (receipt,) = mem.receipts.list()
+    assert long.id in {entry.id for entry in sent.included if entry.form == "shortened"}
+    again = mem.receipts.sent(receipt.number)
+
+    assert ("".join(part.text for part in again.parts), again.exact) == (sent.text, True)
+    assert [part.id for part in again.parts if part.id] == [entry.id for entry in sent.included]
+    clock.advance(minutes=1)
+    mem.update(otter.id, content="Otters eat crabs")
+    edited = mem.receipts.sent(receipt.number)
+    assert "Otters eat fish" in "".join(part.text for part in edited.parts)
+    assert not edited.exact
+
+
 def test_a_receipt_is_explained_inside_its_scope_only(mem: Memotherm) -> None:
     """Neither the receipt nor the memory of another user can be asked about."""
     ana, ben = mem.scoped(user="ana"), mem.scoped(user="ben")

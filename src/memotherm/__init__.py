@@ -84,6 +84,8 @@ __all__ = [
     "ScopeCount",
     "Select",
     "Selection",
+    "SentContext",
+    "SentPart",
     "Session",
     "Settings",
     "SettingsError",

@@ -41,8 +41,7 @@ _NEUSTART = (
     "währenddessen nicht verfügbar und muss danach von Hand nachgeholt werden"
 )
 _SHENHE = (
-    "deploy 支付服务的部署需要两位同事审核，并且必须在周五中午之前完成。"
-    "如果错误率超过百分之一，请立即回滚并通知频道。"
+    "deploy 支付服务的部署需要两位同事审核，并且必须在周五中午之前完成。如果错误率超过百分之一，请立即回滚并通知频道。"
 )
 
 #: (content, kind, tier, priority, tags), oldest first.

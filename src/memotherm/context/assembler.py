@@ -48,7 +48,7 @@ _LEAST_HITS, _MOST_HITS = 20, 100
 _MOST_TASKS = 5
 _MOST_RECENT = 50
 #: The role in the format `messages`.
-_ROLE = "user"
+ROLE = "user"
 _NOT_HASHED = {
     "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
 }  # fmt: skip
@@ -116,7 +116,7 @@ class Assembler:
         settings, question = self._settings, request.question
         if isinstance(request.budget, bool) or not isinstance(request.budget, int) or request.budget < 0:
             raise InvalidInput(f"budget must be a whole number of tokens from 0, not {request.budget!r}")
-        text_format = format_of(request.format, _ROLE)
+        text_format = format_of(request.format, ROLE)
         count = counter(settings.tokenizer)
         selection = self._select(request)
         limits = Limits(
@@ -290,7 +290,8 @@ def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
 
 def _left_out(candidate: Candidate, rule: str, reason: str) -> StoredEntry:
     explanation = f"{candidate.explanation}; {reason}"
-    return candidate.memory.id, candidate.section, None, 0, explanation, _rounded(candidate.score), rule
+    memory = candidate.memory
+    return memory.id, candidate.section, None, memory.tokens, explanation, _rounded(candidate.score), rule
 
 
 def _rounded(score: float | None) -> float | None:

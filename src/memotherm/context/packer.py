@@ -113,7 +113,7 @@ def pack(
     too_large_at: dict[str, int] = {}
     while True:
         ordered = sorted(included, key=_position)
-        text, tokens, most_tokens = _text(ordered, renderer, limits.budget)
+        text, tokens, most_tokens = text_of(ordered, renderer, limits.budget)
         if most_tokens <= limits.budget:
             break
         too_large_at[included.pop()[0].id] = most_tokens
@@ -306,7 +306,7 @@ def _position(included: tuple[Item, Form]) -> tuple[int, bool, float, tuple[int,
     return _PLACES[section], memory.priority is _LOW, age, candidate.order
 
 
-def _text(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
+def text_of(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:
     """Return the text, its tokens, and its tokens with or without its wrapping, whichever are more."""
     if not ordered:
         return "", 0, 0

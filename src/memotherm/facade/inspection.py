@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
+from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
+from memotherm.context.sent import sent_context
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import LARGEST_PAGE, NUMBER, View, cursor_number, require_limit
@@ -14,9 +16,10 @@ from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier
 from memotherm.model.clock import as_moment
 from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
 from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
+from memotherm.recall.as_of import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
 from memotherm.text.redaction import redactor
@@ -190,6 +193,22 @@ class Receipts:
         if not found or found[0].number != number:
             raise NotFound(f"no receipt {number} is kept in this scope ({self._view.scope}): `receipts` lists them")
         return found[0]
+
+    def sent(self, number: int) -> SentContext:
+        """Return the text of a context inside this scope, made again from its receipt, which keeps no texts.
+
+        Args:
+            number: The number of its receipt.
+        """
+        receipt, store, spaces = self.get(number), self._view.store_inside, self._view.spaces_inside()
+        memories = {}
+        for entry in receipt.included:
+            record = self._view.services.store.get(self._view.spaces(), entry.id) or store.get(spaces, entry.id)
+            then = None if record is None else state_at(record.memory, store.events(record), receipt.at)
+            if record is not None and then is not None and then.content:
+                edited = record.memory.updated_at > receipt.at
+                memories[entry.id] = record.no, replace(then, updated_at=record.memory.updated_at) if edited else then
+        return sent_context(receipt, memories, self._view.services.settings.tokenizer, ROLE)
 
     def explain(self, number: int, memory_id: str) -> ReceiptAnswer:
         """Return whether a memory was in the context of a receipt, and why.

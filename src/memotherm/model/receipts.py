@@ -10,7 +10,7 @@ from typing import Literal
 from memotherm.model.memory import Scope
 from memotherm.model.value import Value
 
-__all__ = ["KeptEntry", "KeptReceipt", "ReceiptAnswer", "ReceiptPage"]
+__all__ = ["KeptEntry", "KeptReceipt", "ReceiptAnswer", "ReceiptPage", "SentContext", "SentPart"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -23,14 +23,14 @@ class KeptEntry(Value):
     section: str
     #: full, shortened or title; None when it was left out.
     form: str | None
-    #: Its tokens in the text; 0 when it was left out.
+    #: Its tokens in the text; those of its content when it was left out.
     tokens: int
     #: Why it was included or left out, in words.
     reason: str
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
     #: What decided: its section if it was included; otherwise given (injected before), duplicate, relevance,
-    #: context_min_confidence, budget, low, or the setting that limits its section. Empty in receipts of old versions.
+    #: context_min_confidence, budget, low, or the setting that limits its section.
     rule: str = ""
 
 
@@ -73,6 +73,24 @@ class ReceiptAnswer(Value):
     rule: str = ""
     #: The receipt of the turn that the session was given it in; None unless that is the reason.
     given_in: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class SentPart(Value):
+    """A part of a context that was sent: the lines of one memory, or what is around them."""
+
+    text: str
+    #: The memory's id; None for what is around the memories.
+    id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class SentContext(Value):
+    """The text of a context that was sent, made again from its receipt."""
+
+    parts: tuple[SentPart, ...] = ()
+    #: Whether it is the text that was sent; False if its memories were edited or purged since.
+    exact: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -76,6 +76,7 @@ _TABLE = (
         ),
     ),
     _read("Receipts.get", "search", "GET /receipts/{number}", id="receipt"),
+    _read("Receipts.sent", "search", "GET /receipts/{number}/context", id="sent_context"),
     _read("Receipts.explain", "search", "GET /receipts/{number}/memories/{memory_id}", id="explain_receipt"),
     # Memories
     Operation(

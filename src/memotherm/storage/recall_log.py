@@ -190,8 +190,8 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
     number, at, _, query, budget, tokens, text_format, entries = row
     considered = [
-        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score, rule="".join(rule))
-        for memory_id, section, form, cost, reason, score, *rule in json.loads(entries)
+        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score, rule=rule)
+        for memory_id, section, form, cost, reason, score, rule in json.loads(entries)
     ]
     return KeptReceipt(
         number=number,

@@ -107,7 +107,8 @@ def _receipt(call: Call) -> With:
     """Return a receipt with the titles and tiers that its memories have now."""
     found = perform(call)
     own = dict(call.view.scope.items())
-    inner = call.view.scoped(**{name: value for name, value in found.scope.items() if name not in own})
+    # To look at a receipt is no use of its memories.
+    inner = call.view.scoped(**{name: value for name, value in found.scope.items() if name not in own}).read_only()
 
     def titled(entry: KeptEntry) -> Json:
         try:
