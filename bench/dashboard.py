@@ -37,11 +37,13 @@ _PATIENCE = 120_000
 _QUESTION = "When%20is%20the%20checkout%20page%20deployed%3F"
 #: The address of each page, and what is there when it is shown.
 _PAGES = {
-    "now": ("/", "main .card"),
+    "overview": ("/", "main .rows li"),
     "memories": ("/memories", "main tbody tr[data-index] td"),
     "playground": (f"/playground?scope=project%3Dshop&q={_QUESTION}", "main .context .part"),
-    "prompts": ("/prompts", "main tbody tr"),
-    "policies": ("/policies", "main article"),
+    "activity": ("/activity", "main .event"),
+    "prompts": ("/prompts", "main .context .part"),
+    "costs": ("/costs", "main .stats"),
+    "rules": ("/rules", "main article"),
     "health": ("/health", "main .card"),
 }
 

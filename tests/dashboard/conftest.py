@@ -132,7 +132,7 @@ class Watched:
             (each if isinstance(each, str) else f"status of {each}") in message.text for each in self.expected
         )
         if message.type in ("error", "warning") and not expected:
-            self.problems.append(f"console: {message.text}")
+            self.problems.append(f"console: {message.text} ({message.location})")
 
     def _request(self, request: Request) -> None:
         if "{0.scheme}://{0.netloc}".format(urlsplit(request.url)) != self._origin:

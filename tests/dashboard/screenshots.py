@@ -14,7 +14,8 @@ from memotherm.testing import FakeClock, HashEmbedder
 from tests.dashboard.conftest import PATIENCE, chromium, screenshot_folder, served
 from tests.year import END, make
 
-_SIZE = {"width": 1280, "height": 1000}
+#: The forms of a picture: the width and height of the window, and the colour scheme.
+_FORMS = {"light": (1440, 1000, "light"), "dark": (1440, 1000, "dark"), "phone": (390, 844, "light")}
 
 
 def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
@@ -23,12 +24,14 @@ def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
     # Not every machine has the fonts of all scripts.
     memory = next(each for each in edited if each.content.isascii())
     return {
-        "now": ("/?period=365d", "Moves today"),
+        "overview": ("/?period=365d", "The last turn"),
         "memories": ("/memories?order=most_used", "memories"),
-        "memory": (f"/memory/{memory.id}", "Recalled"),
+        "memory": (f"/memories?open={memory.id}", "Recalled"),
+        "activity": ("/activity", "Undo"),
         "playground": ("/playground?q=When+is+the+checkout+page+deployed%3F&scope=project%3Dshop", "tokens"),
-        "prompts": ("/prompts", "Turns"),
-        "policies": ("/policies", "History"),
+        "prompts": ("/prompts", "In the prompt"),
+        "costs": ("/costs?period=90&price=3", "By session"),
+        "rules": ("/rules", "Goes to"),
         "health": ("/health", "Settings"),
     }
 
@@ -45,8 +48,9 @@ def move_some(mem: Memotherm) -> None:
 
 
 def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
-    """Make one picture of a page in each colour scheme."""
-    for scheme in ("light", "dark"):
+    """Make a picture of a page in each form."""
+    for form, (width, height, scheme) in _FORMS.items():
+        page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.goto("about:blank")
         page.goto(f"{address}/#{path}")
@@ -54,7 +58,7 @@ def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
         expect(page.locator(".loading, [aria-busy=true]")).to_have_count(0)
         expect(page.locator("figure canvas")).to_have_count(page.locator("figure").count())
         page.wait_for_load_state("load")
-        page.screenshot(path=screenshot_folder() / f"{name}-{scheme}.png")
+        page.screenshot(path=screenshot_folder() / f"{name}-{form}.png")
 
 
 def main() -> None:
@@ -68,7 +72,7 @@ def main() -> None:
         with memotherm.open(path, clock=FakeClock(END), embedder=HashEmbedder()) as mem, served(mem) as address:
             move_some(mem)
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-            page = browser.new_page(viewport=_SIZE, locale="en-GB", timezone_id="UTC")
+            page = browser.new_page(locale="en-GB", timezone_id="UTC")
             page.clock.set_fixed_time(END)
             for name, (path_of_page, text) in pages(mem).items():
                 picture(page, address, name, path_of_page, text)

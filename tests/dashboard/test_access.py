@@ -27,7 +27,7 @@ def test_an_empty_store_shows_first_steps_until_something_is_stored(open_page: O
     assert violations(page) == []
     page.get_by_label("Something that an agent should know").fill("We deploy on Fridays")
     page.get_by_role("button", name="Remember it").click()
-    expect(page.get_by_role("heading", name="Moves today")).to_be_visible()
+    expect(page.get_by_role("heading", name="The last turn")).to_be_visible()
     assert [memory.content for memory in mem.find()] == ["We deploy on Fridays"]
     expect(page.locator("main")).to_contain_text("Degraded:")
 
@@ -72,7 +72,7 @@ def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, ope
             expect(page.get_by_text("read-only")).to_be_visible()
             expect(page.get_by_role("checkbox")).to_have_count(0)
             page.get_by_role("link", name="An otter of acme").click()
-            expect(page.get_by_role("heading", name="Story")).to_be_visible()
+            expect(page.get_by_role("heading", name="History")).to_be_visible()
             expect(page.get_by_role("button", name="Forget")).to_have_count(0)
             kept = page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}]")
             assert kept == ["", {}, {}]

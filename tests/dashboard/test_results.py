@@ -1,4 +1,4 @@
-"""The pages Playground, Injected, Policies and Health on a store of a year."""
+"""The pages Prompts, Playground, Costs, Rules and Health on a store of a year."""
 
 from __future__ import annotations
 
@@ -64,9 +64,11 @@ def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -
     found = []
     for path, text in (
         (f"{ASKED}&budget=300", "Left out"),
-        (f"{ASKED}&compare=true&tiers_b=cold&budget=100&budget_b=100", "Second setting"),
+        (f"{ASKED}&compare=true&tiers_b=cold&budget=100&budget_b=100", "What B changes"),
         (f"/prompts?receipt={number}&memory=checkout", "Not considered"),
-        ("/policies", "compact.focus"),
+        ("/costs?price=3", "Saved by not repeating"),
+        ("/rules", "Goes to"),
+        ("/rules?tab=lab", "Try a policy"),
         ("/health?all=true", "hot_max_facts"),
     ):
         page.goto(f"{page.url.split('#')[0]}#{path}")
@@ -117,28 +119,39 @@ def test_nothing_that_is_asked_in_the_playground_is_logged(open_page: Open, mem:
     assert (mem.inspect.recalls(1000), mem.metrics(), mem.find(include_narrower=True, limit=1000)) == before
 
 
-def test_two_settings_are_compared_and_a_question_becomes_a_case(open_page: Open, mem: Memotherm) -> None:
+def test_two_settings_are_one_difference_and_a_question_becomes_a_case(open_page: Open, mem: Memotherm) -> None:
     """Each side has its own tiers and time; the written case runs and finds what was marked."""
     page = open_page(ASKED)
+    page.locator(".hit").first.get_by_label("expected").check()
+    cases = read_cases(page.locator("pre").inner_text())
+    assert cases[0].query == QUESTION
+    assert [result["passed"] for result in run_cases(mem, cases)] == [True]
+
     page.get_by_label("Compare two settings").check()
     page.get_by_label("Tiers to search").last.select_option("cold")
-    expect(page.locator(".hits").last.locator(".tier").first).to_have_text("cold")
-    expect(page.locator(".hits").first.locator(".tier").first).not_to_have_text("cold")
+    hits = page.get_by_role("region", name="Hits")
+    expect(hits.locator(".hit", has_text="only in B").first.locator(".tier")).to_have_text("cold")
+    expect(hits.locator(".hit", has_text="only in A").first.locator(".tier")).not_to_have_text("cold")
     page.get_by_label("As of").last.fill("2025-12-24T12:00")
     shop = mem.scoped(project="shop")
     past = shop.context(QUESTION, as_of=datetime(2025, 12, 24, 12, tzinfo=ZoneInfo("Europe/Berlin")))
-    known = {entry.id for entry in past.included}
-    later = next(entry for entry in shop.context(QUESTION, track=False).included if entry.id not in known)
+    now = shop.context(QUESTION, track=False)
+    only_now = {entry.id for entry in now.included} - {entry.id for entry in past.included}
+    difference = page.locator(".card", has_text="What B changes")
+    expect(difference).to_contain_text(f"{len(only_now)} only in A")
     contexts = page.get_by_label("The context as the model sees it")
     expect(contexts.last).to_contain_text(past.included[0].memory.content)
-    expect(contexts.last).not_to_contain_text(later.memory.content)
-    expect(contexts.first).to_contain_text(later.memory.content)
     assert {"tiers_b=cold", "compare=true"} <= set(re.split("[?&]", page.url))
-    page.locator(".hit").first.get_by_label("expected").check()
-    cases = read_cases(page.locator("pre").inner_text())
 
-    assert cases[0].query == QUESTION
-    assert [result["passed"] for result in run_cases(mem, cases)] == [True]
+
+def test_equal_hits_are_one(open_page: Open, mem: Memotherm) -> None:
+    """The same text in two scopes is shown once, with the other scope."""
+    for user in ("ana", "ben"):
+        mem.scoped(project="twins", user=user).remember("The puffin nests on the cliff")
+    page = open_page("/playground?scope=project%3Dtwins&q=where%20does%20the%20puffin%20nest")
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page.locator(".hit")).to_contain_text("The same text once more")
+    mem.scoped(project="twins").erase()
 
 
 def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page: Open, mem: Memotherm) -> None:
@@ -149,8 +162,9 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
     earlier = [memory for memory in mem.find(include_narrower=True, limit=400) if memory.created_at < last.at]
     other = next(memory for memory in earlier if not last.scope.sees(memory.scope))
     cold = next(memory for memory in earlier if "cold then" in mem.receipts.explain(last.number, memory.id).reason)
-    page = open_page("/")
-    page.get_by_role("link", name=re.compile(r"Why was a memory \(not\) in the last prompt")).click()
+    # The ledger names memories that were purged.
+    page = open_page("/", expected=(404,))
+    page.get_by_role("link", name=re.compile(r"Why was a memory \(not\) in it")).click()
     expect(page.get_by_role("heading", name=f"Turn {last.number}")).to_be_visible()
 
     def ask(text: str) -> str:
@@ -160,7 +174,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
         expect(answer).to_be_visible()
         return answer.inner_text()
 
-    assert "In the context" in ask(included.content)
+    assert "In the prompt" in ask(included.content)
     assert "Left out" in ask(left_out.content)
     assert "cannot be seen from the scope" in ask(other.content)
     assert "it was cold then" in ask(cold.content)
@@ -168,28 +182,67 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
     expect(page.locator(".answer", has_text=cold.content[:60]).first).to_contain_text("it was cold then")
 
 
-def test_turns_are_listed_by_session_with_their_tokens(open_page: Open, mem: Memotherm) -> None:
-    """A session of the list limits the turns; its link shows the same in another browser."""
-    receipts = mem.receipts.list(limit=40).receipts
+def test_a_turn_shows_what_was_sent_in_four_groups_and_since_the_turn_before(open_page: Open, mem: Memotherm) -> None:
+    """The text is the one that was sent; turns stand below their session; the difference names the turn before."""
+    session = mem.scoped(project="shop", user="zoe").session("today")
+    session.session_start(budget=600)
+    sent = session.before_turn(QUESTION, budget=200)
+    receipt, start = mem.receipts.list(limit=2)
+    before = mem.find(include_narrower=True, limit=1000)
     page = open_page("/prompts")
-    turns = page.get_by_role("region", name="Turns").locator("tbody tr")
-    expect(turns).to_have_count(len(receipts))
-    expect(page.locator("figure canvas")).to_be_visible()
-    page.get_by_role("link", name=re.compile(f"session={receipts[0].scope.session}")).click()
-    own = [receipt for receipt in receipts if receipt.scope == receipts[0].scope]
-    expect(turns).to_have_count(len(own))
-    other = open_page(page.url.split("#")[1])
-    expect(other.get_by_role("region", name="Turns").locator("tbody tr")).to_have_count(len(own))
+    turns = page.get_by_role("navigation", name="Turns")
+    expect(turns).to_contain_text("session=today")
+    expect(turns.locator("a[aria-current]")).to_contain_text(QUESTION)
+    expect(page.get_by_role("heading", name="The context as it was sent")).to_be_visible()
+    shown = page.get_by_label("The context as the model sees it").inner_text()
+    assert all(entry.content in shown for entry in sent.included if entry.form == "full")
+    detail = page.get_by_role("region", name="The chosen turn")
+    by_rule = [entry.rule for entry in receipt.left_out]
+    expect(detail).to_contain_text(f"In the prompt: {len(receipt.included)}")
+    expect(detail).to_contain_text(f"Already given in this session: {by_rule.count('given')}")
+    expect(detail).to_contain_text("Over the budget:")
+    expect(detail).to_contain_text("Not relevant:")
+    detail.get_by_role("link", name=f"turn {start.number}").click()
+    expect(page.get_by_role("heading", name=f"Turn {start.number}", exact=True)).to_be_visible()
+    expect(detail).to_contain_text("first turn of its session")
+    assert mem.find(include_narrower=True, limit=1000) == before, "to look at a turn is no use of its memories"
 
 
-def test_policies_show_their_moves_and_are_tried_adopted_and_rolled_back(open_page: Open, mem: Memotherm) -> None:
-    """Cards have conditions and counts; lint, tests and differences are shown; a refused policy is explained."""
+def test_costs_are_the_tokens_of_the_turns(open_page: Open, mem: Memotherm) -> None:
+    """By session and agent, with what not repeating saved, and a price if the reader enters one."""
+    session = mem.scoped(project="costs", agent="planner").session("s1")
+    mem.scoped(project="costs").remember("The tide table hangs in the office " * 10, tier="hot")
+    session.session_start(budget=600)
+    session.before_turn("where is the tide table?", budget=600)
+    last, first = mem.scoped(project="costs").receipts.list()
+    saved = sum(entry.tokens for entry in last.left_out if entry.rule == "given")
+    assert saved > 0
+    page = open_page("/costs?scope=project%3Dcosts")
+    expect(page.get_by_role("region", name="By agent")).to_contain_text("planner")
+    row = page.get_by_role("region", name="By session").locator("tbody tr")
+    expect(row.locator("td").nth(2)).to_have_text(str(first.tokens + last.tokens))
+    expect(row.locator("td").nth(4)).to_have_text(str(saved))
+    page.get_by_label("Price per million tokens").fill("1000000")
+    expect(row.locator("td").last).to_have_text(f"{first.tokens + last.tokens},00")
+    mem.scoped(project="costs").erase()
+
+
+def test_rules_are_sentences_with_values_and_policies_are_tried_adopted_rolled_back(
+    open_page: Open, mem: Memotherm
+) -> None:
+    """Rules have counts, and conditions in a fold; lint, tests and differences; a refused policy is explained."""
     moves = mem.metrics().moves
-    page = open_page("/policies", expected=(422,))
-    card = page.get_by_role("article", name="compact.focus")
-    expect(card).to_contain_text(f"{moves['compact.focus']} memories moved")
-    expect(card).to_contain_text("tier is hot")
+    page = open_page("/rules", expected=(422,))
+    rule = page.get_by_role("article", name="compact.focus")
+    expect(rule).to_contain_text(f"{moves['compact.focus']} memories moved")
+    expect(page.get_by_role("article", name="maintain.cool")).to_contain_text("not used for 30 or 365 days")
+    expect(rule.get_by_text("tier is hot")).to_be_hidden()
+    rule.get_by_text("Conditions").click()
+    expect(rule.get_by_text("tier is hot")).to_be_visible()
+    assert "…" not in page.locator("main").inner_text()
+    page.get_by_role("link", name="History", exact=True).click()
     expect(page.locator("main")).to_contain_text("In the shadow: personal-assistant")
+    page.get_by_role("link", name="Lab", exact=True).click()
     page.get_by_label("Policy").select_option("customer-support")
     page.get_by_role("button", name="Run its tests").click()
     expect(page.locator("main")).to_contain_text(re.compile(r"\d+ of \d+ tests passed"))
@@ -204,9 +257,11 @@ def test_policies_show_their_moves_and_are_tried_adopted_and_rolled_back(open_pa
     page.get_by_role("dialog").get_by_role("button", name="Adopt").click()
     expect(page.locator("main")).to_contain_text("In force: customer-support")
     assert mem.policies.current().name == "customer-support"
+    page.get_by_role("link", name="History", exact=True).click()
     page.get_by_role("button", name="Roll back customer-support").click()
     page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
     expect(page.locator("main")).to_contain_text("In force: research")
+    page.get_by_role("link", name="Lab", exact=True).click()
     page.get_by_label("Policy").select_option("a text of your own")
     page.get_by_label("Text of the policy").fill("[[rule]]\nid = 'house'\nwhen = { colour = 'red' }\nto = 'cold'")
     page.get_by_role("button", name="Lint").click()
@@ -222,7 +277,7 @@ def test_policies_show_their_moves_and_are_tried_adopted_and_rolled_back(open_pa
 
 def test_a_replay_shows_its_progress_is_cancelled_and_reports(open_page: Open, mem: Memotherm, clock: Clock) -> None:
     """A reload at every state shows the same; the report is that of the store, with the oracle and the regret."""
-    page = open_page("/policies?policy=coding-agent&since=90d", expected=(404,))
+    page = open_page("/rules?tab=lab&policy=coding-agent&since=90d", expected=(404,))
     clock.jobs_run.clear()
     page.get_by_role("button", name="Replay the past").click()
     cancel = page.get_by_role("button", name="Cancel the replay")
@@ -253,7 +308,7 @@ def test_health_shows_sizes_recalls_settings_and_runs_the_checks(open_page: Open
     slowest = mem.inspect.recalls(1, "slowest")[0]
     page = open_page("/health")
     expect(page.get_by_role("region", name="Slowest queries")).to_contain_text(slowest.query or "")
-    expect(page.locator("main")).to_contain_text(f"{mem.status(include_narrower=True).tiers['hot'].memories}")  # type: ignore[index]
+    expect(page.locator(".stats")).to_contain_text(f"of {mem.metrics().recall_count} recalls")
     page.get_by_label("Find a setting").fill("hot_max")
     expect(page.get_by_role("region", name="Settings")).to_contain_text("hot_max_facts")
     expect(page.get_by_role("region", name="Settings")).to_contain_text("default")
@@ -273,7 +328,7 @@ def test_hostile_contents_are_texts_on_every_page(open_page: Open, mem: Memother
     number = mem.receipts.list(limit=1).receipts[0].number
     page = open_page("/playground?scope=project%3Dshop&q=hijacked&budget=4000")
     expect(page.locator(".context")).to_contain_text("<script>document.title")
-    for path in (f"/prompts?receipt={number}&memory=hijacked", "/health", "/policies?policy=builtin"):
+    for path in (f"/prompts?receipt={number}&memory=hijacked", "/health", "/rules?tab=lab&policy=builtin"):
         page.goto(f"{page.url.split('#')[0]}#{path}")
         expect(page.locator("main .loading")).to_have_count(0)
         expect(page).to_have_title(re.compile("Memotherm$"))
@@ -293,7 +348,7 @@ def test_the_key_of_a_tenant_reads_its_part_and_changes_nothing(open_page: Open,
             page.get_by_role("button", name="Log in").click()
             expect(page.get_by_role("region", name="Slowest queries")).to_contain_text("where do otters live?")
             expect(page.locator("main")).to_contain_text("concern the whole store")
-            page.get_by_role("link", name="Policies").click()
-            expect(page.locator("main")).to_contain_text("Policies apply to the whole store")
+            page.get_by_role("link", name="Rules").click()
+            expect(page.locator("main")).to_contain_text("Rules apply to the whole store")
             expect(page.locator("main").get_by_role("button")).to_have_count(0)
             stopping.set()

@@ -1,8 +1,8 @@
 // Changes of memories that the reader asks for: each is reported with a button that undoes it.
-import { change, get, undo } from "./api.js";
+import { change, readMemory, undo } from "./api.js";
 import { confirm } from "./components/dialog.js";
-import { toast, toastError } from "./components/toast.js";
-import { memories as memoriesText } from "./format.js";
+import { toast } from "./components/toast.js";
+import { memories as memoriesText, number } from "./format.js";
 
 const AT_ONCE = 4;
 export const TIERS = ["hot", "warm", "cold"];
@@ -21,8 +21,10 @@ export const ACTIONS = [
     fits: (memory) => isActive(memory) && memory.tier !== tier,
   })),
 ];
-const PURGE = { name: "Purge", id: "purge", done: "Purged", fits: () => true };
-export const ALL_ACTIONS = [...ACTIONS, PURGE];
+export const PURGE = { name: "Purge", id: "purge", done: "Purged", fits: () => true };
+// Changes with a value that the reader chooses.
+export const prioritizing = (priority) => ({ name: `Set the priority ${priority}`, id: "prioritize", body: { priority }, done: `Made ${priority}`, fits: (memory) => isActive(memory) && memory.priority !== priority });
+export const editing = (name, done, bodyOf) => ({ name, id: "edit", bodyOf, done, fits: isActive });
 
 // Call a function for each item, a few at once; return the results and the errors, each with its item.
 // When `signal` is aborted, the items that have not begun are left out.
@@ -66,7 +68,7 @@ export async function applyAction(action, chosen, { onProgress, signal, onChange
   }
   const agreed = action === PURGE ? await confirmPurge(fitting) : fitting.length === 1 || await confirmMany(action, fitting);
   if (!agreed) return false;
-  const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.body), { onProgress, signal });
+  const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.bodyOf ? action.bodyOf(memory) : action.body), { onProgress, signal });
   // A change that was made already has no event of its own.
   const events = results.filter(([memory, after]) => after && after.version !== memory.version).map(([, after]) => after);
   const undoAll = async () => {
@@ -83,14 +85,25 @@ export async function applyAction(action, chosen, { onProgress, signal, onChange
 // Return what a toast calls to undo the change that led to a memory.
 export const undoOf = (after, onChange) => async () => { await undo(after.version, after.scope); onChange(); };
 
-// Undo an event of the ledger. A memory below the scope is changed in its own scope.
-export async function undoEvent(event, onChange = () => {}) {
-  try {
-    const memory = await get(`/memories/${event.id}`, { include_narrower: true, hidden: true });
-    const after = await undo(event.seq, memory.scope);
-    toast(`Undone: ${event.action}`, { undo: undoOf(after, onChange) });
+// Undo one event: a memory that was stored is forgotten. A memory below the scope is changed in its own scope.
+async function undoOne(event) {
+  const memory = await readMemory(event.id);
+  return event.action === "remember" ? change(memory, "forget") : undo(event.seq, memory.scope);
+}
+
+// Undo events of the ledger, newest first; the toast undoes that.
+export async function undoEvents(events, onChange = () => {}) {
+  const newest = [...events].sort((one, other) => other.seq - one.seq);
+  if (newest.length > 1 && !await confirm({ title: `Undo ${number(newest.length)} changes?`, action: "Undo all", text: "What was changed again since then is left as it is. You can undo it afterwards." })) return;
+  const { results, errors } = await forEach(newest, undoOne);
+  const made = results.map(([, after]) => after).filter(Boolean);
+  const again = async () => {
+    const { errors: failed } = await forEach(made.reverse(), (after) => undo(after.version, after.scope));
     onChange();
-  } catch (error) {
-    toastError(error);
-  }
+    if (failed.length) throw failed[0][1];
+  };
+  const what = newest.length === 1 ? newest[0].action : `${number(results.length)} changes`;
+  if (results.length) toast(`Undone: ${what}`, { undo: again });
+  if (errors.length) toast(newest.length === 1 ? errors[0][1].message : `${number(errors.length)} changes could not be undone: ${errors[0][1].message}`, { error: true });
+  onChange();
 }

@@ -70,6 +70,9 @@ export async function call(method, path, options) {
 export const get = (path, query, options = {}) => call("GET", path, { query, ...options });
 export const post = (path, body, options = {}) => call("POST", path, { body, ...options });
 
+// Return a memory wherever it is, whatever its retention; this is no use of it.
+export const readMemory = (id) => get(`/memories/${encodeURIComponent(id)}`, { include_narrower: true, hidden: true }, { scope: {} });
+
 // Call a route that changes one memory; the result has the number of the event to undo as `version`.
 export function change(memory, action, body = {}) {
   const path = `/memories/${encodeURIComponent(memory.id)}`;

@@ -2,14 +2,17 @@
 import { html, render, useCallback, useEffect, useRef, useState } from "./html.js";
 import { login, loginStatus, logout, whenUnauthorized } from "./api.js";
 import { connectionLost, Unreachable, useReconnected } from "./connection.js";
+import { AddMemory } from "./components/add-memory.js";
+import { ErrorNotice, Skeleton } from "./components/basics.js";
 import { ConnectionBanner } from "./components/connection-banner.js";
-import { Confirmations } from "./components/dialog.js";
-import { ErrorNotice } from "./components/basics.js";
-import { ScopeChoice } from "./components/scope.js";
+import { Confirmations, Dialog } from "./components/dialog.js";
+import { Palette } from "./components/palette.js";
+import { Sidebar } from "./components/sidebar.js";
 import { Toasts, toastError } from "./components/toast.js";
+import { SHORTCUTS, useShortcuts } from "./keys.js";
 import { LoginPage } from "./pages/login.js";
-import { NAVIGATION, pageOf } from "./pages/index.js";
-import { hrefOf, navigate, parseRoute, useRoute } from "./route.js";
+import { pageOf } from "./pages/index.js";
+import { navigate, parseRoute, useRoute } from "./route.js";
 import { Login } from "./login.js";
 
 // Exchange the one-time token of the address for the cookie, and remove it from the address.
@@ -23,7 +26,7 @@ async function authenticate() {
   return login(token).catch(() => loginStatus());
 }
 
-function Page({ route }) {
+function Page({ route, onAdd }) {
   const page = pageOf(route.path);
   const heading = useRef(null);
   const first = useRef(true);
@@ -49,42 +52,49 @@ function Page({ route }) {
   // Another scope is another page: nothing of the former one stays.
   const scope = route.params.get("scope") || "";
   return html`<main id="main" tabindex="-1">
-    <h1 ref=${heading} tabindex="-1">${page.title}</h1>
+    <div class="page-head"><h1 ref=${heading} class="grow" tabindex="-1">${page.title}</h1>
+      ${onAdd && html`<button type="button" onClick=${onAdd}>Add a memory</button>`}</div>
     ${error && html`<${ErrorNotice} error=${error} />`}
+    ${!Content && !error && html`<${Skeleton} rows=${6} />`}
     ${Content && html`<${Content} key=${`${page.path} ${route.path[1] || ""} ${scope}`} route=${route} />`}
   </main>`;
 }
 
-function Navigation({ route, login: who, onLogout }) {
-  const here = pageOf(route.path).path;
-  return html`<header class="top">
-    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to content</a>
-    <a class="brand" href=${hrefOf([""])}>Memotherm</a>
-    <nav aria-label="Pages"><ul>${NAVIGATION.map((page) => html`<li key=${page.path}>
-      <a href=${hrefOf([page.path])} aria-current=${page.path === here ? "page" : undefined}>${page.title}</a></li>`)}</ul></nav>
-    <${ScopeChoice} />
-    ${who.read_only && html`<span class="badge">read-only</span>`}
-    ${who.cookie && html`<button type="button" class="quiet" onClick=${onLogout}>Log out</button>`}
-  </header>`;
+const Shortcuts = ({ onClose }) => html`<${Dialog} title="Shortcuts" onClose=${onClose}><dl class="facts">
+  ${SHORTCUTS.map(([key, meaning]) => html`<dt key=${key}><kbd>${key}</kbd></dt><dd>${meaning}</dd>`)}</dl>
+  <div class="buttons"><button type="button" onClick=${onClose}>Close</button></div></${Dialog}>`;
+
+function Dashboard({ route, login: who, onLogout }) {
+  const [layer, setLayer] = useState(null);
+  const close = () => setLayer(null);
+  const find = () => {
+    const field = document.querySelector("main [type=search]");
+    if (field) field.focus();
+    else setLayer("search");
+  };
+  const add = who.read_only ? null : () => setLayer("add");
+  useShortcuts({ "/": find, "?": () => setLayer("help"), ...(add ? { n: add } : {}) }, () => setLayer("search"));
+  return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to content</a>
+    <div class="frame"><${Sidebar} route=${route} login=${who} onLogout=${onLogout} onSearch=${() => setLayer("search")} onHelp=${() => setLayer("help")} />
+      <div class="grow"><${ConnectionBanner} /><${Page} route=${route} onAdd=${add} /></div></div>
+    ${layer === "search" && html`<${Palette} onClose=${close} />`}
+    ${layer === "help" && html`<${Shortcuts} onClose=${close} />`}
+    ${layer === "add" && html`<${AddMemory} onClose=${close} />`}`;
 }
 
 function App() {
   const route = useRoute();
   const [who, setWho] = useState(null);
   const [problem, setProblem] = useState(null);
-  const enter = useCallback(() => authenticate().then((found) => { setProblem(null); setWho(found); }, (error) => (error.status === 401 ? setWho(false) : setProblem(error))), []);
+  const enter = useCallback(() => authenticate().then((found) => { setProblem(null); setWho(found); },
+    (error) => (error.status === 401 ? setWho(false) : setProblem(error))), []);
   useEffect(() => { whenUnauthorized(() => setWho(false)); enter(); }, []);
   useReconnected(useCallback(() => { if (problem) enter(); }, [problem]));
   const leave = () => logout().then(() => setWho(false), toastError);
   if (problem) return html`<main><h1>Memotherm</h1><${ErrorNotice} error=${problem} retry=${enter} /></main>`;
-  if (who === null) return html`<main><p class="loading" role="status">Loading…</p></main>`;
+  if (who === null) return html`<main><${Skeleton} rows=${6} /></main>`;
   if (who === false) return html`<${LoginPage} onLogin=${setWho} />`;
-  return html`<${Login.Provider} value=${who}>
-    <${Navigation} route=${route} login=${who} onLogout=${leave} />
-    <${ConnectionBanner} />
-    <${Page} route=${route} />
-    <${Confirmations} /><${Toasts} />
-  </${Login.Provider}>`;
+  return html`<${Login.Provider} value=${who}><${Dashboard} route=${route} login=${who} onLogout=${leave} /><${Confirmations} /><${Toasts} /></${Login.Provider}>`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

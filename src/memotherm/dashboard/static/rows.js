@@ -1,15 +1,19 @@
 // Rows of a listing, loaded by the page as they come into view.
 import { post } from "./api.js";
+import { containing, similar } from "./search.js";
 import { useReconnected } from "./connection.js";
 import { useEffect, useRef, useState } from "./html.js";
 
 const PAGE = 100;
 const MOST_PAGES = 40;
 
-// Return {count, row(index), load(first, last), reload, error} of the memories that match filters, in an order.
-export function useRows(filters, order) {
-  const inputs = JSON.stringify([filters, order]);
+// Return {count, near, row(index), load(first, last), reload, error} of the memories that match filters, in an order.
+// With a text, these contain it, and the `near` rows after them are similar in meaning.
+export function useRows(given, order, text = "") {
+  const inputs = JSON.stringify([given, order, text]);
+  const filters = text ? containing(text, given) : given;
   const [count, setCount] = useState(null);
+  const [near, setNear] = useState([]);
   const [error, setError] = useState(null);
   const [, redraw] = useState(0);
   const state = useRef({ pages: new Map(), loading: new Set(), generation: 0, range: [0, PAGE] });
@@ -43,12 +47,14 @@ export function useRows(filters, order) {
     post("/memories:count", { ...filters, include_narrower: true }).then((found) => {
       if (generation === state.current.generation) setCount(found.count);
     }, fail(generation));
+    if (text) similar(text, given).then((found) => generation === state.current.generation && setNear(found), fail(generation));
+    else setNear([]);
     load(...before.range);
   };
   useEffect(reload, [inputs]);
   useReconnected(reload);
-  const row = (index) => state.current.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
-  return { count, row, load, reload, error };
+  const row = (index) => (count !== null && index >= count ? near[index - count] : state.current.pages.get(Math.floor(index / PAGE))?.[index % PAGE]);
+  return { count, near, row, load: (first, last) => load(first, Math.min(last, count ?? last)), reload, error };
 }
 
 // Return all memories that match filters, up to a number.

@@ -4,26 +4,31 @@ import { relative, scopeName, time } from "../format.js";
 import { hrefOf } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
-export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${time(at)}>${relative(at)}</time>` : "–");
+export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${relative(at)}>${time(at)}</time>` : "–");
 export const ScopeName = ({ scope }) => html`<span class="scope">${scopeName(scope)}</span>`;
 
 export const memoryHref = (id) => hrefOf(["memory", id]);
 export const MemoryLink = ({ id, children }) => html`<a href=${memoryHref(id)}>${children ?? id}</a>`;
 
-// A value that is loaded: the error with its remedy, a notice while it is loaded, or what it renders to.
-export function Loaded({ state, children }) {
+// Rows that take the place of what is loaded, so that the page does not jump.
+export const Skeleton = ({ rows = 4 }) => html`<div class="skeleton loading" role="status" aria-label="Loading">
+  ${Array.from({ length: rows }, (_, index) => html`<span key=${index}></span>`)}</div>`;
+
+// A value that is loaded: the error with its remedy, rows in its place while it is loaded, or what it renders to.
+export function Loaded({ state, children, rows }) {
   if (state.error && state.value === undefined) return html`<${ErrorNotice} error=${state.error} retry=${state.reload} />`;
-  if (state.value === undefined) return html`<p class="loading" role="status">Loading…</p>`;
+  if (state.value === undefined) return html`<${Skeleton} rows=${rows} />`;
   return html`${state.error && html`<${ErrorNotice} error=${state.error} retry=${state.reload} />`}${children(state.value)}`;
 }
 
-export const ErrorNotice = ({ error, retry }) => html`<div class="notice error" role="alert"><p>${error.message}</p>
+export const ErrorNotice = ({ error, retry }) => html`<div class="notice row" role="alert"><p>${error.message}</p>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
 
-// A part of a whole as a bar.
-export function Meter({ label, value, limit, text }) {
+// A part of a whole as a bar; what is above the whole is said by the text beside it.
+export function Meter({ label, value, limit, tier = "" }) {
   const share = limit ? Math.min(1, value / limit) : 0;
-  return html`<div class="meter"><span>${label}</span>
-    <meter min="0" max=${limit || 1} high=${(limit || 1) * 0.9} value=${Math.min(value, limit || 0)} aria-label=${label}>${Math.round(share * 100)} %</meter>
-    <span>${text}</span></div>`;
+  return html`<div class="bar-meter ${tier} ${value > limit ? "over" : ""}" role="img" aria-label=${label}><span style=${{ width: `${100 * share}%` }}></span></div>`;
 }
+
+// What to do where there is nothing to show.
+export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children && html`<p>${children}</p>`}</div>`;

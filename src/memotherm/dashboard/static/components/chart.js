@@ -1,9 +1,9 @@
 // Charts over time, drawn by uPlot, with the same numbers as text for those who cannot see them.
-import { html, useEffect, useRef } from "../html.js";
-import { dayAndTime, number, shortTime } from "../format.js";
+import { html, useEffect, useRef, useState } from "../html.js";
+import { number, time } from "../format.js";
 import { toastError } from "./toast.js";
 
-const HEIGHT = 220;
+const HEIGHT = 200;
 let library = null;
 
 // uPlot is a classic script: it is loaded when the first chart appears.
@@ -21,7 +21,9 @@ function loadLibrary() {
   return library;
 }
 
-export function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
+// Tiers have colours of their own, other series are shades of grey.
+const SHADES = { one: "grey-2", two: "grey-4" };
+export function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${SHADES[name] ?? name}`).trim(); }
 
 // Return the series as sums from the bottom, for stacked areas.
 export function stacked(series) {
@@ -36,10 +38,10 @@ function drawing(uPlot, labels, index, name) {
   return index === 0 ? { paths: uPlot.paths.bars({ size: [0.6, 40] }), points: { show: false } } : { paths: () => null, points: { show: true, size: 6, fill: colour(name) } };
 }
 
-function options(uPlot, { series, areas, labels, width, format }) {
-  const axis = { stroke: colour("text"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
+function options(uPlot, { series, areas, labels, width, format, onPoint }) {
+  const axis = { stroke: colour("muted"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
   return {
-    width, height: HEIGHT, legend: { show: false }, cursor: { y: false },
+    width, height: HEIGHT, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
     scales: { x: labels ? { time: false, range: [-0.5, labels.length - 0.5] } : { time: true }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
     axes: [labels ? { ...axis, space: 90, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, places) => places.map((place) => labels[place] ?? "") } : axis, { ...axis, size: 76, values: (_, ticks) => ticks.map(format) }],
     series: [{}, ...series.map(({ label, colour: name }, index) => ({
@@ -49,10 +51,12 @@ function options(uPlot, { series, areas, labels, width, format }) {
 }
 
 // Props: title, times (seconds since 1970), series [{label, colour, values}], areas (stacked), format (of the values).
-// With `single`, each time is a thing of its own, such as a turn, at an even distance from the next one.
-export function Chart({ title, times, series, areas = false, single = false, format = number }) {
+// `label` writes a time. With `single`, each time is a thing of its own, such as a turn, at an even distance from the next one.
+export function Chart({ title, times, series, areas = false, single = false, format = number, label = (moment) => time(moment * 1000) }) {
   const place = useRef(null);
+  const [point, setPoint] = useState(null);
   useEffect(() => {
+    setPoint(null);
     let plot = null, stopped = false;
     // The tallest area is drawn first, so that the others stay visible before it.
     const order = areas ? series.map((_, index) => index).reverse() : series.map((_, index) => index);
@@ -63,8 +67,8 @@ export function Chart({ title, times, series, areas = false, single = false, for
       if (stopped) return;
       plot?.destroy();
       const width = place.current.clientWidth || 600;
-      const labels = single ? times.map((time) => dayAndTime(time * 1000)) : null;
-      plot = new uPlot(options(uPlot, { series: order.map((at) => series[at]), areas, labels, width, format }),
+      const labels = single ? times.map(label) : null;
+      plot = new uPlot(options(uPlot, { series: order.map((at) => series[at]), areas, labels, width, format, onPoint: setPoint }),
         [single ? times.map((_, place) => place) : times, ...order.map((at) => values[at])], place.current);
     };
     const redraw = () => loadLibrary().then(draw);
@@ -74,12 +78,14 @@ export function Chart({ title, times, series, areas = false, single = false, for
     return () => { stopped = true; observer.disconnect(); dark.removeEventListener("change", redraw); plot?.destroy(); };
   }, [times, series]);
   const last = times.length - 1;
+  // The values under the pointer, otherwise the last ones.
+  const shown = point !== null && point <= last ? point : last;
   return html`<figure class="chart">
     <figcaption>${title}</figcaption>
     <div ref=${place} aria-hidden="true"></div>
-    <ul class="legend">${series.map((each) => html`<li key=${each.label}><span class="swatch ${each.colour}" aria-hidden="true"></span>
-      ${each.label}${last >= 0 ? html` <strong>${format(each.values[last])}</strong>` : ""}</li>`)}</ul>
-    ${last >= 0 && html`<p class="hidden">From ${shortTime(times[0] * 1000)} to ${shortTime(times[last] * 1000)}:
+    <ul class="legend">${last >= 0 && html`<li>${label(times[shown])}</li>`}${series.map((each) => html`<li key=${each.label}><span class="swatch ${each.colour}" aria-hidden="true"></span>
+      ${each.label}${last >= 0 ? html` <strong>${format(each.values[shown])}</strong>` : ""}</li>`)}</ul>
+    ${last >= 0 && html`<p class="hidden">From ${time(times[0] * 1000)} to ${time(times[last] * 1000)}:
       ${series.map((each) => `${each.label} from ${format(each.values[0])} to ${format(each.values[last])}`).join("; ")}.</p>`}
   </figure>`;
 }

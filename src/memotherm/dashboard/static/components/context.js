@@ -1,21 +1,18 @@
-// The text of a context as the model sees it, coloured by memory, and its receipt.
-import { html } from "../html.js";
-import { decimal, number } from "../format.js";
+// The text of a context as the model sees it, marked by the tiers of its memories, and lists of what is in it or not.
+import { html, useState } from "../html.js";
+import { decimal, number, tokens } from "../format.js";
 import { MemoryLink, Tier } from "./basics.js";
-import { Table } from "./table.js";
 
-// A long table takes most of the time of a page.
-const MOST = 100;
-const COLOURS = ["one", "two", "three", "four", "five", "seven", "eight"];
-export const colourOf = (index) => COLOURS[index % COLOURS.length];
+const MOST = 50;
 
-export function ContextText({ of, parts, included, selected, onSelect }) {
-  const places = new Map(included.map((entry, index) => [entry.id, index]));
+export function ContextText({ of = "", parts, included, selected, onSelect = () => {} }) {
+  const places = new Map(included.map((entry, index) => [entry.id, [index, entry]]));
   return html`<div class="content context" tabindex="0" role="region" aria-label=${`The context as the model sees it${of}`}>
-    ${parts.map((part, index) => part.id === null ? html`<span key=${index} class="frame">${part.text}</span>`
-      : html`<span key=${index} class="part ${colourOf(places.get(part.id))} ${part.id === selected ? "chosen" : ""}"
-          onClick=${() => onSelect(part.id)}><span class="mark" aria-hidden="true">${places.get(part.id) + 1}</span>${part.text}</span>`)}
-  </div>`;
+    ${parts.map((part, index) => {
+      const [place, entry] = places.get(part.id) ?? [];
+      return part.id === null ? html`<span key=${index} class="frame">${part.text}</span>`
+        : html`<span key=${index} class="part ${entry?.tier ?? ""} ${part.id === selected ? "chosen" : ""}" onClick=${() => onSelect(part.id)}><span class="mark" aria-hidden="true">${place + 1}</span>${part.text}</span>`;
+    })}</div>`;
 }
 
 // The memory that enters next with a larger budget: the left-out one with the smallest budget above the current one.
@@ -24,23 +21,22 @@ export function nextToEnter(receipt, budget) {
   return waiting.sort((one, other) => one.fits_at - other.fits_at)[0] || null;
 }
 
-const NAME = { name: "memory", label: "Memory", cell: (entry) => html`<${MemoryLink} id=${entry.id}>${entry.title ?? entry.id}</${MemoryLink}>` };
-const REASON = { name: "reason", label: "Why", cell: (entry) => entry.reason };
-const TIER = { name: "tier", label: "Tier", cell: (entry) => (entry.tier ? html`<${Tier} tier=${entry.tier} />` : "–") };
-const SCORE = { name: "score", label: "Score", number: true, cell: (entry) => (entry.score === null ? "–" : decimal(entry.score)) };
-
-// `of` is the suffix of the names of parts of a page that exist twice; `most` rows are shown at first, most important first.
-export function Included({ entries, of = "", coloured = false, most = MOST }) {
-  const placeColumn = { name: "place", label: "#", number: true, cell: (entry) => html`${coloured && html`<span class="swatch ${colourOf(entry.place)}" aria-hidden="true"></span>`}${entry.place + 1}` };
-  const rows = entries.map((entry, place) => ({ ...entry, place }));
-  return html`<${Table} caption=${`Memories in the context${of}`} most=${most} empty="No memory is in the context." rows=${rows} columns=${[
-    placeColumn, NAME, TIER, { name: "tokens", label: "Tokens", number: true, cell: (entry) => number(entry.tokens) },
-    { name: "form", label: "Form", cell: (entry) => entry.form }, SCORE, REASON,
-  ]} />`;
+// Memories of a receipt, each with its tier, tokens and reason; `facts` returns more about one.
+export function Entries({ entries, facts = () => [], most = MOST }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? entries : entries.slice(0, most);
+  return html`<ol class="plain rows">${shown.map((entry) => html`<li key=${entry.id}><${MemoryLink} id=${entry.id}>${entry.title ?? "a memory that is gone"}</${MemoryLink}>
+      <div class="meta">${entry.tier && html`<${Tier} tier=${entry.tier} />`}${entry.score !== null && html`<span>score ${decimal(entry.score)}</span>`}${facts(entry)}<span>${entry.reason}</span></div></li>`)}</ol>
+    ${shown.length < entries.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(entries.length)}</button>`}`;
 }
 
-export function LeftOut({ entries, of = "", budgets = true, most = MOST }) {
-  const fits = { name: "fits", label: "Enters at", number: true, cell: (entry) => (entry.fits_at ? `${number(entry.fits_at)} tokens` : "no budget") };
-  return html`<${Table} caption=${`Memories that were left out${of}`} empty="Nothing was left out." rows=${entries} most=${most}
-    columns=${[NAME, TIER, ...(budgets ? [fits] : []), SCORE, REASON]} />`;
+export const inText = (entry) => html`<span>${tokens(entry.tokens)}${entry.form === "full" ? "" : `, ${entry.form}`}</span>`;
+
+// The four answers to "why is it not in the prompt", by the rule that decided.
+const NOT_RELEVANT = new Set(["relevance", "context_min_confidence", "duplicate"]);
+export function groupsOf(receipt) {
+  const given = receipt.left_out.filter((entry) => entry.rule === "given");
+  const irrelevant = receipt.left_out.filter((entry) => NOT_RELEVANT.has(entry.rule));
+  const over = receipt.left_out.filter((entry) => entry.rule !== "given" && !NOT_RELEVANT.has(entry.rule));
+  return [["In the prompt", receipt.included], ["Already given in this session", given], ["Over the budget", over], ["Not relevant", irrelevant]];
 }

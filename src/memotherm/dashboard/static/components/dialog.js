@@ -1,15 +1,15 @@
 // Modal dialogs: the element <dialog> keeps the focus inside and closes with Escape.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 
-export function Dialog({ title, onClose, children }) {
+export function Dialog({ title, titleHidden = false, kind = "", onClose, children }) {
   const element = useRef(null);
   useLayoutEffect(() => {
     const before = document.activeElement;
     element.current.showModal();
     return () => { if (before?.isConnected) before.focus(); };
   }, []);
-  return html`<dialog ref=${element} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
-    <h2 id="dialog-title">${title}</h2>
+  return html`<dialog ref=${element} class=${kind} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
+    <h2 id="dialog-title" class=${titleHidden ? "hidden" : ""}>${title}</h2>
     ${children}
   </dialog>`;
 }

@@ -1,23 +1,96 @@
-// Events of the ledger in words.
-import { html } from "../html.js";
-import { shortened } from "../format.js";
+// Events of the ledger in words: what was changed, with differences, by whom and why, and the button that undoes it.
+import { html, useEffect, useState } from "../html.js";
+import { undoEvents } from "../actions.js";
+import { readMemory } from "../api.js";
+import { difference } from "../diff.js";
+import { clock, memories, shortened } from "../format.js";
+import { useWritable } from "../login.js";
+import { MemoryLink, Tier } from "./basics.js";
 
-const LONGEST = 80;
-const short = (value) => {
-  const text = value === null || value === undefined ? "nothing" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return shortened(text, LONGEST);
-};
-// What follows from other changes, or is shown elsewhere.
-const HIDDEN = new Set(["tier_rule", "content"]);
+const LONGEST = 140;
+const DONE = { remember: "Stored", update: "Edited", move: "Moved", prioritize: "Changed the priority", archive: "Archived", forget: "Forgot", restore: "Restored", purge: "Purged",
+  expire: "Expired", undo: "Undid a change", verify: "Verified", adopt: "Adopted a policy", rollback: "Rolled back a policy", shadow: "Put a policy in the shadow", move_out_of_session: "Kept after its session" };
+// What follows from other changes, or is said in another way.
+const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 
-export const isMove = (event) => "tier" in event.changes || "retention" in event.changes;
+export const canUndo = (event) => event.action !== "purge" && !["adopt", "rollback", "shadow", "stop_shadow"].includes(event.action);
+export const done = (action) => DONE[action] ?? action.replaceAll("_", " ");
 
-export function Changes({ event }) {
-  const shown = Object.entries(event.changes).filter(([name]) => !HIDDEN.has(name));
-  const edited = "content" in event.changes;
-  return html`<span>${shown.map(([name, { from, to }], index) =>
-    html`${index ? ", " : ""}${name} ${from === null ? "" : `${short(from)} → `}<strong>${short(to)}</strong>`)}
-    ${edited && html`${shown.length ? ", " : ""}<strong>content edited</strong>`}</span>`;
+// The texts of memories that events name, read once.
+const texts = new Map();
+function textOf(id) {
+  if (!texts.has(id)) texts.set(id, readMemory(id).then((memory) => memory.content, (error) => { if (error.status !== 404) texts.delete(id); return null; }));
+  return texts.get(id);
+}
+export const forgetText = (id) => texts.delete(id);
+
+export function MemoryTitle({ id }) {
+  const [text, setText] = useState(undefined);
+  useEffect(() => { let current = true; textOf(id).then((found) => current && setText(found)); return () => { current = false; }; }, [id]);
+  if (text === null) return html`<span class="hint">a memory that is gone</span>`;
+  if (text === undefined) return html`<span class="hint loading">${id}</span>`;
+  return html`<${MemoryLink} id=${id}>${shortened(text, LONGEST)}</${MemoryLink}>`;
 }
 
-export const Cause = ({ event }) => html`<span>${event.why || "No reason given"} <span class="hint">(${event.rule || "no rule"}, by ${event.actor})</span></span>`;
+export const Difference = ({ change }) => html`<p class="content diff">${difference(change.from, change.to).map(({ kind, text }) =>
+  (kind === "plus" ? html`<ins>${text}</ins>` : kind === "minus" ? html`<del>${text}</del>` : text))}</p>`;
+
+const short = (value) => {
+  const text = value === null || value === undefined ? "nothing" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return shortened(text, 80);
+};
+
+// What an event changed: the tier in colour, other fields as before and after.
+export function Changes({ event }) {
+  const { tier } = event.changes;
+  const others = Object.entries(event.changes).filter(([name, { from }]) => !UNSAID.has(name) && (from !== null || event.action !== "remember"));
+  return html`<strong>${done(event.action)}</strong>${tier && html`${" "}${tier.from && html`<${Tier} tier=${tier.from} /> → `}${tier.to && html`<${Tier} tier=${tier.to} />`}`}
+    ${others.map(([name, { from, to }]) => html`${" "}<span key=${name}>${name} ${short(from)} → ${short(to)}</span>`)}`;
+}
+
+// Who did it, by which rule, and why.
+export const Cause = ({ event }) => html`<span class="hint">${[event.why, event.rule && event.rule !== "explicit" && event.rule !== "default" ? `rule ${event.rule}` : "", `by ${event.actor}`].filter(Boolean).join(" · ")}</span>`;
+
+const Undo = ({ events, label, onChange }) => {
+  const [busy, setBusy] = useState(false);
+  const run = () => { setBusy(true); undoEvents(events, onChange).finally(() => setBusy(false)); };
+  return html`<button type="button" class="small" disabled=${busy} aria-label=${`Undo ${label}`} onClick=${run}>Undo${events.length > 1 ? " all" : ""}</button>`;
+};
+
+// One event; `named` tells whether to say which memory it is about.
+export function EventRow({ event, named = true, when = clock(event.at), onChange }) {
+  const writable = useWritable();
+  const edited = event.changes.content?.from;
+  return html`<li class="event"><time datetime=${event.at} class="hint">${when}</time>
+    <div class="what">${named && event.id && html`<div class="line">${event.action === "purge" ? html`<span class="hint">a memory that was purged</span>` : html`<${MemoryTitle} id=${event.id} />`}</div>`}
+      <div><${Changes} event=${event} /> <${Cause} event=${event} /></div>
+      ${edited && html`<${Difference} change=${event.changes.content} />`}</div>
+    ${writable && canUndo(event) && html`<${Undo} events=${[event]} label=${`event ${event.seq}`} onChange=${onChange} />`}</li>`;
+}
+
+// Events that one call made together: a run of the rules, an import, a change of many memories. A partial run has more events.
+export function RunRow({ events, partial, onChange }) {
+  const writable = useWritable();
+  const [open, setOpen] = useState(false);
+  const rules = [...new Set(events.map((event) => event.rule).filter((rule) => rule && rule !== "explicit" && rule !== "default"))];
+  const [first] = events;
+  return html`<li class="event"><time datetime=${first.at} class="hint">${clock(first.at)}</time>
+    <div class="what"><strong>${done(first.action)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
+    ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`the run of ${memories(events.length)}`} onChange=${onChange} />`}
+    <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="hint">Show each</summary>
+      ${open && html`<ol class="plain">${events.map((event) => html`<${EventRow} key=${event.seq} event=${event} when="" onChange=${onChange} />`)}</ol>`}</details></li>`;
+}
+
+// Return events, newest first, as runs: those that were made at one moment by one actor in one way.
+export function runsOf(events) {
+  const runs = [];
+  for (const event of events) {
+    // What a caller did one by one has reasons of its own.
+    const key = `${event.at} ${event.actor} ${event.action} ${event.rule === "explicit" ? event.why : ""}`;
+    if (runs.at(-1)?.key === key) runs.at(-1).events.push(event);
+    else runs.push({ key, events: [event] });
+  }
+  return runs;
+}
+
+export const Run = ({ events, partial = false, onChange }) => (events.length > 1 ? html`<${RunRow} events=${events} partial=${partial} onChange=${onChange} />` : html`<${EventRow} event=${events[0]} onChange=${onChange} />`);

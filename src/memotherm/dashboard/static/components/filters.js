@@ -4,9 +4,9 @@ import { setParams, useParam } from "../route.js";
 
 const DELAY_MILLISECONDS = 300;
 
-export function SelectFilter({ name, label, options, fallback = "" }) {
+export function SelectFilter({ name, label, options, fallback = "", hidden = false }) {
   const [value, setValue] = useParam(name, fallback);
-  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
+  return html`<div class="field"><label class=${hidden ? "hidden" : ""} for=${`filter-${name}`}>${label}</label>
     <select id=${`filter-${name}`} value=${value} onChange=${(event) => setValue(event.target.value)}>
       ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
     </select></div>`;

@@ -1,33 +1,58 @@
-// The hits of a question, best first, each with the parts of its score.
+// The hits of a question, best first, each with the parts of its score; equal texts are one hit.
 import { html } from "../html.js";
 import { post } from "../api.js";
-import { decimal, relative, shortened } from "../format.js";
+import { percent, scopeName, shortened } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { Loaded, MemoryLink, ScopeName, Tier } from "./basics.js";
-import { ScoreBar, ScoreLegend } from "./scores.js";
+import { Empty, Loaded, MemoryLink, Tier, Time } from "./basics.js";
+import { ScoreBar } from "./scores.js";
 
 const SHOWN_CHARACTERS = 300;
 const LIMIT = 10;
 
-function Hit({ hit, expected, onSelect }) {
-  return html`<li class="hit">
-    <div class="hit-top"><${Tier} tier=${hit.tier} /> <span>${hit.kind}</span> <${ScopeName} scope=${hit.scope} />
-      <span class="hint">${relative(hit.updated_at)}</span>
-      <label class="check"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
-    <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content, SHOWN_CHARACTERS) || hit.id}</${MemoryLink}></p>
-    <${ScoreBar} score=${hit.score} parts=${hit.parts} />
-  </li>`;
+const bodyOf = (query, setting, includeNarrower) => ({ query, tiers: setting.tiers, include_narrower: includeNarrower && !setting.asOf, track: false, limit: LIMIT, ...(setting.asOf ? { as_of: setting.asOf } : {}) });
+
+export function useHits(query, setting, includeNarrower) {
+  const body = bodyOf(query, setting, includeNarrower);
+  return useLoaded(() => (query ? post("/recall", body) : Promise.resolve(null)), [JSON.stringify(body)]);
 }
 
-export function Hits({ query, setting, includeNarrower, selected, onSelect }) {
-  const body = { query, tiers: setting.tiers, include_narrower: includeNarrower && !setting.asOf, track: false, limit: LIMIT, ...(setting.asOf ? { as_of: setting.asOf } : {}) };
-  const state = useLoaded(() => post("/recall", body), [JSON.stringify(body)]);
-  return html`<${Loaded} state=${state}>${(found) => html`
-    <p class="hint">Confidence that the hits answer the question: ${decimal(found.confidence)}.
-      ${found.degraded.join(" ")} ${found.hint}</p>
-    ${found.items.length ? html`<${ScoreLegend} /><ol class="hits" aria-busy=${state.loading ? "true" : "false"}>
-      ${found.items.map((hit) => html`<${Hit} key=${hit.id} hit=${hit} expected=${selected.has(hit.id)} onSelect=${onSelect} />`)}</ol>`
-      : html`<p class="empty">Nothing was found in these tiers.</p>`}
-    ${found.pinned.length > 0 && html`<h3>Pinned</h3><ol class="hits">
-      ${found.pinned.map((hit) => html`<${Hit} key=${hit.id} hit=${hit} expected=${selected.has(hit.id)} onSelect=${onSelect} />`)}</ol>`}`}</${Loaded}>`;
+// Return hits with equal texts as one, the best of them, with the others as `same`.
+export function grouped(hits) {
+  const groups = new Map();
+  for (const hit of hits) {
+    if (groups.has(hit.content)) groups.get(hit.content).same.push(hit);
+    else groups.set(hit.content, { ...hit, same: [] });
+  }
+  return [...groups.values()];
+}
+
+function Hit({ hit, place, expected, onSelect }) {
+  return html`<li class="hit"><div class="hit-top"><span class="hint">${place}</span><${Tier} tier=${hit.tier} /> <span class="hint">${hit.kind} · ${scopeName(hit.scope)} · <${Time} at=${hit.updated_at} /></span>
+      <label class="check hint"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
+    <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content, SHOWN_CHARACTERS) || hit.id}</${MemoryLink}></p>
+    <${ScoreBar} score=${hit.score} parts=${hit.parts} />
+    ${hit.same.length > 0 && html`<p class="hint">The same text ${hit.same.length === 1 ? "once more" : `${hit.same.length} times more`}: ${hit.same.map((each, index) => html`${index ? ", " : ""}<${MemoryLink} id=${each.id}>${scopeName(each.scope)}</${MemoryLink}>`)}</p>`}</li>`;
+}
+
+export function Hits({ state, selected, onSelect }) {
+  const list = (hits) => html`<ol class="hits" aria-busy=${state.loading ? "true" : "false"}>${grouped(hits).map((hit, index) => html`<${Hit} key=${hit.id} hit=${hit} place=${index + 1} expected=${selected.has(hit.id)} onSelect=${onSelect} />`)}</ol>`;
+  return html`<${Loaded} state=${state} rows=${8}>${(found) => found && html`
+    <p class="hint">Answer confidence ${percent(found.confidence)}. ${[...found.degraded, found.hint].filter(Boolean).join(" ")}</p>
+    ${found.items.length ? list(found.items) : html`<${Empty} title="Nothing was found.">Search other tiers, or a wider scope.</${Empty}>`}
+    ${found.pinned.length > 0 && html`<h3>Pinned, in every answer</h3>${list(found.pinned)}`}`}</${Loaded}>`;
+}
+
+// Two answers as one list: where each hit stands in the first and in the second.
+export function HitDifference({ first, second }) {
+  const state = { value: first.value && second.value ? true : undefined, error: first.error || second.error, loading: first.loading || second.loading, reload: () => { first.reload(); second.reload(); } };
+  return html`<${Loaded} state=${state} rows=${8}>${() => {
+    const placesOf = (answer) => new Map(grouped(answer.items).map((hit, index) => [hit.id, [index + 1, hit]]));
+    const one = placesOf(first.value), other = placesOf(second.value);
+    const ids = [...new Set([...one.keys(), ...other.keys()])].sort((a, b) => Math.min(one.get(a)?.[0] ?? 99, other.get(a)?.[0] ?? 99) - Math.min(one.get(b)?.[0] ?? 99, other.get(b)?.[0] ?? 99));
+    const equal = ids.filter((id) => one.get(id)?.[0] === other.get(id)?.[0]).length;
+    const told = (a, b) => (!a ? `only in B, ${b}` : !b ? `only in A, ${a}` : a === b ? `${a} in both` : `${a} in A, ${b} in B`);
+    return html`<p class="hint">${equal} of ${ids.length} hits stand at the same place. Confidence ${percent(first.value.confidence)} in A, ${percent(second.value.confidence)} in B.</p>
+      <ol class="hits">${ids.map((id) => { const [a, hit] = one.get(id) ?? [undefined, other.get(id)[1]], [b] = other.get(id) ?? []; return html`<li key=${id} class="hit ${a === b ? "" : "other"}">
+        <div class="hit-top"><strong>${told(a, b)}</strong><${Tier} tier=${hit.tier} /></div><p class="content"><${MemoryLink} id=${id}>${shortened(hit.content, SHOWN_CHARACTERS)}</${MemoryLink}></p></li>`; })}</ol>`;
+  }}</${Loaded}>`;
 }

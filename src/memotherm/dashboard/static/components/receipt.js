@@ -1,20 +1,21 @@
-// One turn: what was in its context, what was left out, and the answer for any memory.
+// One turn: its context as it was sent, the four groups, the difference to the turn before, and the answer for any memory.
 import { html } from "../html.js";
-import { get, post } from "../api.js";
-import { number, scopeName, shortened, time } from "../format.js";
+import { formatScope, get, post, readMemory } from "../api.js";
+import { number, percent, scopeName, shortened, time, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam } from "../route.js";
-import { Loaded, MemoryLink } from "./basics.js";
-import { Included, LeftOut } from "./context.js";
+import { Empty, Loaded, MemoryLink, Meter } from "./basics.js";
+import { ContextText, Entries, groupsOf, inText } from "./context.js";
+import { MemoryTitle } from "./events.js";
 import { TextFilter } from "./filters.js";
 
 const ID = /^mem_[0-9a-z]{26}$/;
 const MOST_ANSWERS = 8;
-const STATES = { included: "In the context", left_out: "Left out", not_considered: "Not considered" };
+const STATES = { included: "In the prompt", left_out: "Left out", not_considered: "Not considered" };
 
 // Return the memories that a text may mean: that with the id, those that contain it, hidden ones included, or the best hits.
 async function candidates(text) {
-  if (ID.test(text)) return [{ id: text, content: text, scope: {} }];
+  if (ID.test(text)) return [await readMemory(text).catch(() => ({ id: text, content: text }))];
   const [containing, recalled] = await Promise.all([
     post("/memories:find", { contains: text, include_narrower: true, retention: "any", limit: MOST_ANSWERS }),
     post("/recall", { query: text, limit: MOST_ANSWERS, tiers: ["hot", "warm", "cold"], include_narrower: true, track: false }),
@@ -28,32 +29,54 @@ async function answers(receipt, text) {
   return Promise.all(memories.map(async (memory) => ({ memory, answer: await get(`/receipts/${receipt}/memories/${memory.id}`) })));
 }
 
-function Answer({ memory, answer }) {
-  return html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.
-    ${answer.given_in !== null && html` It was in <a href=${hrefOf(["prompts"], { receipt: answer.given_in })}>turn ${answer.given_in}</a>.`}
-    <p class="content"><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
-}
+// What helps against a reason.
+const HELP = {
+  budget: (receipt) => html`${" "}<a href=${hrefOf(["playground"], { q: receipt.query ?? "", budget: receipt.budget, scope: formatScope(receipt.scope) })}>At which budget does it enter?</a>`,
+  given: (_, answer) => answer.given_in !== null && html`${" "}It was in <a href=${hrefOf(["prompts"], { receipt: answer.given_in })}>turn ${answer.given_in}</a>.`,
+};
+
+const Answer = ({ memory, answer, receipt }) => html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.${HELP[answer.rule]?.(receipt, answer)}
+  <p><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
 
 function Question({ receipt }) {
   const [text] = useParam("memory");
-  const state = useLoaded(() => (text ? answers(receipt, text) : Promise.resolve(null)), [receipt, text]);
+  const state = useLoaded(() => (text ? answers(receipt.number, text) : Promise.resolve(null)), [receipt.number, text]);
   return html`<form role="search" onSubmit=${(event) => event.preventDefault()}>
-      <${TextFilter} name="memory" label="Why was a memory in this context, or not? Its words or its id" type="search" /></form>
+      <${TextFilter} name="memory" label="Why was a memory in this prompt, or not? Its words or its id" type="search" /></form>
     ${text && html`<${Loaded} state=${state}>${(found) => found && (found.length
-      ? html`<ul class="answers" aria-live="polite">${found.map((each) => html`<${Answer} key=${each.memory.id} ...${each} />`)}</ul>`
-      : html`<p class="empty">No memory here has these words.</p>`)}</${Loaded}>`}`;
+      ? html`<ul class="answers" aria-live="polite">${found.map((each) => html`<${Answer} key=${each.memory.id} ...${each} receipt=${receipt} />`)}</ul>`
+      : html`<${Empty} title="No memory here has these words." />`)}</${Loaded}>`}`;
+}
+
+// What this turn had that the one before did not, and what it no longer had.
+function Difference({ receipt, before }) {
+  if (!before) return html`<p class="hint">This is the first turn of its session.</p>`;
+  const ids = (turn) => new Set(turn.included.map((entry) => entry.id));
+  const now = ids(receipt), then = ids(before);
+  const added = [...now].filter((id) => !then.has(id)), left = [...then].filter((id) => !now.has(id));
+  return html`<p>${number(added.length)} new, ${number(left.length)} no longer sent, since <a href=${hrefOf(["prompts"], { receipt: before.number })}>turn ${before.number}</a>.</p>
+    <ul class="plain rows diff">${added.map((id) => html`<li key=${id}><ins>+</ins> <${MemoryTitle} id=${id} /></li>`)}${left.map((id) => html`<li key=${id}><del>−</del> <${MemoryTitle} id=${id} /></li>`)}</ul>`;
+}
+
+// Return a receipt, its text, and the turn before it in its session.
+async function load(number) {
+  const [receipt, sent] = await Promise.all([get(`/receipts/${number}`), get(`/receipts/${number}/context`)]);
+  const { receipts } = await get("/receipts", { limit: 1, cursor: `before-${number}` }, { scope: receipt.scope });
+  return { receipt, sent, before: receipts[0] ?? null };
 }
 
 export function ReceiptDetail({ receiptNumber }) {
-  const state = useLoaded(() => get(`/receipts/${receiptNumber}`), [receiptNumber]);
-  return html`<section class="card" aria-label="The chosen turn"><${Loaded} state=${state}>${(receipt) => html`
-    <h2>Turn ${receipt.number}, ${time(receipt.at)}</h2>
-    <p>${scopeName(receipt.scope)}; ${number(receipt.tokens)} of ${number(receipt.budget)} tokens, ${receipt.format}.
-      ${receipt.query !== null && html` Prompt: <q>${receipt.query}</q>`}</p>
-    <${Question} receipt=${receipt.number} />
-    <h3>In the context: ${number(receipt.included.length)}</h3>
-    <${Included} entries=${receipt.included} />
-    <h3>Left out: ${number(receipt.left_out.length)}</h3>
-    <p class="hint">The first memories of each section; the playground shows at which budget each would enter.</p>
-    <${LeftOut} entries=${receipt.left_out} budgets=${false} />`}</${Loaded}></section>`;
+  const state = useLoaded(() => load(receiptNumber), [receiptNumber]);
+  return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent, before }) => html`<div class="grid">
+    <div><h2>Turn ${receipt.number}</h2>
+      ${receipt.query !== null ? html`<p><q>${receipt.query}</q></p>` : html`<p class="hint">No question: the start of a session, or a prompt whose text is not kept.</p>`}
+      <p class="hint">${time(receipt.at)}, ${scopeName(receipt.scope)}, ${number(receipt.tokens)} of ${tokens(receipt.budget)} as ${receipt.format}</p>
+      <${Meter} label=${`${percent(receipt.budget ? receipt.tokens / receipt.budget : 0)} of the budget`} value=${receipt.tokens} limit=${receipt.budget} /></div>
+    <div class="card"><${Question} receipt=${receipt} /></div>
+    <div><h3>${sent.exact ? "The context as it was sent" : "The context, made again"}</h3>
+      ${!sent.exact && html`<p class="hint">Receipts keep no texts, and memories of this turn were edited or purged since: the text may differ.</p>`}
+      ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} />` : html`<${Empty} title="Nothing was sent.">Every memory that fits was given before, or none was relevant.</${Empty}>`}</div>
+    ${groupsOf(receipt).map(([title, entries]) => html`<details key=${title} class="card" open=${title === "In the prompt"}><summary><strong>${title}: ${number(entries.length)}</strong></summary>
+      <${Entries} entries=${entries} facts=${(entry) => (entry.form ? inText(entry) : html`<span>${tokens(entry.tokens)}</span>`)} /></details>`)}
+    <div class="card"><h3>Since the turn before</h3><${Difference} receipt=${receipt} before=${before} /></div></div>`}</${Loaded}></section>`;
 }

@@ -38,7 +38,7 @@ export function ScopeChoice() {
     const [field, value] = Object.entries(node.scope).at(-1);
     return `${"  ".repeat(node.depth - 1)}${field} ${value}`;
   };
-  return html`<div class="scope-choice"><label for="scope-choice">Scope</label>
+  return html`<div class="scope-choice"><label class="hint" for="scope-choice">Scope</label>
     <select id="scope-choice" value=${current} onChange=${(event) => setParams({ scope: event.target.value }, { replace: false })}>
       <option value="" selected=${!current}>${everything}</option>
       ${shown.map((node) => html`<option key=${node.key} value=${node.key} selected=${node.key === current}>

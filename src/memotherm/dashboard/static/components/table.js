@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number } from "../format.js";
 
-const ROW_PIXELS = 40;
+const ROW_PIXELS = 56;
 const MORE_ROWS = 8;
 
 // A table of all its rows, or of the first `most` until the reader asks for all. Columns: {name, label, cell(row), number?}.
@@ -20,8 +20,8 @@ export function Table({ caption, columns, rows, empty = "Nothing to show.", most
 }
 
 // A table of `count` rows of which only those in view exist in the document. `row(index)` returns a row, or undefined
-// while it is loaded; `onRange(first, last)` tells which rows are in view. Rows are chosen with the arrow keys.
-export function VirtualTable({ caption, columns, count, row, onRange, header = (column) => column.label, onOpen = () => {}, isSelected = () => false }) {
+// while it is loaded; `classOf(row)` its class; `onRange(first, last)` tells which rows are in view. Rows are chosen with the arrow keys.
+export function VirtualTable({ caption, columns, count, row, onRange, header = (column) => column.label, onOpen = () => {}, classOf = () => "" }) {
   const element = useRef(null);
   const [view, setView] = useState({ first: 0, last: 30 });
   const [active, setActive] = useState(0);
@@ -55,14 +55,14 @@ export function VirtualTable({ caption, columns, count, row, onRange, header = (
       <thead><tr aria-rowindex="1">${columns.map((column) => html`<th key=${column.name} scope="col" class=${column.name}
         aria-sort=${column.sorted || undefined}>${header(column)}</th>`)}</tr></thead>
       <tbody>
-        <tr class="space" aria-hidden="true" style=${{ height: `${view.first * ROW_PIXELS}px` }}><td colspan=${columns.length}></td></tr>
+        <tr class="space" aria-hidden="true" style=${{ height: `${view.first * ROW_PIXELS}px` }}><td></td></tr>
         ${indexes.map((index) => {
           const found = row(index);
           return html`<tr key=${index} data-index=${index} aria-rowindex=${index + 2} tabindex=${index === active ? 0 : -1}
-              class=${found && isSelected(found) ? "selected" : ""} onFocus=${() => setActive(index)}
+              class=${found ? classOf(found) : ""} onFocus=${() => setActive(index)} onClick=${(event) => { if (found && !event.target.closest("a, button, input")) onOpen(found); }}
               aria-busy=${found ? undefined : "true"}>
-            ${columns.map((column) => html`<td key=${column.name} class=${column.name}>${found ? column.cell(found) : "…"}</td>`)}</tr>`;
+            ${columns.map((column) => html`<td key=${column.name} class=${column.name}>${found ? column.cell(found) : html`<div class="skeleton"><span></span></div>`}</td>`)}</tr>`;
         })}
-        <tr class="space" aria-hidden="true" style=${{ height: `${Math.max(0, count - view.last) * ROW_PIXELS}px` }}><td colspan=${columns.length}></td></tr>
+        <tr class="space" aria-hidden="true" style=${{ height: `${Math.max(0, count - view.last) * ROW_PIXELS}px` }}><td></td></tr>
       </tbody></table></div>`;
 }

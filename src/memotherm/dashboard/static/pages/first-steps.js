@@ -1,7 +1,7 @@
 // What an empty store needs: a first memory, or an agent that stores some.
 import { html, useState } from "../html.js";
-import { change, post } from "../api.js";
-import { toast, toastError } from "../components/toast.js";
+import { store } from "../components/add-memory.js";
+import { toastError } from "../components/toast.js";
 import { useWritable } from "../login.js";
 
 const COMMANDS = [
@@ -14,17 +14,10 @@ const COMMANDS = [
 function FirstMemory({ onStored }) {
   const [content, setContent] = useState("");
   const [busy, setBusy] = useState(false);
-  const submit = async (event) => {
+  const submit = (event) => {
     event.preventDefault();
     setBusy(true);
-    try {
-      const memory = await post("/memories", { content });
-      toast("Stored your first memory", { undo: async () => { await change(memory, "forget"); onStored(); } });
-      onStored();
-    } catch (error) {
-      toastError(error);
-      setBusy(false);
-    }
+    store({ content }, onStored).then(onStored, (error) => { toastError(error); setBusy(false); });
   };
   return html`<form onSubmit=${submit}>
     <label class="field">Something that an agent should know

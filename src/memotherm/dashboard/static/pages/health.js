@@ -1,13 +1,13 @@
 // Whether everything works: store, recalls, settings, keys, and the checks that the reader runs.
 import { html, useMemo, useState } from "../html.js";
-import { TIERS } from "../actions.js";
 import { get } from "../api.js";
-import { ErrorNotice, Loaded, ScopeName, Tier, Time } from "../components/basics.js";
+import { Empty, ErrorNotice, Loaded, ScopeName, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { CheckFilter, TextFilter } from "../components/filters.js";
 import { Table } from "../components/table.js";
 import { decimal, memories, number, percent } from "../format.js";
 import { useLoaded } from "../loading.js";
+import { remedyOf } from "../remedies.js";
 import { useParam } from "../route.js";
 
 const RECENT = 300;
@@ -15,19 +15,14 @@ const SLOWEST = 10;
 const milliseconds = (value) => `${decimal(value, value < 10 ? 1 : 0)} ms`;
 const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 
-function Sizes({ status, store }) {
-  return html`<div class="cards">
-    ${store && html`<div class="card"><h2>Store</h2><p class="figure">${megabytes(store.bytes)}</p>
-      <p class="hint">${store.name}; schema ${store.schema_version}; ${number(store.events)} events</p></div>`}
-    ${TIERS.map((tier) => html`<div key=${tier} class="card"><h2><${Tier} tier=${tier} /></h2><p class="figure">${number(status[tier].items)}</p>
-      <p class="hint">${number(status[tier].tokens)} tokens</p></div>`)}
-    <div class="card"><h2>Recall time</h2><p class="figure">${milliseconds(status.measured.recall_latency_ms)}</p>
-      <p class="hint">median of the last recalls; 95 % within ${milliseconds(status.measured.recall_latency_p95_ms)}</p></div>
-    <div class="card"><h2>Hit rate</h2><p class="figure">${percent(status.measured.hit_rate)}</p>
-      <p class="hint">of ${number(status.measured.recall_count)} recalls found something relevant</p></div>
-    <div class="card"><h2>Embedder</h2><p>${status.embedder}</p>
-      <p class="hint">${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors: run memotherm store reembed` : "Every memory has vectors."}</p></div>
-  </div>${status.degraded.map((reason) => html`<p key=${reason} class="notice warning">${reason}</p>`)}`;
+function State({ status, store }) {
+  return html`<div class="card"><dl class="stats">
+    ${store && html`<div><dt>Store</dt><dd>${megabytes(store.bytes)} <small>${number(store.events)} events</small></dd></div>`}
+    <div><dt>Recall time</dt><dd>${milliseconds(status.measured.recall_latency_ms)} <small>95 % within ${milliseconds(status.measured.recall_latency_p95_ms)}</small></dd></div>
+    <div><dt>Hit rate</dt><dd>${percent(status.measured.hit_rate)} <small>of ${number(status.measured.recall_count)} recalls</small></dd></div>
+    <div><dt>Embedder</dt><dd>${status.embedder} <small>${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors` : "every memory has vectors"}</small></dd></div></dl>
+    ${store && html`<p class="hint">${store.name}; schema ${store.schema_version}</p>`}</div>
+  ${status.degraded.map((reason) => html`<div key=${reason} class="notice"><p><strong>Degraded:</strong> ${reason}</p><p>${remedyOf(reason)}</p></div>`)}`;
 }
 
 const RECALL_COLUMNS = [
@@ -47,10 +42,10 @@ function Recalls() {
     const ordered = [...(recent.value?.recalls || [])].reverse();
     return { times: ordered.map((recall) => new Date(recall.at).getTime() / 1000), series: [{ label: "duration", colour: "one", values: ordered.map((recall) => recall.milliseconds) }] };
   }, [recent.value]);
-  return html`<section><h2>Recalls</h2>
+  return html`<section class="part"><h2>Recalls</h2>
     <${Loaded} state=${recent}>${({ recalls }) => recalls.length
       ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} single />`
-      : html`<p class="empty">The recall log is empty here.</p>`}</${Loaded}>
+      : html`<${Empty} title="Nothing was recalled here yet." />`}</${Loaded}>
     <h3>Slowest queries</h3>
     <${Loaded} state=${slowest}>${({ recalls }) => html`<${Table} caption="Slowest queries" rows=${recalls.map((recall) => ({ ...recall, id: recall.number }))} columns=${RECALL_COLUMNS} />`}</${Loaded}>
   </section>`;
@@ -67,7 +62,7 @@ function Run({ path, label, children }) {
     <div aria-live="polite">${state.error && html`<${ErrorNotice} error=${state.error} />`}${state.value && children(state.value)}</div></div>`;
 }
 
-const Checks = () => html`<section><h2>Checks</h2><div class="columns">
+const Checks = () => html`<section class="part"><h2>Checks</h2><div class="grid even">
   <${Run} path="/check" label="Check the store">${({ problems }) => problems.length
     ? html`<${Table} caption="Problems" rows=${problems} columns=${[{ name: "code", label: "Problem", cell: (problem) => problem.code }, { name: "detail", label: "Detail", cell: (problem) => problem.detail }]} />`
     : html`<p class="notice">No problems.</p>`}</${Run}>
@@ -83,8 +78,8 @@ function Settings() {
   const [all] = useParam("all", "false");
   const shown = (settings) => settings.filter((setting) => (all === "true" || words || setting.origin !== "default")
     && `${setting.name} ${setting.help}`.toLowerCase().includes(words.toLowerCase())).map((setting) => ({ ...setting, id: setting.name }));
-  return html`<section><h2>Settings</h2>
-    <div class="filters"><${TextFilter} name="setting" label="Find a setting" type="search" /><${CheckFilter} name="all" label="Those at their default, too" /></div>
+  return html`<section class="part"><h2>Settings</h2>
+    <div class="filters"><${TextFilter} name="setting" label="Find a setting" type="search" /><${CheckFilter} name="all" label="Include defaults" /></div>
     <${Loaded} state=${state}>${({ settings }) => html`<${Table} caption="Settings" rows=${shown(settings)} empty="Every setting is at its default." columns=${[
       { name: "name", label: "Setting", cell: (setting) => html`<code>${setting.name}</code>` },
       { name: "value", label: "Value", cell: (setting) => html`<code>${JSON.stringify(setting.value)}</code>` },
@@ -94,7 +89,7 @@ function Settings() {
 
 function Keys() {
   const state = useLoaded(() => get("/keys"));
-  return html`<section><h2>API keys</h2>
+  return html`<section class="part"><h2>API keys</h2>
     <${Loaded} state=${state}>${({ keys }) => html`<${Table} caption="API keys" rows=${keys.map((key) => ({ ...key, id: key.name }))}
       empty="The store has no API keys: memotherm keys create NAME --tenant TENANT makes one." columns=${[
       { name: "name", label: "Name", cell: (key) => key.name }, { name: "tenant", label: "Tenant", cell: (key) => key.tenant },
@@ -108,7 +103,7 @@ export function Health() {
   const store = useLoaded(() => get("/store"));
   // The key of a tenant sees its own part only.
   const whole = !(store.error && store.error.status === 403);
-  return html`<${Loaded} state=${status}>${(found) => html`<${Sizes} status=${found} store=${store.value} />`}</${Loaded}>
+  return html`<${Loaded} state=${status}>${(found) => html`<${State} status=${found} store=${store.value} />`}</${Loaded}>
     <${Recalls} />
     ${whole ? html`<${Checks} /><${Settings} /><${Keys} />`
       : html`<p class="notice">Checks, settings and keys concern the whole store: log in on its machine with <code>memotherm dashboard</code> to see them.</p>`}`;

@@ -1,162 +1,105 @@
-// All memories in one table: filters and order in the address, actions on one or many, each with undo.
-import { html, useEffect, useRef, useState } from "../html.js";
-import { ALL_ACTIONS, applyAction, PRIORITIES, TIERS } from "../actions.js";
-import { ErrorNotice, memoryHref, MemoryLink, Tier } from "../components/basics.js";
-import { Dialog } from "../components/dialog.js";
-import { Editor } from "../components/editor.js";
-import { SelectFilter, TextFilter } from "../components/filters.js";
+// All memories in one table: one search, chips for filters, actions on one or many, and a drawer for one memory.
+import { html, useEffect, useState } from "../html.js";
+import { ACTIONS, applyAction, TIERS } from "../actions.js";
+import { Empty, ErrorNotice, memoryHref, Skeleton, Tier, Time } from "../components/basics.js";
+import { Bulk } from "../components/bulk.js";
+import { Drawer } from "../components/drawer.js";
+import { FilterForm, filtersOf, FILTERS } from "../components/memory-filters.js";
+import { useTypedParam } from "../components/filters.js";
 import { VirtualTable } from "../components/table.js";
 import { toastError } from "../components/toast.js";
-import { memories as memoriesText, number, scopeName, shortTime } from "../format.js";
+import { memories as memoriesText, number, scopeName } from "../format.js";
+import { handleKey } from "../keys.js";
 import { useEvents } from "../live.js";
-import { allRows, useRows } from "../rows.js";
-import { hrefOf, navigate, setParams } from "../route.js";
-import { isTyping } from "../keys.js";
 import { useWritable } from "../login.js";
+import { allRows, useRows } from "../rows.js";
+import { hrefOf, setParams } from "../route.js";
+import { containing } from "../search.js";
 
-const KINDS = ["message", "fact", "decision", "entity", "context", "preference", "task", "note"];
-const RETENTIONS = [["active", "active"], ["archived", "archived"], ["deleted", "deleted"], ["any", "any"]];
-const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["updated", "last updated"], ["used", "last used"], ["most_used", "most used"], ["largest", "largest"], ["smallest", "smallest"]];
 const MOST_CHOSEN = 10_000;
 const LONGEST = 300;
 const DELAY_MILLISECONDS = 1000;
-const any = (names) => [["", "any"], ...names.map((name) => [name, name])];
+const FORGET = ACTIONS.find((action) => action.id === "forget");
 
-const checkWhere = (text) => {
-  if (!text.trim()) return "";
-  try {
-    const value = JSON.parse(text);
-    return value && typeof value === "object" && !Array.isArray(value) ? "" : 'Write an object, such as {"status": "open"}.';
-  } catch {
-    return 'Write JSON, such as {"status": "open"}.';
-  }
-};
-
-// The filters of the address as the routes take them.
-function filtersOf(params) {
-  const names = ["tier", "kind", "priority", "retention", "since", "until", "contains"];
-  const given = names.filter((name) => params.get(name)).map((name) => [name, params.get(name)]);
-  const where = params.get("where") || "";
-  return {
-    ...Object.fromEntries(given),
-    ...(params.get("tag") ? { tags: [params.get("tag")] } : {}),
-    ...(where && !checkWhere(where) ? { where: JSON.parse(where) } : {}),
-  };
-}
-
-function Filters() {
-  const names = ["contains", "tier", "kind", "tag", "priority", "retention", "since", "until", "where"];
-  const clear = () => setParams(Object.fromEntries(names.map((name) => [name, ""])));
-  return html`<form class="filters" role="search" aria-label="Filters" onSubmit=${(event) => event.preventDefault()}>
-    <${TextFilter} name="contains" label="Text" type="search" />
-    <${SelectFilter} name="tier" label="Tier" options=${any(TIERS)} />
-    <${SelectFilter} name="kind" label="Kind" options=${any(KINDS)} />
-    <${TextFilter} name="tag" label="Tag" />
-    <${SelectFilter} name="priority" label="Priority" options=${any(PRIORITIES)} />
-    <${SelectFilter} name="retention" label="Retention" options=${RETENTIONS} fallback="active" />
-    <${TextFilter} name="since" label="Since" type="date" />
-    <${TextFilter} name="until" label="Until" type="date" />
-    <${TextFilter} name="where" label="Metadata" placeholder='{"status": "open"}' check=${checkWhere} />
-    <${SelectFilter} name="order" label="Order" options=${ORDERS} fallback="newest" />
-    <button type="button" onClick=${clear}>Clear filters</button>
+function Chips({ params }) {
+  const [text, change] = useTypedParam("q");
+  const given = FILTERS.filter((name) => name !== "tier" && params.get(name));
+  return html`<form class="chips" role="search" onSubmit=${(event) => event.preventDefault()}>
+    <input class="searchbox" type="search" aria-label="Search memories" placeholder="Search by meaning or words" value=${text} onInput=${change} />
+    ${TIERS.map((tier) => html`<button key=${tier} type="button" class="chip" aria-pressed=${params.get("tier") === tier ? "true" : "false"} onClick=${() => setParams({ tier: params.get("tier") === tier ? "" : tier })}><${Tier} tier=${tier} /></button>`)}
+    ${given.map((name) => html`<button key=${name} type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: "" })}>${name}: ${params.get(name)} ×</button>`)}
+    <${FilterForm} />
+    ${(given.length > 0 || params.get("tier") || params.get("q")) && html`<button type="button" class="link" onClick=${() => setParams(Object.fromEntries([...FILTERS, "q"].map((name) => [name, ""])))}>Clear</button>`}
   </form>`;
 }
 
-// The actions on the chosen memories. What was done before the reader stops it can be undone like the whole.
-function ActionButtons({ chosen, onChange, onDone = () => {} }) {
-  const [progress, setProgress] = useState(0);
-  const running = useRef(null);
-  const run = async (action) => {
-    running.current = new AbortController();
-    await applyAction(action, chosen, { onProgress: setProgress, signal: running.current.signal, onChange });
-    setProgress(0);
-    onDone();
-  };
-  const fitting = ALL_ACTIONS.filter((action) => chosen.some(action.fits));
-  return html`${fitting.map((action) => html`<button key=${action.name} type="button" disabled=${progress > 0}
-      class=${action.id === "purge" ? "danger" : ""} onClick=${() => run(action)}>${action.name}</button>`)}
-    ${progress > 0 && chosen.length > 1 && html`<progress aria-label="Progress" max=${chosen.length} value=${progress}></progress>
-      <span>${number(progress)} of ${number(chosen.length)}</span><button type="button" onClick=${() => running.current.abort()}>Stop</button>`}`;
+// Each column that can be sorted has the orders that its heading takes in turn.
+const SORTED = { stored: ["newest", "oldest"], uses: ["most_used"], used: ["used"], tokens: ["largest", "smallest"] };
+const ASCENDING = new Set(["oldest", "smallest"]);
+
+function Heading({ column, order }) {
+  const orders = SORTED[column.name];
+  if (!orders) return column.label;
+  const next = orders[(orders.indexOf(order) + 1) % orders.length];
+  return html`<button type="button" onClick=${() => setParams({ order: next === "newest" ? "" : next })}>${column.label}${orders.includes(order) ? (ASCENDING.has(order) ? " ↑" : " ↓") : ""}</button>`;
 }
 
-function RowActions({ memory, onClose, onEdit, onChange }) {
-  return html`<${Dialog} title="Actions" onClose=${onClose}>
-    <p class="content">${memory.content.slice(0, LONGEST)}</p>
-    <div class="buttons">
-      <a href=${memoryHref(memory.id)}>Open</a>
-      <button type="button" disabled=${memory.retention !== "active"} onClick=${onEdit}>Edit</button>
-      <${ActionButtons} chosen=${[memory]} onChange=${onChange} onDone=${onClose} />
-      <button type="button" onClick=${onClose}>Close</button>
-    </div></${Dialog}>`;
-}
+const facts = (memory) => [memory.kind, ...memory.tags.map((tag) => `#${tag}`), ...(memory.priority === "normal" ? [] : [memory.priority]), ...(memory.retention === "active" ? [] : [memory.retention])];
 
-function columnsOf({ writable, chosen, toggle, onActions }) {
-  return [
+function columnsOf({ writable, chosen, toggle, order, open }) {
+  const columns = [
     ...(writable ? [{ name: "choose", label: html`<span class="hidden">Choose</span>`, cell: (memory) => html`<input type="checkbox"
       aria-label=${`Choose ${memory.content.slice(0, 60)}`} checked=${chosen.has(memory.id)} onChange=${() => toggle(memory)} />` }] : []),
-    { name: "content-cell", label: "Memory", cell: (memory) => html`<${MemoryLink} id=${memory.id}>${memory.content.slice(0, LONGEST)}</${MemoryLink}>` },
-    { name: "tier-cell", label: "Tier", cell: (memory) => html`<${Tier} tier=${memory.tier} />` },
-    { name: "kind", label: "Kind", cell: (memory) => memory.kind },
-    { name: "priority", label: "Priority", cell: (memory) => memory.priority },
-    { name: "tags", label: "Tags", cell: (memory) => memory.tags.join(", ") },
-    { name: "scope", label: "Scope", cell: (memory) => scopeName(memory.scope) },
-    { name: "number", label: "Tokens", cell: (memory) => number(memory.tokens) },
-    { name: "created", label: "Stored", cell: (memory) => shortTime(memory.created_at) },
-    ...(writable ? [{ name: "actions", label: html`<span class="hidden">Actions</span>`, cell: (memory) => html`<button type="button"
-      aria-label=${`Actions on ${memory.content.slice(0, 60)}`} onClick=${() => onActions(memory)}>⋯</button>` }] : []),
+    { name: "content-cell", label: "Memory", cell: (memory) => html`<a class="line" href=${memoryHref(memory.id)} onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); open(memory); } }}>${memory.content.slice(0, LONGEST) || memory.id}</a>
+      <div class="meta line"><${Tier} tier=${memory.tier} /> ${facts(memory).join(" · ")} · ${scopeName(memory.scope)}</div>` },
+    { name: "uses", label: "Uses", cell: (memory) => number(memory.access_count) },
+    { name: "used", label: "Last use", cell: (memory) => html`<${Time} at=${memory.accessed_at} />` },
+    { name: "tokens", label: "Tokens", cell: (memory) => number(memory.tokens) },
+    { name: "stored", label: "Stored", cell: (memory) => html`<${Time} at=${memory.created_at} />` },
   ];
+  return columns.map((column) => ({ ...column, sorted: SORTED[column.name]?.includes(order) ? (ASCENDING.has(order) ? "ascending" : "descending") : undefined }));
 }
 
-function Chosen({ chosen, setChosen, count, chooseAll, onChange }) {
-  if (!chosen.size) return html`<p class="hint">Choose memories with their boxes, or with the space bar.</p>`;
-  return html`<div class="buttons" role="group" aria-label="Actions on the chosen memories">
-    <strong>${memoriesText(chosen.size)} chosen</strong>
-    ${chosen.size < count && html`<button type="button" class="link" onClick=${chooseAll}>Choose ${count > MOST_CHOSEN ? `the first ${number(MOST_CHOSEN)}` : `all ${number(count)}`}</button>`}
-    <button type="button" class="link" onClick=${() => setChosen(new Map())}>Choose none</button>
-    ${count > MOST_CHOSEN && html`<span class="hint">At most ${number(MOST_CHOSEN)} memories are changed at once: filters choose which.</span>`}
-    <${ActionButtons} chosen=${[...chosen.values()]} onChange=${onChange} onDone=${() => setChosen(new Map())} />
-  </div>`;
-}
+const found = (rows, text) => {
+  if (rows.count === null) return "Counting";
+  if (!text) return memoriesText(rows.count);
+  return `${rows.count === 1 ? "1 memory contains" : `${number(rows.count)} memories contain`} “${text}”, ${number(rows.near.length)} ${rows.near.length === 1 ? "is" : "are"} similar`;
+};
 
 export function Memories({ route }) {
   const writable = useWritable();
-  const filters = filtersOf(route.params);
-  const order = route.params.get("order") || "newest";
-  const rows = useRows(filters, order);
+  const { params } = route;
+  const filters = filtersOf(params), text = params.get("q") || "", order = params.get("order") || "newest";
+  const rows = useRows(filters, order, text);
   const [chosen, setChosen] = useState(new Map());
-  const [dialog, setDialog] = useState(null);
-  useEffect(() => setChosen(new Map()), [JSON.stringify(filters)]);
+  const [editing, setEditing] = useState(false);
+  const opened = params.get("open");
+  useEffect(() => setChosen(new Map()), [JSON.stringify(filters), text]);
   useEvents(rows.reload, { delay: DELAY_MILLISECONDS });
+  const open = (memory, edit = false) => { setEditing(edit); setParams({ open: memory.id }, { replace: false }); };
+  const close = () => { setEditing(false); setParams({ open: "" }, { replace: false }); };
   const toggle = (memory) => {
     const next = new Map(chosen);
     if (!next.delete(memory.id)) next.set(memory.id, memory);
     setChosen(next);
   };
-  const chooseAll = () => allRows(filters, order, MOST_CHOSEN).then((found) => setChosen(new Map(found.map((each) => [each.id, each]))), toastError);
+  const chooseAll = () => allRows(text ? containing(text, filters) : filters, order, MOST_CHOSEN).then((all) => setChosen(new Map(all.map((each) => [each.id, each]))), toastError);
   const keys = (event) => {
     const index = event.target.dataset?.index;
     const memory = index === undefined ? null : rows.row(Number(index));
-    if (!memory || !writable || isTyping(event)) return;
-    const actions = {
-      " ": () => toggle(memory),
-      Delete: () => applyAction(ALL_ACTIONS[0], [memory], { onChange: rows.reload }),
-      e: () => setDialog({ memory, edit: true }),
-    };
-    if (!actions[event.key]) return;
-    // The key must not be typed into what it opens.
-    event.preventDefault();
-    actions[event.key]();
+    if (memory && writable) handleKey(event, { " ": () => toggle(memory), Delete: () => applyAction(FORGET, [memory], { onChange: rows.reload }), e: () => open(memory, true) });
   };
-  const columns = columnsOf({ writable, chosen, toggle, onActions: (memory) => setDialog({ memory, edit: false }) });
-  return html`<${Filters} />
-    <p role="status">${rows.count === null ? "Counting…" : `${memoriesText(rows.count)}${rows.count ? "" : " match the filters"}`}</p>
+  const columns = columnsOf({ writable, chosen, toggle, order, open });
+  const count = (rows.count ?? 0) + rows.near.length;
+  const classOf = (memory) => `${chosen.has(memory.id) ? "selected" : ""} ${memory.id === opened ? "open" : ""}`;
+  return html`<${Chips} params=${params} />
     ${rows.error && html`<${ErrorNotice} error=${rows.error} retry=${rows.reload} />`}
-    ${writable && html`<${Chosen} chosen=${chosen} setChosen=${setChosen} count=${rows.count || 0} chooseAll=${chooseAll} onChange=${rows.reload} />`}
-    <div onKeyDown=${keys}>${rows.count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${rows.count} row=${rows.row} onRange=${rows.load}
-      isSelected=${(memory) => chosen.has(memory.id)} onOpen=${(memory) => navigate(["memory", memory.id])} />`}</div>
-    ${rows.count === 0 && html`<p class="empty">Nothing to show. <a href=${hrefOf(["memories"])}>Show all memories</a>, or those that were
-      <a href=${hrefOf(["memories"], { retention: "deleted" })}>forgotten</a>.</p>`}
-    ${dialog && !dialog.edit && html`<${RowActions} memory=${dialog.memory} onClose=${() => setDialog(null)}
-      onEdit=${() => setDialog({ ...dialog, edit: true })} onChange=${rows.reload} />`}
-    ${dialog && dialog.edit && html`<${Editor} memory=${dialog.memory} onClose=${() => setDialog(null)} onChange=${rows.reload} />`}`;
+    <div class="row"><p class="hint grow" role="status">${found(rows, text)}</p></div>
+    ${chosen.size > 0 && html`<${Bulk} chosen=${[...chosen.values()]} count=${rows.count ?? 0} most=${MOST_CHOSEN} onAll=${chooseAll} onNone=${() => setChosen(new Map())} onChange=${rows.reload} />`}
+    ${rows.count === null && !rows.error && html`<${Skeleton} rows=${10} />`}
+    <div onKeyDown=${keys}>${count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${count} row=${rows.row} onRange=${rows.load} classOf=${classOf}
+      header=${(column) => html`<${Heading} column=${column} order=${order} />`} onOpen=${open} />`}</div>
+    ${rows.count === 0 && count === 0 && html`<${Empty} title="No memory matches."><a href=${hrefOf(["memories"])}>Show all memories</a>, or those that were
+      ${" "}<a href=${hrefOf(["memories"], { retention: "deleted" })}>forgotten</a>. ${writable && "Press n to add one."}</${Empty}>`}
+    ${opened && html`<${Drawer} key=${opened} id=${opened} editing=${editing} onClose=${close} onChange=${rows.reload} />`}`;
 }

@@ -1,46 +1,36 @@
-// The rules that move memories: what each moved, checks of other policies, the shadow, adopting and rolling back.
+// The rules that move memories, as sentences with what each has moved; the lab, the shadow and adoptions on tabs of their own.
 import { html, useState } from "../html.js";
 import { call, get, post } from "../api.js";
 import { ErrorNotice, Loaded, Tier, Time } from "../components/basics.js";
 import { confirm } from "../components/dialog.js";
-import { PolicyLab } from "../components/policy-lab.js";
+import { RulesLab } from "../components/rules-lab.js";
+import { condition, reasonOf } from "../components/rule-sentence.js";
 import { Table } from "../components/table.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, memories, number } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
+import { hrefOf, useParam } from "../route.js";
 
-const RUNS = { compact: "Compaction", maintain: "Maintenance", promote: "After a recall", spill: "When a session is full" };
+const RUNS = { compact: "When the rules run", maintain: "In maintenance", promote: "After a recall", spill: "When a session is full" };
+const TABS = [["", "Rules"], ["lab", "Lab"], ["history", "History"]];
 
-// Return a table of a condition in words, such as `kind = decision and idle >= 14`.
-export function condition(table, prefix = "") {
-  return Object.entries(table).map(([name, value]) => {
-    if (Array.isArray(value)) return `${prefix}${name} is ${value.join(" or ")}`;
-    if (value !== null && typeof value === "object") return condition(value, `${prefix}${name}.`);
-    return /^[<>=!]/.test(String(value)) ? `${prefix}${name} ${value}` : `${prefix}${name} is ${value}`;
-  }).join(" and ");
+const Conditions = ({ label, tables, values }) => tables.length > 0 && html`<dt>${label}</dt>
+  <dd>${tables.map((table, index) => html`<div key=${index}>${index > 0 && html`<em>or </em>`}${condition(table, values) || "always"}</div>`)}</dd>`;
+
+const Target = ({ to }) => (to === "stay" ? html`<strong>Stays</strong>` : html`Goes to ${to.split(" or ").map((tier, index) => html`${index > 0 && " or "}<${Tier} tier=${tier} />`)}`);
+
+function Rule({ rule, values }) {
+  return html`<article class="rule" aria-label=${rule.id}><p><${Target} to=${rule.to} />: ${reasonOf(rule, values)}. <span class="hint">${rule.moved ? html`<a href=${hrefOf(["activity"], { rule: rule.id })}>${memories(rule.moved)} moved</a>` : "Has moved nothing yet"}</span></p>
+    <details><summary>Conditions</summary><dl class="facts"><${Conditions} label="When" tables=${rule.when} values=${values} /><${Conditions} label="Unless" tables=${rule.unless} values=${values} />
+      <dt>Name</dt><dd><code>${rule.id}</code>, from ${rule.origin}</dd></dl></details></article>`;
 }
 
-const Conditions = ({ label, tables }) => tables.length > 0 && html`<dt>${label}</dt>
-  <dd>${tables.map((table, index) => html`<div key=${index}>${index > 0 && html`<em>or </em>`}${condition(table) || "always"}</div>`)}</dd>`;
-
-const Target = ({ to }) => to.split(" or ").map((tier, index) => html`${index > 0 && " or "}${tier === "stay" ? "stays" : html`<${Tier} tier=${tier} />`}`);
-
-// The reason of a rule with dots for its values; empty if it is nothing else.
-const reasonOf = (rule) => rule.why.replace(/\{[^}]*\}/g, "…").replace(/^…$/, "");
-
-function Rule({ rule }) {
-  return html`<article class="card" aria-label=${rule.id}><h3>${rule.id}</h3>
-    <p><${Target} to=${rule.to} />, <strong>${memories(rule.moved)}</strong> moved</p>
-    ${reasonOf(rule) && html`<p class="hint">${reasonOf(rule)}</p>`}
-    <dl class="facts"><${Conditions} label="When" tables=${rule.when} /><${Conditions} label="Unless" tables=${rule.unless} />
-      <dt>From</dt><dd>${rule.origin}</dd></dl></article>`;
-}
-
-function Rules({ policy }) {
+function RuleList({ policy, values }) {
   const runs = [...new Set(policy.rules.map((rule) => rule.run))];
-  return html`${runs.map((run) => html`<section key=${run}><h2>${RUNS[run] ?? run}</h2>
-    <div class="cards wide">${policy.rules.filter((rule) => rule.run === run).map((rule) => html`<${Rule} key=${rule.id} rule=${rule} />`)}</div></section>`)}`;
+  return html`<p class="hint">In each run, the first matching rule wins. Pinned memories and active blockers are never moved down.</p>
+    ${runs.map((run) => html`<section key=${run} class="card" style=${{ marginTop: "1rem" }}><h2>${RUNS[run] ?? run}</h2>
+      ${policy.rules.filter((rule) => rule.run === run).map((rule) => html`<${Rule} key=${rule.id} rule=${rule} values=${values} />`)}</section>`)}`;
 }
 
 function Shadow({ name, onChange }) {
@@ -82,18 +72,21 @@ function History({ policy, onChange }) {
   </section>`;
 }
 
-export function Policies() {
-  const state = useLoaded(() => get("/policy"));
+export function Rules() {
+  const [tab] = useParam("tab");
+  const state = useLoaded(async () => {
+    const [policy, { settings }] = await Promise.all([get("/policy"), get("/settings")]);
+    // The limits of the policy in force come before the settings.
+    return { policy, values: { ...Object.fromEntries(settings.map((setting) => [setting.name, setting.value])), ...policy.limits } };
+  });
   if (state.error && state.error.status === 403) {
-    return html`<p class="notice">Policies apply to the whole store: log in on its machine with <code>memotherm dashboard</code> to see them.</p>`;
+    return html`<p class="notice">Rules apply to the whole store: log in on its machine with <code>memotherm dashboard</code> to see them.</p>`;
   }
-  return html`<${Loaded} state=${state}>${(policy) => html`
+  return html`<nav class="tabs-row" aria-label="Parts of this page">${TABS.map(([name, title]) => html`<a key=${name} href=${hrefOf(["rules"], { tab: name })} aria-current=${name === tab ? "page" : undefined}>${title}</a>`)}</nav>
+    <${Loaded} state=${state} rows=${8}>${({ policy, values }) => html`
     <p>In force: <strong>${policy.name}</strong> <code>${policy.hash}</code>. ${policy.description}</p>
-    ${policy.unused && html`<p class="notice warning">${policy.unused}</p>`}
-    ${Object.keys(policy.limits).length > 0 && html`<p>Limits: ${Object.entries(policy.limits).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ")}</p>`}
-    <p class="hint">Of the rules of a run, the first one that decides about a memory wins.</p>
-    <${Rules} policy=${policy} />
-    <${PolicyLab} policy=${policy} onChange=${state.reload} />
-    ${policy.shadow && html`<${Shadow} name=${policy.shadow} onChange=${state.reload} />`}
-    <${History} policy=${policy} onChange=${state.reload} />`}</${Loaded}>`;
+    ${policy.unused && html`<p class="notice">${policy.unused}</p>`}
+    ${tab === "" && html`<${RuleList} policy=${policy} values=${values} />`}
+    ${tab === "lab" && html`<${RulesLab} policy=${policy} onChange=${state.reload} />`}
+    ${tab === "history" && html`${policy.shadow && html`<${Shadow} name=${policy.shadow} onChange=${state.reload} />`}<${History} policy=${policy} onChange=${state.reload} />`}`}</${Loaded}>`;
 }

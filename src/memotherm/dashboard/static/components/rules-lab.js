@@ -68,7 +68,7 @@ function Adoption({ body, disabled, onChange }) {
     </div>${error && html`<${ErrorNotice} error=${error} />`}`;
 }
 
-export function PolicyLab({ policy, onChange }) {
+export function RulesLab({ policy, onChange }) {
   const [name] = useParam("policy", IN_FORCE);
   const [checkId] = useParam("check");
   const [shownText, changeText, text] = useTypedParam("text", { fallback: policy.text, check: (typed) => (typed.trim() ? "" : "Write a policy.") });

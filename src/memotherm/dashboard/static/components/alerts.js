@@ -1,0 +1,53 @@
+// What needs attention, each with what helps.
+import { html, useState } from "../html.js";
+import { ACTIONS, applyAction } from "../actions.js";
+import { formatScope, post } from "../api.js";
+import { memories, number, scopeName, tokens } from "../format.js";
+import { useWritable } from "../login.js";
+import { remedyOf } from "../remedies.js";
+import { hrefOf } from "../route.js";
+import { toast, toastError } from "./toast.js";
+
+const MOST = 1000;
+const COOL = ACTIONS.find((action) => action.name === "Move to warm");
+
+// Return the hot memories of a scope to cool so that the others fit the limit: the ones not used for longest.
+export async function leastUsed(scope, limit) {
+  const { memories: found } = await post("/memories:find", { tier: "hot", order: "used", limit: MOST }, { scope });
+  const own = found.filter((memory) => formatScope(memory.scope) === formatScope(scope));
+  let left = own.reduce((sum, memory) => sum + memory.tokens, 0);
+  const cooled = [];
+  for (const memory of own.filter((each) => each.priority !== "pinned" && each.priority !== "critical").reverse()) {
+    if (left <= limit) break;
+    cooled.push(memory);
+    left -= memory.tokens;
+  }
+  return cooled;
+}
+
+function OverBudget({ scope, hot, limit, onChange }) {
+  const writable = useWritable();
+  const [busy, setBusy] = useState(false);
+  const cool = async () => {
+    setBusy(true);
+    try {
+      const chosen = await leastUsed(scope, limit);
+      if (chosen.length) await applyAction(COOL, chosen, { onChange });
+      else toast("All of them are pinned or critical: choose what to cool.");
+    } catch (error) {
+      toastError(error);
+    }
+    setBusy(false);
+  };
+  return html`<div class="notice row"><p><strong>Hot is over its budget:</strong> ${number(hot.tokens)} of ${tokens(limit)} in ${scopeName(scope)}. Prompts leave out what does not fit.</p>
+    <div class="row">${writable && html`<button type="button" disabled=${busy} onClick=${cool}>Cool the least used</button>`}
+      <a href=${hrefOf(["memories"], { tier: "hot", order: "largest", ...(formatScope(scope) ? { scope: formatScope(scope) } : {}) })}>Choose</a></div></div>`;
+}
+
+export function Alerts({ status, onChange }) {
+  const limitOf = (scope) => ("session" in scope ? status.session_hot_limit : status.hot_limit);
+  const over = status.scopes.filter(({ scope, hot }) => hot.tokens > limitOf(scope)).sort((one, other) => other.hot.tokens - one.hot.tokens);
+  return html`${over.slice(0, 5).map(({ scope, hot }) => html`<${OverBudget} key=${formatScope(scope)} scope=${scope} hot=${hot} limit=${limitOf(scope)} onChange=${onChange} />`)}
+    ${over.length > 5 && html`<p class="hint">${memories(over.slice(5).reduce((sum, each) => sum + each.hot.items, 0))} in ${number(over.length - 5)} more scopes are over their budget.</p>`}
+    ${status.degraded.map((notice) => html`<div key=${notice} class="notice row"><div><p><strong>Degraded:</strong> ${notice}</p><p>${remedyOf(notice)}</p></div><a class="button" href=${hrefOf(["health"])}>Open Health</a></div>`)}`;
+}

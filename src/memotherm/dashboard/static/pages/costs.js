@@ -1,0 +1,87 @@
+// What prompts cost: tokens injected by day, session and agent, the share of the budget, and what not repeating saves.
+import { html, useMemo } from "../html.js";
+import { get } from "../api.js";
+import { Empty, Loaded } from "../components/basics.js";
+import { Chart } from "../components/chart.js";
+import { SelectFilter, useTypedParam } from "../components/filters.js";
+import { Table } from "../components/table.js";
+import { compact, count, day, decimal, number, percent, scopeName } from "../format.js";
+import { useLoaded } from "../loading.js";
+import { useParam } from "../route.js";
+
+const PERIODS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"]];
+const PAGE = 250, MOST_PAGES = 12;
+const DAY_SECONDS = 86_400;
+
+// Return the receipts of the last days, and whether there are more than were read.
+async function receiptsOf(days) {
+  const since = Date.now() - days * DAY_SECONDS * 1000;
+  const found = [];
+  let cursor = null;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page = await get("/receipts", { limit: PAGE, cursor });
+    const recent = page.receipts.filter((receipt) => new Date(receipt.at) >= since);
+    found.push(...recent);
+    cursor = page.cursor;
+    if (!cursor || recent.length < page.receipts.length) return { receipts: found, cut: false };
+  }
+  return { receipts: found, cut: true };
+}
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+// What a turn would have cost if what the session had was sent again.
+const savedIn = (receipt) => sum(receipt.left_out.filter((entry) => entry.rule === "given").map((entry) => entry.tokens));
+
+function grouped(receipts, keyOf) {
+  const groups = new Map();
+  for (const receipt of receipts) {
+    const key = keyOf(receipt);
+    const group = groups.get(key) || { id: key, turns: 0, tokens: 0, budget: 0, saved: 0 };
+    groups.set(key, { ...group, turns: group.turns + 1, tokens: group.tokens + receipt.tokens, budget: group.budget + receipt.budget, saved: group.saved + savedIn(receipt) });
+  }
+  return [...groups.values()].sort((one, other) => other.tokens - one.tokens);
+}
+
+const columnsOf = (label, money) => [
+  { name: "name", label, cell: (group) => group.id }, { name: "turns", label: "Turns", number: true, cell: (group) => number(group.turns) },
+  { name: "tokens", label: "Tokens", number: true, cell: (group) => number(group.tokens) },
+  { name: "share", label: "Of the budget", number: true, cell: (group) => percent(group.budget ? group.tokens / group.budget : 0) },
+  { name: "saved", label: "Not repeated", number: true, cell: (group) => number(group.saved) },
+  ...(money ? [{ name: "money", label: "Price", number: true, cell: (group) => money(group.tokens) }] : []),
+];
+
+const priceOf = (text) => { const price = Number(text.replace(",", ".")); return text && Number.isFinite(price) && price >= 0 ? price : null; };
+
+function Report({ receipts, cut, days, price }) {
+  const money = price === null ? null : (value) => decimal((value / 1e6) * price);
+  const chart = useMemo(() => {
+    const last = Math.floor(Date.now() / 1000 / DAY_SECONDS);
+    const times = Array.from({ length: days }, (_, index) => (last - days + 1 + index) * DAY_SECONDS);
+    const places = new Map(times.map((time, index) => [time, index]));
+    const values = times.map(() => 0);
+    for (const receipt of receipts) { const place = places.get(Math.floor(new Date(receipt.at) / 1000 / DAY_SECONDS) * DAY_SECONDS); if (place !== undefined) values[place] += receipt.tokens; }
+    return { times, series: [{ label: "tokens in prompts", colour: "one", values }] };
+  }, [receipts, days]);
+  const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map(savedIn)), budget = sum(receipts.map((receipt) => receipt.budget));
+  return html`${cut && html`<p class="notice">The newest ${number(receipts.length)} turns are counted; there were more.</p>`}
+    <div class="card"><dl class="stats"><div><dt>In prompts</dt><dd>${compact(used)} <small>tokens in ${count(receipts.length, "turn")}</small></dd></div>
+      <div><dt>Per turn</dt><dd>${number(receipts.length ? Math.round(used / receipts.length) : 0)} <small>tokens</small></dd></div>
+      <div><dt>Of the budget</dt><dd>${percent(budget ? used / budget : 0)}</dd></div>
+      <div><dt>Saved by not repeating</dt><dd>${compact(saved)} <small>tokens</small></dd></div>
+      ${money && html`<div><dt>Price</dt><dd>${money(used)} <small>${money(saved)} saved</small></dd></div>`}</dl>
+      <${Chart} title="Tokens in prompts by day" times=${chart.times} series=${chart.series} single label=${(time) => day(time * 1000)} /></div>
+    <div class="grid even" style=${{ marginTop: "1.25rem" }}>
+      <section><h2>By session</h2><${Table} caption="By session" rows=${grouped(receipts, (receipt) => scopeName(receipt.scope))} most=${20} columns=${columnsOf("Session", money)} /></section>
+      <section><h2>By agent</h2><${Table} caption="By agent" rows=${grouped(receipts, (receipt) => receipt.scope.agent ?? receipt.scope.user ?? receipt.scope.project ?? "(no agent)")} most=${20} columns=${columnsOf("Agent, user or project", money)} /></section></div>`;
+}
+
+export function Costs() {
+  const [period] = useParam("period", "30");
+  const [shown, change, text] = useTypedParam("price");
+  const days = Number(period) || 30;
+  const state = useLoaded(() => receiptsOf(days), [days]);
+  return html`<div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30" />
+      <label class="field">Price per million tokens<input inputmode="decimal" size="10" placeholder="3.00" value=${shown} onInput=${change} /></label></div>
+    <${Loaded} state=${state} rows=${8}>${({ receipts, cut }) => (receipts.length ? html`<${Report} receipts=${receipts} cut=${cut} days=${days} price=${priceOf(text)} />`
+      : html`<${Empty} title=${`No prompt had memories in ${number(days)} days.`}>Connect an agent with <code>memotherm install claude-code</code>, or choose a longer period. Turns are kept for the days of <code>receipt_days</code>.</${Empty}>`)}</${Loaded}>`;
+}

@@ -1,0 +1,125 @@
+// What is in every prompt now, the last turn, the changes of the last day, what it costs, and what needs attention.
+import { html, useMemo, useRef, useState } from "../html.js";
+import { ACTIONS, applyAction, TIERS } from "../actions.js";
+import { get, post } from "../api.js";
+import { Alerts } from "../components/alerts.js";
+import { Empty, Loaded, MemoryLink, Meter, Skeleton, Tier, Time } from "../components/basics.js";
+import { Chart } from "../components/chart.js";
+import { Run, runsOf } from "../components/events.js";
+import { SelectFilter } from "../components/filters.js";
+import { compact, count, memories, number, percent, scopeName, shortened, tokens } from "../format.js";
+import { useEvents } from "../live.js";
+import { useLoaded } from "../loading.js";
+import { useWritable } from "../login.js";
+import { hrefOf, useParam } from "../route.js";
+import { FirstSteps } from "./first-steps.js";
+
+const PERIODS = [["1d", "a day"], ["7d", "a week"], ["30d", "30 days"], ["90d", "90 days"], ["365d", "a year"]];
+// From the bottom of the chart.
+const STACKED = [...TIERS].reverse();
+const SHOWN = 12, LISTED = 200, RECENT = 8;
+const LONGEST = 160;
+const DAY_MILLISECONDS = 86_400_000;
+const HISTORY_MILLISECONDS = 30_000;
+const actionOf = (name) => ACTIONS.find((action) => action.name === name);
+
+function InPrompt({ memory, onChange }) {
+  const writable = useWritable();
+  const action = memory.priority === "pinned" ? actionOf("Unpin") : actionOf("Move to warm");
+  const label = memory.priority === "pinned" ? "Unpin" : "Cool";
+  return html`<li class="row"><div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
+      <div class="meta">${memory.priority === "pinned" ? html`<strong>pinned</strong>` : html`<${Tier} tier="hot" />`}<span>${tokens(memory.tokens)}</span><span class="scope">${scopeName(memory.scope)}</span></div></div>
+    ${writable && html`<button type="button" class="small" aria-label=${`${label} ${memory.content.slice(0, 60)}`} onClick=${() => applyAction(action, [memory], { onChange })}>${label}</button>`}</li>`;
+}
+
+function InEveryPrompt({ listed, status, onChange }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? listed : listed.slice(0, SHOWN);
+  const total = listed.reduce((sum, memory) => sum + memory.tokens, 0);
+  return html`<section class="card" aria-label="In every prompt"><div class="card-head"><h2>In every prompt</h2><span class="hint">${memories(listed.length)}, ${tokens(total)}</span></div>
+    ${listed.length ? html`<ol class="plain rows">${shown.map((memory) => html`<${InPrompt} key=${memory.id} memory=${memory} onChange=${onChange} />`)}</ol>
+      ${shown.length < listed.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(listed.length)}</button>`}`
+      : html`<${Empty} title="Nothing is pinned or hot.">Pin a memory, or move it to hot, to have it in every prompt of its scope.</${Empty}>`}
+    ${status.hot.items > LISTED && html`<p><a href=${hrefOf(["memories"], { tier: "hot" })}>All ${number(status.hot.items)} hot memories</a></p>`}</section>`;
+}
+
+function LastTurn({ receipt }) {
+  if (!receipt) return html`<${Empty} title="No prompt has had memories yet."><code>memotherm install claude-code</code> connects an agent; its prompts appear here.</${Empty}>`;
+  return html`${receipt.query !== null ? html`<p><q>${shortened(receipt.query, 200)}</q></p>` : html`<p class="hint">The start of a session, or a prompt whose text is not kept.</p>`}
+    <p class="hint">${number(receipt.tokens)} of ${tokens(receipt.budget)}, <${Time} at=${receipt.at} />, ${scopeName(receipt.scope)}</p>
+    <${Meter} label=${`${percent(receipt.budget ? receipt.tokens / receipt.budget : 0)} of the budget`} value=${receipt.tokens} limit=${receipt.budget} />
+    <ol class="plain rows">${receipt.included.slice(0, 6).map((entry) => html`<li key=${entry.id}><${MemoryLink} id=${entry.id}>${entry.title ?? "a memory that is gone"}</${MemoryLink}>
+      <div class="meta">${entry.tier && html`<${Tier} tier=${entry.tier} />`}<span>${entry.reason}</span><span>${tokens(entry.tokens)}</span></div></li>`)}</ol>
+    <p><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.included.length > 6 ? `All ${number(receipt.included.length)} that went in, and ` : ""}Why was a memory (not) in it?</a></p>`;
+}
+
+const Cost = ({ receipts }) => {
+  const used = receipts.reduce((sum, each) => sum + each.tokens, 0);
+  return html`<div><dt>In prompts, 7 days</dt><dd><a href=${hrefOf(["costs"])}>${compact(used)}</a> <small>tokens in ${count(receipts.length, "turn")}</small></dd></div>`;
+};
+
+function Stats({ status, receipts }) {
+  return html`<dl class="stats">${TIERS.map((tier) => html`<div key=${tier}><dt><${Tier} tier=${tier} /></dt>
+      <dd><a href=${hrefOf(["memories"], { tier })}>${number(status[tier].items)}</a> <small>${compact(status[tier].tokens)} tokens</small></dd></div>`)}
+    ${receipts && html`<${Cost} receipts=${receipts} />`}</dl>`;
+}
+
+function History({ points, period }) {
+  const chart = useMemo(() => ({
+    times: points.map((point) => new Date(point.at) / 1000),
+    series: STACKED.map((tier) => ({ label: tier, colour: tier, values: points.map((point) => point[tier]) })),
+  }), [points]);
+  return html`<${Chart} title=${`Memories by tier over ${period}`} times=${chart.times} series=${chart.series} areas />`;
+}
+
+async function lastTurn() {
+  const { receipts } = await get("/receipts", { limit: 1 });
+  return receipts.length ? get(`/receipts/${receipts[0].number}`) : null;
+}
+
+// Pinned memories, then hot ones, each once.
+async function inEveryPrompt() {
+  const [pinned, hot] = await Promise.all([{ priority: "pinned" }, { tier: "hot" }].map((filter) => post("/memories:find", { ...filter, include_narrower: true, limit: LISTED })));
+  return [...new Map([...pinned.memories, ...hot.memories].map((memory) => [memory.id, memory])).values()];
+}
+
+export function Overview() {
+  const [period] = useParam("period", "30d");
+  const status = useLoaded(async () => {
+    const [found, { scopes }, listed] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), inEveryPrompt()]);
+    return { ...found, scopes, listed };
+  });
+  const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
+  const turn = useLoaded(lastTurn);
+  const week = useLoaded(async () => (await get("/receipts", { limit: 200 })).receipts.filter((each) => Date.now() - new Date(each.at) < 7 * DAY_MILLISECONDS));
+  const changes = useLoaded(async () => (await get("/events", { include_narrower: true, limit: 200 })).events.filter((event) => Date.now() - new Date(event.at) < DAY_MILLISECONDS));
+  const drawn = useRef(Date.now());
+  const reload = () => {
+    [status, turn, changes].forEach((state) => state.reload());
+    // The history is read from the whole ledger of the period.
+    if (Date.now() - drawn.current < HISTORY_MILLISECONDS) return;
+    drawn.current = Date.now();
+    [history, week].forEach((state) => state.reload());
+  };
+  useEvents(reload);
+  const name = (PERIODS.find(([value]) => value === period) || [null, period])[1];
+  return html`<${Loaded} state=${status} rows=${8}>${(found) => {
+    if (!found.retention.active && !found.retention.archived && !found.retention.deleted) return html`<${FirstSteps} onStored=${reload} />`;
+    return html`<${Alerts} status=${found} onChange=${reload} />
+      <div class="card"><${Stats} status=${found} receipts=${week.value} /></div>
+      <div class="grid two" style=${{ marginTop: "1.25rem" }}>
+        <${InEveryPrompt} listed=${found.listed} status=${found} onChange=${reload} />
+        <div class="grid">
+          <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${turn}>${(receipt) => html`<${LastTurn} receipt=${receipt} />`}</${Loaded}></section>
+          <section class="card" aria-label="The last 24 hours"><div class="card-head"><h2>The last 24 hours</h2><a href=${hrefOf(["activity"])}>All activity</a></div>
+            <${Loaded} state=${changes}>${(events) => {
+              const runs = runsOf(events);
+              return runs.length ? html`<ol class="plain">${runs.slice(0, RECENT).map((run) => html`<${Run} key=${run.events[0].seq} events=${run.events} onChange=${reload} />`)}</ol>`
+                : html`<${Empty} title="Nothing was changed.">What agents store, move and forget appears here as it happens.</${Empty}>`;
+            }}</${Loaded}></section>
+        </div>
+      </div>
+      <section class="card" aria-label="Tiers over time" style=${{ marginTop: "1.25rem" }}><div class="card-head"><h2>Tiers over time</h2><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" hidden /></div>
+        ${history.value === undefined && !history.error ? html`<${Skeleton} />` : html`<${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>`}</section>`;
+  }}</${Loaded}>`;
+}
