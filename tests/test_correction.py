@@ -229,6 +229,21 @@ def test_a_part_is_replaced_and_the_rest_stays(
     assert mem.undo(event.seq).content == content
 
 
+def test_an_amended_part_does_not_come_back_by_itself(mem: Memotherm, tmp_path: Path) -> None:
+    """Neither by a capture nor by an import of an older export; one undo brings it back."""
+    wrong = "Ana is married to Jamie and works at Google."
+    memory = mem.remember(wrong)
+    (tmp_path / "old.jsonl").write_text(f'{{"content": "{wrong}"}}\n{{"content": "Ana works at Google"}}\n')
+    amended = mem.amend(memory.id, "Ana joined Anthropic.", "works at Google")
+    assert mem.capture("ANA works at  Google!").status == "skipped"
+    assert mem.capture(wrong).memory is None
+    assert mem.store.import_("jsonl", tmp_path / "old.jsonl").forgotten == 2
+    assert contents(mem.find()) == {amended.content}
+    mem.undo(amended.version)
+    assert contents(mem.find()) == {wrong}
+    assert mem.capture("Ana is happy that the office moved").memory is not None
+
+
 def test_what_cannot_be_amended_says_why(mem: Memotherm) -> None:
     """An unknown memory, an empty text, and a deleted memory."""
     memory = mem.remember("Ana works at Google")

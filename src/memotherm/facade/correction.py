@@ -67,7 +67,7 @@ class Correction:
                 None takes the statement that is closest to the new one; a content with one statement is replaced.
             why: The reason, for the ledger.
         """
-        from memotherm.text.parts import replaced, statements
+        from memotherm.text.parts import replaced, statements, with_subject
 
         view = self._view
         old = view.record(memory_id).memory.content
@@ -75,7 +75,8 @@ class Correction:
         if part is not None:
             require_text(part, "part", view.services.settings.max_content_chars)
         chosen = part if part is not None and part in old else self._closest(statements(old), f"{part or ''} {new}")
-        return view.update(memory_id, replaced(old, chosen, new.strip()), {}, why=why, action="amend")
+        removed = () if chosen == old else (chosen, with_subject(old, chosen, new))
+        return view.update(memory_id, replaced(old, chosen, new.strip()), {}, why=why, action="amend", removed=removed)
 
     def _closest(self, parts: Sequence[str], text: str) -> str:
         """Return the statement that shares most words with a text, then the one with the closest meaning."""

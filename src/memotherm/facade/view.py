@@ -518,8 +518,9 @@ class View:
         why: str = "",
         version: int | None = None,
         action: str = "update",
+        removed: Sequence[str] = (),
     ) -> Memory:
-        """Change the content and the fields of a memory; None changes nothing."""
+        """Change the content and the fields of a memory; None changes nothing. `removed` are parts that were wrong."""
         now, settings = self.now(), self.services.settings
         check: dict[str, Callable[[Any], Any]] = {
             "kind": lambda kind: checked_kind(kind, settings),
@@ -542,7 +543,8 @@ class View:
         if content is None:
             return self.services.changes.change(self.scope, memory_id, alter, cause)
         content = require_content(content, settings.max_content_chars)
-        return self.services.changes.rewrite(self.scope, self.record(memory_id).memory, alter, content, cause)
+        memory = self.record(memory_id).memory
+        return self.services.changes.rewrite(self.scope, memory, alter, content, cause, removed)
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

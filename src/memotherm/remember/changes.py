@@ -97,9 +97,18 @@ class Changes:
         return self._store.transact(change)
 
     def rewrite(
-        self, scope: Scope, memory: Memory, alter: Callable[[Memory], Memory], content: str, cause: Cause
+        self,
+        scope: Scope,
+        memory: Memory,
+        alter: Callable[[Memory], Memory],
+        content: str,
+        cause: Cause,
+        removed: Sequence[str] = (),
     ) -> Memory:
-        """Like `change`, with new content; its vectors are made before the transaction."""
+        """Like `change`, with new content; its vectors are made before the transaction.
+
+        The former content, and parts of it that were `removed`, do not come back by themselves.
+        """
         embedded = self._vectorizer.for_contents([content if memory.index else None])
 
         def change(transaction: Transaction) -> Memory:
@@ -109,7 +118,8 @@ class Changes:
                 raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
-            transaction.mark_forgotten(record, cause.at, beside=content)
+            for former in (record.memory.content, *removed):
+                transaction.mark_forgotten(record, cause.at, former, beside=content)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed.memory
 

@@ -50,9 +50,19 @@ def replaced(text: str, part: str, new: str) -> str:
     others = [each for each in found if each != part]
     if part not in found or not others:
         return new if part == text or not others else text.replace(part, new, 1)
-    subject = _subject(text, new)
-    kept = [each if each == found[0] or each[:1].isupper() else f"{subject} {each}".strip() for each in others]
+    kept = [with_subject(text, each, new) for each in others]
     return " ".join(each if _ENDING.search(each) else f"{each}{_stop(each)}" for each in (*kept, new))
+
+
+def with_subject(text: str, part: str, new: str) -> str:
+    """Return a statement of a text with the subject that it has there: the words that a new statement begins with, too.
+
+    A part that is none of its statements is returned as it is.
+    """
+    found = statements(text)
+    if part not in found or part == found[0] or part[:1].isupper():
+        return part
+    return f"{_subject(text, new)} {part}".strip()
 
 
 @functools.cache
