@@ -104,7 +104,10 @@ def test_the_uses_of_a_memory_are_the_recalls_and_contexts_that_had_it(mem: Memo
     assert uses.recalls[-1].query == "otters river"
     assert "herons reeds" not in {recall.query for recall in uses.recalls}
     assert [(receipt.scope.session, receipt.query) for receipt in uses.receipts] == [("s1", "where do otters live?")]
+    assert (uses.injected_count, uses.last_injected_at) == (1, uses.receipts[0].at)
+    assert mem.get(otter.id).access_count == 1
     assert len(mem.inspect.uses(heron.id).receipts) <= 1
+    assert mem.inspect.uses(heron.id).last_injected_at is None
     assert mem.scoped(project="web").inspect.uses(otter.id).recalls == ()
 
 

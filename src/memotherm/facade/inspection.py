@@ -87,13 +87,17 @@ class Inspection:
     def uses(self, memory_id: str, limit: int = 20) -> Uses:
         """Return the last recalls that returned a memory, and the last contexts that considered it, inside this scope.
 
+        It also counts the contexts that included it. Being injected is no access, and rules do not read it.
         The settings `recall_log_days` and `receipt_days` say how long they are kept.
         """
         require_limit(limit, LARGEST_PAGE)
         record, store, spaces = self._view.record(memory_id), self._view.store_inside, self._view.spaces_inside()
+        count, last = store.injections_of(spaces, record.memory.id)
         return Uses(
             recalls=tuple(store.recalls_of(spaces, record.no, limit)),
             receipts=tuple(store.receipts_of(spaces, record.memory.id, limit)),
+            injected_count=count,
+            last_injected_at=last,
         )
 
     def neighbours(self, memory_id: str, limit: int = 10) -> list[Hit]:

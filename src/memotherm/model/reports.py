@@ -117,6 +117,9 @@ class Uses(Value):
     recalls: tuple[LoggedRecall, ...] = ()
     #: Stored receipts of contexts that included it or left it out.
     receipts: tuple[KeptReceipt, ...] = ()
+    #: How many contexts with a stored receipt included it, and when the last one did; None if none did.
+    injected_count: int = 0
+    last_injected_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

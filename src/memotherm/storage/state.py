@@ -96,6 +96,11 @@ class StateStore(StoreBase):
         rows = self._scoped_rows("receipts_of", spaces=list(spaces), id=memory_id, limit=limit)
         return [receipt_of(row, scope) for row, scope in rows]
 
+    def injections_of(self, spaces: Sequence[int], memory_id: str) -> tuple[int, datetime | None]:
+        """Return how many stored receipts of contexts in some spaces include a memory, and the time of the last."""
+        ((count, last),) = self._rows("injections_of", spaces=list(spaces), id=memory_id)
+        return count, None if last is None else from_micros(last)
+
     def recalls_of(self, spaces: Sequence[int], no: int, limit: int) -> list[LoggedRecall]:
         """Return the last logged recalls in some spaces that returned a memory, newest first."""
         rows = self._rows("recalls_of", spaces=list(spaces), no=no, limit=limit)

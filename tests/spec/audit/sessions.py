@@ -446,3 +446,5 @@ def reading_hot_counts_as_access_and_injecting_it_does_not(rest: Rest) -> None:
     rest.session("start")
     (read,) = rest.get("/memories", scope)["memories"]
     assert read["access_count"] == 2
+    uses = rest.get(f"/memories/{item['id']}/uses", scope)
+    assert (uses["injected_count"], uses["last_injected_at"]) == (1, uses["receipts"][0]["at"])

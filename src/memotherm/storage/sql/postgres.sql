@@ -74,6 +74,12 @@ WHERE {own}space {in spaces} AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
 ORDER BY receipt DESC LIMIT :limit
 
+-- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
+SELECT count(*), max(at) FROM receipts
+WHERE {own}space {in spaces} AND position(:id IN entries) > 0 AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts)
+    WHERE entry.parts ->> 0 = :id AND entry.parts ->> 2 IS NOT NULL)
+
 -- where_contains: A condition of `select`; upper and lower case are the same.
 translate(content, :cased, :folded) LIKE :pattern ESCAPE '!'
 

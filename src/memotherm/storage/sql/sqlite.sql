@@ -62,6 +62,12 @@ WHERE space {in spaces}
   AND EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') = :id)
 ORDER BY receipt DESC LIMIT :limit
 
+-- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
+SELECT count(*), max(at) FROM receipts
+WHERE space {in spaces} AND instr(entries, :id) AND EXISTS (
+    SELECT 1 FROM json_each(entries) AS entry
+    WHERE json_extract(entry.value, '$[0]') = :id AND json_extract(entry.value, '$[2]') IS NOT NULL)
+
 -- where_contains: A condition of `select`; upper and lower case are the same.
 content GLOB :glob
 

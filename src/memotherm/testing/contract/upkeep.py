@@ -125,6 +125,8 @@ class UpkeepContract(Contract):
         assert self.store.receipts([], None, 10) == []
         assert self.store.receipts_of([first.space], first.memory.id, 10) == [oldest]
         assert self.store.receipts_of([], first.memory.id, 10) == []
+        assert self.store.injections_of([first.space], first.memory.id) == (1, oldest.at)
+        assert self.store.injections_of([], first.memory.id) == (0, None)
         self.purged(second)
         newest, _ = self.store.receipts([first.space], None, 10)
         assert (newest.included, newest.query) == ((), None)

@@ -59,7 +59,7 @@ function Uses({ id, uses }) {
   const entryOf = (receipt) => [...receipt.included, ...receipt.left_out].find((entry) => entry.id === id);
   const told = (receipt) => { const entry = entryOf(receipt); return entry?.form ? `in the prompt, ${entry.form}, ${tokens(entry.tokens)}: ${entry.reason}` : `left out: ${entry?.reason ?? ""}`; };
   return html`<section aria-label="Uses"><h2>Uses</h2><p><a href=${hrefOf(["prompts"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
-    <h3>In prompts</h3>${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? shortened(receipt.query, LONGEST) : "The start of a session"}</a>
+    <h3>In prompts</h3>${uses.injected_count ? html`<p>${number(uses.injected_count)} times, last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? shortened(receipt.query, LONGEST) : "The start of a session"}</a>
       <div class="meta"><${Time} at=${receipt.at} /><span>${told(receipt)}</span></div></li>`)}</ol>` : html`<${Empty} title="No prompt has considered it." />`}
     <h3>Recalled</h3>${uses.recalls.length ? html`<ol class="plain rows">${uses.recalls.map((recall, index) => html`<li key=${index}>${recall.query || "(without a question)"}
       <div class="meta"><${Time} at=${recall.at} /><span>among ${memories(recall.returned)}</span></div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
