@@ -65,6 +65,7 @@ _EVERYWHERE = (
     "test_tenants",
     "test_tombstones",
     "test_trust",
+    "test_validity",
 )
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
 _ABOVE_STORES = ("adapters/", "notes/", "rules/", "spec/", "test_context", "test_embedder", "test_embedding_service",

@@ -205,6 +205,8 @@ class Memotherm(Correction):
         index: bool = True,
         expires_at: datetime | str | None = None,
         version: int | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -226,11 +228,15 @@ class Memotherm(Correction):
             expires_at: The time when it expires, instead of `ttl`: a datetime with a time zone, or ISO 8601 text.
             version: The version that the memory with the key must have, 0 if there must be none; `StaleWrite` is
                 raised if it is another one.
+            valid_from: When what it says begins to hold: a datetime, an ISO date or time, or "7d" (ago).
+            valid_until: When it ceases to hold; a date alone includes that day. Nothing is deleted then, but contexts
+                leave it out.
         """
         asked = None if priority == Priority.NORMAL else priority
         draft = Draft(
             content=content, kind=kind, tags=tags, tier=tier, priority=asked, ttl=ttl, expires_at=expires_at,
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
+            valid_from=valid_from, valid_until=valid_until,
         )  # fmt: skip
         return self._view.remember([draft])[0]
 
@@ -297,6 +303,7 @@ class Memotherm(Correction):
         prefix: str | None = None,
         sources: Sequence[str] | None = None,
         mentions: Sequence[str] | None = None,
+        true_at: datetime | str | None = None,
         include_narrower: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -320,11 +327,13 @@ class Memotherm(Correction):
             prefix: Only memories whose key begins with this, such as "notes/".
             sources: Only memories from one of these sources, such as "hook".
             mentions: Only memories that mention one of these names or identifiers as a whole, in any spelling.
+            true_at: Only what held at this moment; without it, also what no longer holds. `as_of` is what was known.
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
         stale = () if as_of is not None else self._view.sync_notes()
         filters: dict[str, Any] = {"kinds": kinds, "tags": tags, "since": since, "until": until}
-        filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score, "mentions": mentions}
+        filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score}
+        filters |= {"mentions": mentions, "true_at": true_at}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
         recall = self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
         return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
@@ -423,8 +432,9 @@ class Memotherm(Correction):
                 `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
                 metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
                 begins with `prefix`; with a content that contains the text `contains`, in upper or lower case, or
-                that mentions one of the names and identifiers `mentions` as a whole; with one of these `ids`.
-                `retention` is active unless given: archived, deleted, proposed or any.
+                that mentions one of the names and identifiers `mentions` as a whole; that held at the moment
+                `true_at`; with one of these `ids`. `retention` is active unless given: archived, deleted, proposed
+                or any.
         """
         find = self._view.listing(order=order, skip=skip, cursor=cursor, include_narrower=include_narrower, **filters)
         return self._view.page(find, limit, include_narrower=include_narrower)
@@ -481,13 +491,16 @@ class Memotherm(Correction):
         key: str | None = None,
         why: str = "",
         version: int | None = None,
+        valid_from: datetime | str | None = None,
+        valid_until: datetime | str | None = None,
     ) -> Memory:
-        """Change the content, kind, tags, metadata, expiry or key of a memory; arguments left out change nothing.
+        """Change the content, kind, tags, metadata, expiry, validity or key of a memory; what is left out stays.
 
         It expires after `ttl` from now, or at `expires_at`. With `version`, that of the memory as you read it, a
         change that came in between is an error.
         """
-        fields = {"kind": kind, "tags": tags, "metadata": metadata, "key": key}
+        fields: dict[str, object] = {"kind": kind, "tags": tags, "metadata": metadata, "key": key}
+        fields |= {"valid_from": valid_from, "valid_until": valid_until}
         return self._view.update(memory_id, content, fields, ttl, expires_at, why, version)
 
     def move(self, memory_id: str, tier: Tier | TierValue, why: str = "") -> Memory:

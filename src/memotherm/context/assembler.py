@@ -47,6 +47,7 @@ _LEAST_HITS, _MOST_HITS = 20, 100
 #: The most open tasks at the beginning of a session, newest first.
 _MOST_TASKS = 5
 _MOST_RECENT = 50
+_NEVER = 1 << 62
 #: The role in the format `messages`.
 ROLE = "user"
 _NOT_HASHED = {
@@ -197,7 +198,7 @@ class Assembler:
             for place, (record, reason) in enumerate(recent)
         ]
         candidates += hits_of(selection.ranking)
-        selection.choose(candidates, request.injected, settings.context_min_confidence)
+        selection.choose(candidates, request.injected, settings.context_min_confidence, request.now)
         return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
@@ -229,7 +230,9 @@ class Assembler:
         summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)
-        tasks = (record for record in found if record.fields.kind == "task" and not is_closed(record.fields))
+        tasks = [record for record in found if record.fields.kind == "task" and not is_closed(record.fields)]
+        # What has a date comes first, in its order.
+        tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
         untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
         yield from ((record, "an open task") for record in islice(untold, _MOST_TASKS))
 

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from html import escape
 
 from memotherm.errors import InvalidInput
@@ -33,6 +34,8 @@ FULL, SHORTENED, TITLE = "full", "shortened", "title"
 _NORMAL, _PINNED = Priority.NORMAL, Priority.PINNED
 #: The most characters of an author's name.
 _NAME_CHARS = 40
+#: Taken from the end of a day, so that it is on that day.
+_MOMENT = timedelta(microseconds=1)
 _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANKS = re.compile(r"\n\s*\n")
 #: What no prompt and no XML document may contain: control characters, surrogates and noncharacters.
@@ -103,6 +106,8 @@ def label(memory: MemoryFields, mark: str = "") -> str:
         parts.append(str(memory.trust))
     if verified is not None and verified.date() > stated.date():
         parts.append(f"verified {verified:%Y-%m-%d}")
+    if memory.valid_until is not None:
+        parts.append(f"until {memory.valid_until - _MOMENT:%Y-%m-%d}")
     parts.append(mark)
     return ", ".join(filter(None, parts))
 

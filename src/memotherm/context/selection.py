@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
@@ -113,13 +114,14 @@ class Selection:
             return "only its time or author matches the query"
         return ""
 
-    def choose(self, candidates: Iterable[Candidate], injected: Mapping[int, int], least: float) -> None:
+    def choose(self, candidates: Iterable[Candidate], injected: Mapping[int, int], least: float, now: datetime) -> None:
         """Divide the candidates into those that may be included and those that are left out.
 
         Args:
             candidates: Most important first.
             injected: What was injected before: memory number -> its `updated_at` then, in microseconds.
             least: The least confidence of a search whose hits may be included; 0 switches the selection off.
+            now: What no longer holds at this moment is left out.
         """
         ranking = self.ranking
         withheld = ""
@@ -128,7 +130,10 @@ class Selection:
             if ranking.ranked:
                 self.notes.append(f"nothing that was found is included: {withheld}")
         for candidate in _without_repeats(candidates, injected, self.skipped):
-            if candidate.scored is None:
+            until = candidate.memory.valid_until
+            if until is not None and until <= now:
+                self.skipped.append(Skipped(candidate, "valid_until", "what it says no longer holds"))
+            elif candidate.scored is None:
                 self.listed.append(candidate)
             elif withheld:
                 self.skipped.append(Skipped(candidate, "context_min_confidence", withheld))

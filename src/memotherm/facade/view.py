@@ -30,12 +30,14 @@ from memotherm.remember.draft import (
     checked_kind,
     checked_metadata,
     checked_tags,
+    end_of,
     expiry,
     lifetime_of,
 )
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Identity, Record
 from memotherm.text.content import pluralize, require_content, require_text
+from memotherm.text.statements import holds_until
 from memotherm.tiers.rules.retention import require_active
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
@@ -202,6 +204,7 @@ class View:
         sources: Sequence[str] | None = None,
         mentions: Sequence[str] | None = None,
         hidden: bool = False,
+        true_at: datetime | str | None = None,
         min_score: float | None = None,
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
@@ -215,7 +218,7 @@ class View:
         accepted = None if kinds is None else _texts(kinds, "kinds", "a kind", _LONGEST_KIND)
         origins = None if sources is None else _texts(sources, "sources", "a source")
         spaces, serving = self.services.reader.visible(self.scope) if place is None else place
-        conditions = self._conditions(tags, since, until, where, prefix)
+        conditions = self._conditions(tags, since, until, where, prefix, true_at)
         tier = conditions.pop("tier")
         searched = searched if tier is None else (tier,)
         nos = self._mentioned(self.services.reader, spaces, mentions, hidden=hidden)
@@ -265,9 +268,8 @@ class View:
         kind = filters.get("kind")
         retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
         ids = filters.get("ids")
-        conditions = self._conditions(
-            filters.get("tags"), filters.get("since"), filters.get("until"), filters.get("where"), filters.get("prefix")
-        )
+        names = ("tags", "since", "until", "where", "prefix", "true_at")
+        conditions = self._conditions(*(filters.get(name) for name in names))  # type: ignore[arg-type]
         return Find(
             now=self.now(),
             order=order,
@@ -276,9 +278,7 @@ class View:
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
             kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
-            ids=None
-            if ids is None
-            else tuple(require_text(each, "an id", _LONGEST_PART) for each in _listed(ids, "ids")),
+            ids=None if ids is None else _texts(ids, "ids", "an id"),
             nos=self._mentioned(
                 *self.listed(include_narrower=include_narrower),
                 filters.get("mentions"),
@@ -301,6 +301,7 @@ class View:
         until: datetime | str | None,
         where: Mapping[str, Any] | None,
         prefix: str | None,
+        true_at: datetime | str | None,
     ) -> dict[str, Any]:
         """Return the conditions that searches and listings have in common."""
         now = self.now()
@@ -313,6 +314,7 @@ class View:
             "tags": None if tags is None else checked_tags(tags),
             "since": None if since is None else as_moment(since, "since", now),
             "until": None if until is None else as_moment(until, "until", now),
+            "true_at": None if true_at is None else as_moment(true_at, "true_at", now),
             "where": None if where is None else parsed_where(where),
             "prefix": checked_key(prefix) if prefix else None,
         }
@@ -415,6 +417,8 @@ class View:
         before = services.store.seq()
         state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
         draft = replace(draft, content=text, metadata=metadata, state=state)
+        if isinstance(text, str):
+            draft = replace(draft, valid_until=holds_until(text, state.get("created_at", now).date()))
         if isinstance(text, str) and services.settings.deduplicate:
             same = repeated(services.store, self.scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
@@ -527,6 +531,8 @@ class View:
             "tags": checked_tags,
             "metadata": lambda metadata: checked_metadata(metadata, settings.max_metadata_chars),
             "key": checked_key,
+            "valid_from": lambda moment: as_moment(moment, "valid_from", now),
+            "valid_until": lambda moment: end_of(moment, now),
         }
         changes = {name: check[name](value) for name, value in fields.items() if value is not None}
         lifetime = lifetime_of(ttl, expires_at, now)

@@ -466,6 +466,8 @@ class MemoryFilters(TypedDict, total=False):
     since: datetime | str | None
     #: Created before this.
     until: datetime | str | None
+    #: What it says held at this moment; a memory that names no time always does.
+    true_at: datetime | str | None
     #: The metadata, such as {"status": "open", "votes": {"$gte": 3}}, and the tier or priority: {"tier": 0}.
     where: Mapping[str, Any] | None
     #: A prefix of the key, such as "notes/".

@@ -108,6 +108,7 @@ _KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x
 _COUNT: Json = {"ge": 0, "le": _LARGE}
 _IDS = _wire(list[str], items=_wire(str, pattern=_ID), max_length=1000)
 _MOMENT_HELP = "`2026-01-31`, `2026-01-31T12:00:00Z`, or `7d` for seven days ago."
+_MOMENT = _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"])
 
 #: The parameters by their names in Python.
 WIRES: Mapping[str, Parameter] = {
@@ -126,6 +127,9 @@ WIRES: Mapping[str, Parameter] = {
     "ttl": _wire(float, name="ttl_minutes", ge=0.1, le=52_596_000.0, help="Time to live, in minutes."),
     "expires_at": _wire(datetime),
     "as_of": _wire(datetime),
+    "valid_from": _MOMENT,
+    "valid_until": _MOMENT,
+    "true_at": _MOMENT,
     "metadata": _wire(Json, help="Further values, as JSON."),
     "source": _LABEL,
     "supersedes": _wire(str, pattern=_ID),
@@ -152,8 +156,8 @@ WIRES: Mapping[str, Parameter] = {
     "budget": _wire(int, ge=0, le=1_000_000),
     "min_score": _wire(float, ge=0, le=1),
     "cursor": _wire(str, pattern=r"^(before|after)-[0-9]{1,18}$"),
-    "since": _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
-    "until": _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"]),
+    "since": _MOMENT,
+    "until": _MOMENT,
     "where": _wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
     "retention": _wire(
         Literal["active", "archived", "deleted", "proposed", "any"],

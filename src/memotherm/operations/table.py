@@ -136,7 +136,7 @@ _TABLE = (
         "Memotherm.update", "PATCH /memories/{memory_id}",
         Tool(
             name="memory_update", title="Change a memory",
-            parameters=f"memory_id content kind tags metadata ttl_minutes expires_at {_OF_SESSION}",
+            parameters=f"memory_id content kind tags metadata ttl_minutes expires_at valid_until {_OF_SESSION}",
             description="Change a memory; what is left out stays as it is.",
         ),
     ),

@@ -72,19 +72,9 @@ class WithHidden:
         where = question.where
         for tier in question.tiers:
             find = Find(
-                now=where.now,
-                tier=tier,
-                kinds=where.kinds,
+                **{name: getattr(where, name) for name in Filter.__slots__} | {"tier": tier},
                 retention=None if self._with_active else self._retentions[0],
                 hidden=self._with_active,
-                tags=where.tags,
-                since=where.since,
-                until=where.until,
-                where=where.where,
-                prefix=where.prefix,
-                priority=where.priority,
-                sources=where.sources,
-                nos=where.nos,
                 limit=_PAGE,
             )
             yield from pages(self._store, question.spaces, find)

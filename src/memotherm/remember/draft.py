@@ -87,6 +87,7 @@ def _behind(key: str, depth: int | None) -> str:
 # Drafts
 
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MOST_TAGS = 64
 _LONGEST_TAG = 100
 _DEEPEST_METADATA = 32
@@ -107,6 +108,8 @@ class Draft:
     source: str = "agent"
     supersedes: str | None = None
     expires_at: datetime | str | None = None
+    valid_from: datetime | str | None = None
+    valid_until: datetime | str | None = None
     key: str | None = None
     index: bool = True
     version: int | None = None
@@ -171,6 +174,8 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         created_at=now,
         updated_at=now,
         expires_at=None if lifetime is None else expiry(now, lifetime),
+        valid_from=None if draft.valid_from is None else as_moment(draft.valid_from, "valid_from", now),
+        valid_until=None if draft.valid_until is None else end_of(draft.valid_until, now),
         relevance=1.0 if tier is Tier.HOT else 0.5,
         supersedes=draft.supersedes,
         index=draft.index,
@@ -229,6 +234,12 @@ def expiry(now: datetime, lifetime: timedelta) -> datetime:
         return now + lifetime
     except OverflowError as exc:
         raise InvalidInput("the time to live reaches beyond the calendar: leave it out to keep the memory") from exc
+
+
+def end_of(moment: datetime | str, now: datetime) -> datetime:
+    """Return when a memory ceases to hold; a date alone includes that day."""
+    found = as_moment(moment, "valid_until", now)
+    return found + timedelta(days=1) if isinstance(moment, str) and _DATE.fullmatch(moment.strip()) else found
 
 
 def checked_kind(kind: object, settings: Settings) -> str:

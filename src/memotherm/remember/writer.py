@@ -205,6 +205,8 @@ class MemoryWriter:
             trust=before.trust.after_rewrite(memory.trust),
             index=memory.index,
             expires_at=memory.expires_at,
+            valid_from=memory.valid_from,
+            valid_until=memory.valid_until,
             supersedes=memory.supersedes or before.supersedes,
             retention=Retention.ACTIVE,
             priority=before.priority if keeps_priority else memory.priority,
@@ -234,6 +236,8 @@ class MemoryWriter:
             tier=memory.tier if explicit else stored.tier,
             tier_rule=memory.tier_rule if explicit else stored.tier_rule,
             expires_at=max(ends) if len(ends) == 2 else None,
+            valid_from=memory.valid_from or stored.valid_from,
+            valid_until=memory.valid_until or stored.valid_until,
         )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         self._limits.admit(transaction, write.space, after, repeat, current)

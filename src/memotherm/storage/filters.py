@@ -161,12 +161,11 @@ def _filtered(where: Filter) -> Iterator[Condition]:
     if where.priority is not None:
         yield "where_priorities", {"priorities": [where.priority.rank]}
     for name in ("kinds", "tags", "sources", "ids", "nos"):
-        if (accepted := getattr(where, name)) is not None:
-            yield f"where_{name}", {name: list(accepted)}
-    if where.since is not None:
-        yield "where_since", {"since": to_micros(where.since)}
-    if where.until is not None:
-        yield "where_until", {"until": to_micros(where.until)}
+        if (values := getattr(where, name)) is not None:
+            yield f"where_{name}", {name: list(values)}
+    for name in ("since", "until", "true_at"):
+        if (moment := getattr(where, name)) is not None:
+            yield f"where_{name}", {name: to_micros(moment)}
     if where.prefix is not None:
         yield "where_prefix", {"first": where.prefix, "last": where.prefix + AFTER_PREFIX}
     if where.where is not None:

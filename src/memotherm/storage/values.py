@@ -77,6 +77,8 @@ class Filter:
     ids: tuple[str, ...] | None = None
     #: Only the memories with these numbers.
     nos: tuple[int, ...] | None = None
+    #: What it says held at this moment.
+    true_at: datetime | None = None
 
     @property
     def selective(self) -> bool:

@@ -40,10 +40,18 @@ _BETWEEN = (
 )  # fmt: skip
 #: Chinese, Japanese and Korean: the name of a weekday, and a word for "until" after it.
 _EAST_ASIAN = (
-    r"(?:周|星期|礼拜)([一二三四五六日天])(?:之?前|截止)|([月火水木金土日])曜日?まで|([월화수목금토일])요일까지"
+    r"(?:到(?:周|星期|礼拜)|(?:周|星期|礼拜)(?=.(?:之?前|截止)))([一二三四五六日天])(?:之?前|截止)?"
+    r"|([月火水木金土日])曜日?まで|([월화수목금토일])요일까지"
 )
 _EAST_ASIAN_DAYS = ("一二三四五六日", "月火水木金土日", "월화수목금토일")
 
+
+#: A date after one of those words that say how long something holds, and not only when it is due.
+_HOLDS_UNTIL = re.compile(
+    r"(?:(?<!\w)(?:until|till|bis|hasta|jusqu'à|fino|até|tot|do|до) (?:\w+ ){0,3}\(?|到\S{2,3} \(|(?:まで|까지) \()"
+    r"(\d{4}-\d\d-\d\d)",
+    re.IGNORECASE,
+)
 
 #: One of these is in every text with such a word: a word, with or without punctuation, or a part of an unspaced text.
 _WORDS = frozenset(word + mark for word in " ".join((*_DAYS.values(), *_WEEKDAYS)).split() for mark in ("", *".,;:!?)"))
@@ -72,6 +80,15 @@ def with_dates(text: str, written: date) -> str:
             return found
 
     return pattern.sub(with_date, text)
+
+
+def last_day(text: str, written: date) -> date | None:
+    """Return the day until which a text of that date says that something holds: a weekday, tomorrow, or a date."""
+    found = _HOLDS_UNTIL.search(with_dates(text, written))
+    try:
+        return None if found is None else date.fromisoformat(found[1])
+    except ValueError:
+        return None
 
 
 @functools.cache

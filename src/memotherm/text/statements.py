@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import re
+from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import listed_phrases, phrase_pattern, plain_text
+from memotherm.text.relative_days import last_day
 from memotherm.text.words import is_unspaced
 
 
@@ -60,6 +62,15 @@ def kind_of(sentence: str) -> Kind | None:
         # What a team does is not a preference of the user.
         kind = _KINDS["decision"]
     return kind._replace(correction="correction" in marked)
+
+
+def holds_until(text: str, written: date) -> datetime | None:
+    """Return the end of the day until which a text says that something holds ("until Friday").
+
+    A task has a deadline instead, and is open when it has passed.
+    """
+    day = None if _patterns()["task"].search(f" {plain_text(text)} ") else last_day(text, written)
+    return None if day is None else datetime.combine(day + timedelta(days=1), time(), UTC)
 
 
 @functools.cache

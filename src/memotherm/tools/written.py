@@ -105,6 +105,7 @@ def store_memory(
     ttl_minutes: float | None = None,
     metadata: Json | None = None,
     supersedes: str | None = None,
+    valid_until: str | None = None,
     sessionId: str | None = None,  # noqa: N803
     keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
@@ -124,6 +125,7 @@ def store_memory(
         ttl=None if ttl_minutes is None else ttl_minutes * 60,
         metadata=metadata,
         supersedes=supersedes,
+        valid_until=valid_until,
     )
     return {**to_json(memory), "warnings": warnings}
 

@@ -276,6 +276,9 @@ created_at >= :since
 -- where_until: A condition of `select`.
 created_at < :until
 
+-- where_true_at: A condition of `select`.
+((valid_from IS NULL OR valid_from <= :true_at) AND (valid_until IS NULL OR valid_until > :true_at))
+
 -- where_prefix: A condition of `select`.
 key >= :first AND key < :last
 
