@@ -62,6 +62,7 @@ _EVERYWHERE = (
     "test_receipts",
     "test_remember",
     "test_summaries",
+    "test_review",
     "test_tenants",
     "test_tombstones",
     "test_trust",

@@ -191,6 +191,8 @@ class AsyncMemotherm(_Derived[Memotherm]):
     archive = _off_thread(Memotherm.archive)
     forget = _off_thread(Memotherm.forget)
     restore = _off_thread(Memotherm.restore)
+    approve = _off_thread(Memotherm.approve)
+    reject = _off_thread(Memotherm.reject)
     purge = _off_thread(Memotherm.purge)
     erase = _off_thread(Memotherm.erase)
     undo = _off_thread(Memotherm.undo)

@@ -238,7 +238,10 @@ class Memotherm(Correction):
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
             valid_from=valid_from, valid_until=valid_until,
         )  # fmt: skip
-        return self._view.remember([draft])[0]
+        stored = self._view.remember([draft])
+        if not stored:
+            raise InvalidInput(f"it was rejected, forgotten or corrected here: {source!r} cannot propose it again")
+        return stored[0]
 
     def remember_many(
         self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
@@ -543,6 +546,14 @@ class Memotherm(Correction):
     def restore(self, memory_id: str, why: str = "") -> Memory:
         """Make an archived or deleted memory active again."""
         return self._view.retain([memory_id], Retention.ACTIVE, "restore", why)[0]
+
+    def approve(self, memory_id: str, why: str = "") -> Memory:
+        """Make a proposal active; what it supersedes is archived. `find(retention="proposed")` lists proposals."""
+        return self._view.review([memory_id], Retention.ACTIVE, "approve", why)[0]
+
+    def reject(self, memory_id: str, why: str = "") -> Memory:
+        """Delete a proposal, and keep it from being proposed or captured again."""
+        return self._view.review([memory_id], Retention.DELETED, "reject", why)[0]
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""

@@ -123,6 +123,17 @@ def test_a_session_of_every_host(client: str, home: Path):
         assert prompt is None or FACT not in prompt["hookSpecificOutput"]["additionalContext"]
 
 
+def test_a_session_starts_with_the_number_of_proposals(home: Path):
+    """One line, and none of what they say."""
+    with memotherm.open() as mem:
+        mem.remember("The crane is blue", source="extracted")
+    text = json.loads(hook(SESSIONS["claude"][0])[0])["hookSpecificOutput"]["additionalContext"]
+
+    assert text.endswith("1 proposal waits: `memotherm review` lists them.")
+    assert FACT in text
+    assert "crane" not in text
+
+
 @pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
 def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path):
     """Nothing while it goes on; then prompt and reply as one memory, once, and the end after it."""

@@ -23,7 +23,7 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 import memotherm
-from memotherm import Memotherm, Scope
+from memotherm import Memory, Memotherm, Scope
 from memotherm.aio import AsyncMemotherm
 from memotherm.cli.app import run
 from memotherm.mcp.results import concise
@@ -63,6 +63,8 @@ CALLS: Mapping[str, Json] = {
     "prioritize": {"priority": "important"},
     "forget_many": {"kind": "fact", "dry_run": True, "memories": True},
     "restore_many": {"kind": "fact", "dry_run": True, "memories": True},
+    "approve_many": {"kind": "fact", "dry_run": True, "memories": True},
+    "reject_many": {"kind": "fact", "dry_run": True, "memories": True},
     "purge_many": {"kind": "fact", "dry_run": True, "memories": True},
     "session_add": {"content": "the badger said yes"},
     "session_promote": {"memory_id": "{session_memory}"},
@@ -107,6 +109,8 @@ COMMANDS: Mapping[str, str] = {
     "archive": "archive {memory_id}",
     "forget": "forget {memory_id}",
     "restore": "restore {memory_id}",
+    "approve": "approve {memory_id}",
+    "reject": "reject {memory_id}",
     "history": "history {memory_id}",
     "session_add": "session add s1 'the badger said yes'",
     "session_hot": "session hot s1",
@@ -139,8 +143,8 @@ COMMANDS: Mapping[str, str] = {
 }
 #: Commands that print another form than the result (what was confirmed, several answers, a file), or need a model.
 OTHER_FORMS = {
-    "explain_receipt", "purge", "forget_many", "restore_many", "purge_many", "session_flush_due", "policy_adopt",
-    "everything", "checkpoint", "import_", "reembed",
+    "explain_receipt", "purge", "forget_many", "restore_many", "approve_many", "reject_many", "purge_many",
+    "session_flush_due", "policy_adopt", "everything", "checkpoint", "import_", "reembed",
 }  # fmt: skip
 #: Operations for programs, which have no command.
 WITHOUT_COMMAND = {
@@ -152,6 +156,8 @@ WITHOUT_COMMAND = {
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
     "unpin": lambda mem, memory_id: mem.pin(memory_id),
     "restore": lambda mem, memory_id: mem.archive(memory_id),
+    "approve": lambda mem, _: mem.remember("the lynx is shy", source="extracted"),
+    "reject": lambda mem, _: mem.remember("the lynx is shy", source="extracted"),
     "feedback": lambda mem, _: mem.recall("otter"),
     "conflicts": lambda mem, _: mem.remember("the otter lives in Rome"),
     "decide": lambda mem, _: mem.remember("the otter lives in Rome"),
@@ -175,7 +181,8 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
         added = mem.session("s1").add("the badger said no")
         target = mem.session("s1").add("a turn to move out").id if operation.name == "move_out_of_session" else kept.id
         if operation.name in BEFORE:
-            BEFORE[operation.name](mem, target)
+            before = BEFORE[operation.name](mem, target)
+            target = before.id if operation.name in ("approve", "reject") and isinstance(before, Memory) else target
         known = {
             "memory_id": target, "session_id": "s1", "number": mem.receipts.list().receipts[0].number,
             "part": target[:-1], "event_seq": 2,

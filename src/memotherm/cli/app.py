@@ -61,6 +61,9 @@ SECTIONS = {
         "select": Command("privacy", "Show what a request in words concerns; forget or purge it."),
         "amend": Command("changes", "Correct a part of a memory; the rest stays."),
         "conflicts": Command("changes", "List memories that disagree, or decide which holds."),
+        "review": Command("memories", "List the proposals that wait for a decision."),
+        "approve": Command("privacy", "Approve a proposal, or many by a filter."),
+        "reject": Command("privacy", "Reject a proposal, or many by a filter; it does not come back."),
         "alias": Command("changes", "Record that two names mean the same."),
     },
     "Sessions and notes": {

@@ -135,6 +135,24 @@ def get(mem: Memotherm, memory_id: str | None, key: str | None) -> Output:
     return Output(values, [values])
 
 
+@click.command("review")
+@operation_options("find", defaults={"limit": 50}, left_out="ids retention order skip")
+@prints
+@folder_option
+def review(store: StoreOptions, **options: Any) -> Output:  # noqa: ANN401
+    """List the proposals that wait for `approve` or `reject`, newest first; `update` edits one.
+
+    \b
+    memotherm review
+    memotherm approve --contains harbour
+    memotherm reject --since 7d --why "the model invented them"
+    """
+    with opened(store) as mem:
+        page = mem.find(**given(options), retention="proposed")
+    nothing = ["no proposal waits"] * (not page.memories)
+    return Output(to_json(page), [page.memories] * bool(page.memories), [*nothing, *more_note(page.cursor)])
+
+
 @click.command("list")
 @operation_options("find", left_out="ids", defaults={"limit": 50})
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")

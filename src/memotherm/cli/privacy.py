@@ -93,6 +93,14 @@ restore = _command(
     "restore", "Restore an archived or deleted memory, or all deleted ones that a filter selects.",
     "Restore {}?", "restored", f"memotherm restore {ID}\nmemotherm restore --where sprint=12",
 )  # fmt: skip
+approve = _command(
+    "approve", "Approve a proposal, or all that a filter selects: they become active.",
+    "Approve {}?", "approved", f"memotherm approve {ID}\nmemotherm approve --since 7d",
+)  # fmt: skip
+reject = _command(
+    "reject", "Reject a proposal, or all that a filter selects: they do not come back.",
+    "Reject {}?", "rejected", f"memotherm reject {ID}\nmemotherm reject --contains password",
+)  # fmt: skip
 purge = _command(
     "purge", "Erase a memory permanently, or all that a filter selects; only the events remain.",
     "Erase {} permanently?", "erased", f"memotherm purge {ID} --yes\nmemotherm purge --mentions 123-45-6789",

@@ -43,6 +43,28 @@ class Bulk:
         ids = [memory.id for memory in memories]
         return memories if dry_run else self._view.retain(ids, Retention.ACTIVE, "restore", why)
 
+    def approve(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Approve all proposals that the filters select.
+
+        The arguments are those of `forget`.
+        """
+        memories = self._selected(count, {**filters, "retention": Retention.PROPOSED})
+        ids = [memory.id for memory in memories]
+        return memories if dry_run else self._view.review(ids, Retention.ACTIVE, "approve", why)
+
+    def reject(
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+    ) -> list[Memory]:
+        """Reject all proposals that the filters select.
+
+        The arguments are those of `forget`.
+        """
+        memories = self._selected(count, {**filters, "retention": Retention.PROPOSED})
+        ids = [memory.id for memory in memories]
+        return memories if dry_run else self._view.review(ids, Retention.DELETED, "reject", why)
+
     def purge(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
     ) -> list[Memory]:

@@ -38,7 +38,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, Filter, Find, Identity, Record
 from memotherm.text.content import pluralize, require_content, require_text
 from memotherm.text.statements import holds_until
-from memotherm.tiers.rules.retention import require_active
+from memotherm.tiers.rules.retention import require_editable
 from memotherm.tiers.rules.select import parsed_where
 from memotherm.vectors.vectorizer import Progress
 
@@ -120,6 +120,10 @@ class View:
     def retain(self, ids: Sequence[str], wanted: Retention, action: str, why: str = "") -> list[Memory]:
         """Change the retention of memories, of all or none."""
         return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why))
+
+    def review(self, ids: Sequence[str], wanted: Retention, action: str, why: str) -> list[Memory]:
+        """Approve or reject proposals, all or none."""
+        return self.services.changes.review(self.scope, ids, wanted, self.cause(action, why), self.trust)
 
     def hint(self) -> str:
         """Return where the memories are if none can be seen from the scope, or an empty text."""
@@ -543,7 +547,7 @@ class View:
             if version is not None and memory.version != version:
                 raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
             trust = memory.trust if content is None else memory.trust.after_rewrite(self.trust)
-            return replace(require_active(memory), **changes, trust=trust)
+            return replace(require_editable(memory), **changes, trust=trust)
 
         cause = replace(self.cause(action, why), at=now)
         if content is None:

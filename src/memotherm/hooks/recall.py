@@ -186,6 +186,10 @@ def _in_process(
             session.context_compacted()
             return "", False
         if event.moment == "start":
-            return session.session_start(options.budget).text, False
+            from memotherm.text.content import pluralize
+
+            text, waiting = session.session_start(options.budget).text, mem.count(retention="proposed")
+            wait = f"{pluralize(waiting, 'proposal')} wait{'s' * (waiting == 1)}: `memotherm review` lists them."
+            return "\n\n".join(filter(None, [text, wait if waiting else ""])), False
         text = session.before_turn(event.prompt, options.budget, repeat=repeat).text
         return text, size is not None and (session.flush_due(*size) is not None or repeat)

@@ -197,6 +197,9 @@ _TABLE = (
         ),
     ),
     _change("Memotherm.restore", "POST /memories/{memory_id}/restore"),
+    # No tools: a model must not approve what it has proposed.
+    _change("Memotherm.approve", "POST /memories/{memory_id}/approve"),
+    _change("Memotherm.reject", "POST /memories/{memory_id}/reject"),
     _change("Memotherm.purge", "POST /memories/{memory_id}/purge"),
     _change(
         "Bulk.forget", "POST /memories:forget",
@@ -208,6 +211,8 @@ _TABLE = (
         id="forget_many", result="memories", more=("memories",),
     ),
     _change("Bulk.restore", "POST /memories:restore", id="restore_many", result="memories", more=("memories",)),
+    _change("Bulk.approve", "POST /memories:approve", id="approve_many", result="memories", more=("memories",)),
+    _change("Bulk.reject", "POST /memories:reject", id="reject_many", result="memories", more=("memories",)),
     _change("Bulk.purge", "POST /memories:purge", id="purge_many", result="memories", more=("memories",)),
     _read("Memotherm.history", "memories", "GET /memories/{memory_id}/history", result="events"),
     _read("Inspection.uses", "memories", "GET /memories/{memory_id}/uses"),

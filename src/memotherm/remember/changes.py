@@ -18,7 +18,7 @@ from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import in_file
-from memotherm.tiers.rules.retention import changed_retention, require_active
+from memotherm.tiers.rules.retention import changed_retention, require_active, require_editable
 from memotherm.vectors.vectorizer import Vectorizer
 
 
@@ -147,6 +147,29 @@ class Changes:
         summaries = summaries_of(self._store, scope, memory_ids, cause) if hides else []
         return self._store.transact(change)
 
+    def review(
+        self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, by: Trust
+    ) -> list[Memory]:
+        """Approve proposals, which become active, or reject them, all or none."""
+
+        def change(transaction: Transaction) -> list[Memory]:
+            changed = []
+            for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
+                memory = record.memory
+                if memory.retention is not Retention.PROPOSED:
+                    raise InvalidInput(f"{memory.id} is {memory.retention}, not proposed: there is nothing to decide")
+                if wanted is Retention.ACTIVE and memory.supersedes is not None:
+                    superseded = require_visible(transaction, scope, memory.supersedes)
+                    archive_superseded(transaction, superseded, memory.id, memory.content, cause)
+                trust = by if wanted is Retention.ACTIVE and by is Trust.PERSON else memory.trust
+                after = replace(memory, retention=wanted, trust=trust)
+                changed.append(self._apply_once(transaction, record, after, cause).memory)
+                if wanted is Retention.DELETED:
+                    transaction.mark_forgotten(record, cause.at)
+            return changed
+
+        return self._store.transact(change)
+
     def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
         """Erase memories, all or none; only their events stay."""
 
@@ -180,7 +203,7 @@ class Changes:
             _require_unchanged(event, current.memory)
             after = apply_changes(current.memory, before)
             if after.retention is current.memory.retention:
-                require_active(current.memory)
+                require_editable(current.memory)
             else:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
             if content is not None:
@@ -295,3 +318,32 @@ def _require_unchanged(event: Event, memory: Memory) -> None:
         raise StaleWrite(
             f"{memory.id} has changed again since event {event.seq} ({', '.join(moved_on)}): undo those first"
         )
+
+
+def archive_superseded(
+    transaction: Transaction, superseded: Record, successor: str, content: str, cause: Cause
+) -> Record:
+    """Archive the memory that another one with a new content replaces, and return it."""
+    if superseded.memory.id == successor:
+        raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
+    superseded = _open_circle(transaction, superseded, successor, cause)
+    if superseded.memory.retention is not Retention.ACTIVE:
+        return superseded
+    archived = replace(superseded.memory, retention=Retention.ARCHIVED)
+    why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
+    transaction.mark_forgotten(superseded, cause.at, beside=content)
+    return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
+
+
+def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
+    """Break a cycle of `supersedes` before it closes; return the superseded memory."""
+    reason = replace(cause, action="update", rule="superseded", why=f"{successor} replaces what had replaced it")
+    link: Record | None = superseded
+    seen: set[str] = set()
+    while link is not None and link.memory.supersedes is not None and link.memory.id not in seen:
+        seen.add(link.memory.id)
+        if link.memory.supersedes == successor:
+            opened = transaction.change(link, replace(link.memory, supersedes=None), reason)
+            return opened if link is superseded else superseded
+        link = transaction.get(link.memory.supersedes)
+    return superseded

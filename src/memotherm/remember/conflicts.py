@@ -10,9 +10,8 @@ from memotherm.errors import NotFound
 from memotherm.model import Memory, Scope
 from memotherm.model.memory import SUMMARY, MemoryFields
 from memotherm.model.results import Conflict
-from memotherm.remember.changes import require_visible
+from memotherm.remember.changes import archive_superseded, require_visible
 from memotherm.remember.summaries import remake, summaries_of
-from memotherm.remember.writer import archive_superseded
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Find
 from memotherm.text.statements import kind_of

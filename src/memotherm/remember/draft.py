@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Priority, Scope, Tier, Trust
+from memotherm.model import Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_duration, as_moment, new_id
 from memotherm.model.memory import PriorityName, TierValue, placed_in, placement
 from memotherm.model.names import renamed
@@ -182,7 +182,14 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         tier_since=now,
         retention_since=now,
     )
+    if proposes(source, settings) and state.get("retention", Retention.ACTIVE) is Retention.ACTIVE:
+        state["retention"] = Retention.PROPOSED
     return replace(memory, **state) if state else memory
+
+
+def proposes(source: str, settings: Settings) -> bool:
+    """Return whether memories of a source wait until somebody approves them."""
+    return any(source == each or source.startswith(f"{each}:") for each in settings.propose_sources)
 
 
 def _trust(source: str, metadata: Mapping[str, Any] | None, by: Trust) -> Trust:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import compress
 from typing import Any
 
-from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
-from memotherm.remember.changes import duplicate_of, require_visible
-from memotherm.remember.draft import Draft, draft_of, memory_of
+from memotherm.remember.changes import archive_superseded, duplicate_of, require_visible
+from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import without_forgotten
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
@@ -81,7 +82,8 @@ class MemoryWriter:
         forget: Sequence[str] = (),
         why: str = "",
     ) -> list[Record | str]:
-        drafts, forgotten = self._without_forgotten(drafts, scope) if imports or captures else (drafts, set[str]())
+        unasked = imports or captures
+        drafts, forgotten = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
@@ -97,12 +99,12 @@ class MemoryWriter:
                     store = self._restore if "id" in draft.state else self._add
                     records.append(store(write, forgotten))
                     continue
-                if memory.content in forgotten:
+                if memory.content in forgotten and (captures or memory.retention is Retention.PROPOSED):
                     records.append("forgotten")
                     continue
                 if draft.version is not None:
                     _require_version(transaction.with_key(space, memory.key or ""), memory, draft.version, now)
-                records.append(self._put(write))
+                records.append(self._put(write, asked=not unasked))
             for memory_id in forget:
                 unwanted = require_visible(transaction, scope, memory_id)
                 retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
@@ -116,19 +118,30 @@ class MemoryWriter:
         summaries = summaries_of(self._store, scope, replaced, cause) if replaced else []
         return self._store.transact(store_all, made_by=embedded.made_by)
 
-    def _without_forgotten(self, drafts: Sequence[Draft], scope: Scope) -> tuple[list[Draft], set[str]]:
-        """Return drafts with a mark in place of what was forgotten here, and the contents of which nothing is left."""
-        contents = (draft.content for draft in drafts if isinstance(draft.content, str))
-        marked = without_forgotten(self._store, scope, contents)
-        left = [replace(draft, content=marked.get(draft.content) or draft.content) for draft in drafts]
-        return left if marked else list(drafts), {content for content, text in marked.items() if not text}
+    def _without_forgotten(
+        self, drafts: Sequence[Draft], scope: Scope, *, all_of_them: bool
+    ) -> tuple[Sequence[Draft], set[str]]:
+        """Return drafts with a mark in place of what was forgotten here, and the contents of which nothing is left.
+
+        Unless it concerns all of them, only proposals are looked at.
+        """
+        unasked = [
+            isinstance(draft.content, str) and (all_of_them or proposes(str(draft.source), self._settings))
+            for draft in drafts
+        ]
+        marked = without_forgotten(self._store, scope, (draft.content for draft in compress(drafts, unasked)))
+        left = [
+            replace(draft, content=marked.get(draft.content) or draft.content) if each else draft
+            for draft, each in zip(drafts, unasked, strict=True)
+        ]
+        return left if marked else drafts, {content for content, text in marked.items() if not text}
 
     def _add(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an entry of another program, unless its content was forgotten here; "known" if one was changed."""
         known = self._existing(write) is not None
         if not known and write.memory.content in forgotten:
             return "forgotten"
-        record = self._put(write)
+        record = self._put(write, asked=False)
         return "known" if known else record
 
     def _restore(self, write: _Write, forgotten: Collection[str]) -> Record | str:
@@ -159,10 +172,16 @@ class MemoryWriter:
         differing = [name for name in changes_between(stored, memory) if name not in lowered]
         return f"{stored.id} is here already, with another {', '.join(differing)}" if differing else "known"
 
-    def _put(self, write: _Write) -> Record:
-        """Store a memory, or change the memory with the same key or content."""
+    def _put(self, write: _Write, *, asked: bool) -> Record:
+        """Store a memory, or change the memory with the same key or content.
+
+        A proposal changes no other memory, and only somebody who asks makes one active.
+        """
         memory, stored = write.memory, self._existing(write)
-        if memory.supersedes is not None:
+        proposal = memory.retention is Retention.PROPOSED
+        if stored is not None and (proposal or (stored.memory.retention is Retention.PROPOSED and not asked)):
+            return stored
+        if memory.supersedes is not None and not proposal:
             successor = stored.memory.id if stored is not None else memory.id
             superseded = require_visible(write.transaction, memory.scope, memory.supersedes)
             archive_superseded(write.transaction, superseded, successor, memory.content, write.cause)
@@ -233,6 +252,7 @@ class MemoryWriter:
             trust=memory.trust if memory.trust is Trust.PERSON else stored.trust,
             priority=stored.priority if memory.priority is Priority.NORMAL else memory.priority,
             supersedes=memory.supersedes or stored.supersedes,
+            retention=Retention.ACTIVE,
             tier=memory.tier if explicit else stored.tier,
             tier_rule=memory.tier_rule if explicit else stored.tier_rule,
             expires_at=max(ends) if len(ends) == 2 else None,
@@ -250,35 +270,6 @@ def _require_version(stored: Record | None, memory: Memory, version: int, now: d
     if found != version:
         state = f"has version {found}, not {version}" if found else f"has no memory, and not one of version {version}"
         raise StaleWrite(f"the key {memory.key!r} {state}: read it again, then store it")
-
-
-def archive_superseded(
-    transaction: Transaction, superseded: Record, successor: str, content: str, cause: Cause
-) -> Record:
-    """Archive the memory that another one with a new content replaces, and return it."""
-    if superseded.memory.id == successor:
-        raise InvalidInput(f"{successor} already has this content: a memory cannot supersede itself")
-    superseded = _open_circle(transaction, superseded, successor, cause)
-    if superseded.memory.retention is not Retention.ACTIVE:
-        return superseded
-    archived = replace(superseded.memory, retention=Retention.ARCHIVED)
-    why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
-    transaction.mark_forgotten(superseded, cause.at, beside=content)
-    return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
-
-
-def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
-    """Break a cycle of `supersedes` before it closes; return the superseded memory."""
-    reason = replace(cause, action="update", rule="superseded", why=f"{successor} replaces what had replaced it")
-    link: Record | None = superseded
-    seen: set[str] = set()
-    while link is not None and link.memory.supersedes is not None and link.memory.id not in seen:
-        seen.add(link.memory.id)
-        if link.memory.supersedes == successor:
-            opened = transaction.change(link, replace(link.memory, supersedes=None), reason)
-            return opened if link is superseded else superseded
-        link = transaction.get(link.memory.supersedes)
-    return superseded
 
 
 # Imports

@@ -208,6 +208,10 @@ class Settings:
     redact_patterns: tuple[str, ...] = setting(
         (), "More to redact: regular expressions without groups and alternatives, such as ACME-[A-Z0-9]{16}."
     )
+    propose_sources: tuple[str, ...] = setting(
+        ("extracted",),
+        "Sources whose memories wait until somebody approves them, such as extracted, hook or import:mem0.",
+    )
     capture_exclude: tuple[str, ...] = setting(
         (), "Projects and folders (with everything in them) whose conversations are not captured; `*` matches any text."
     )

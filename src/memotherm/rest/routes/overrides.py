@@ -146,6 +146,8 @@ OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "forget": (_forget, {}),
     "forget_many": (_change_many, {"count": int, "dry_run": bool}),
     "restore_many": (_change_many, {"count": int, "dry_run": bool}),
+    "approve_many": (_change_many, {"count": int, "dry_run": bool}),
+    "reject_many": (_change_many, {"count": int, "dry_run": bool}),
     "purge_many": (_change_many, {"count": int, "dry_run": bool}),
     "session_add": (_session_add, {"rule": str, **_WARNINGS}),
     "session_status": (_session_status, {"metrics": dict[str, float]}),

@@ -107,9 +107,9 @@ WHERE {own}space {in spaces} AND key >= :first AND key < :last
   AND retention = 0 AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY key LIMIT :limit
 
--- memory_duplicate: The visible memory of this scope with the same content, except memories of files and with keys.
+-- memory_duplicate: The visible or proposed memory of this scope with the same content, except of files and with keys.
 SELECT {columns} FROM memories
-WHERE {own}digest = :digest AND kind = :kind AND retention = 0 AND source NOT LIKE 'file:%' AND key IS NULL AND space IN (
+WHERE {own}digest = :digest AND kind = :kind AND retention IN (0, 4) AND source NOT LIKE 'file:%' AND key IS NULL AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0) AND created_at >= :since

@@ -12,16 +12,19 @@ from memotherm.tiers.rules.rule import Rule, Situation
 from memotherm.tiers.rules.select import Select
 
 _ALLOWED = {
-    Retention.ACTIVE: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},
+    # To proposed only by an undo.
+    Retention.ACTIVE: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED, Retention.PROPOSED},
     Retention.ARCHIVED: {Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED},
-    Retention.DELETED: {Retention.ACTIVE, Retention.DELETED},
+    Retention.DELETED: {Retention.ACTIVE, Retention.DELETED, Retention.PROPOSED},
+    Retention.PROPOSED: {Retention.DELETED},
 }
 
 
 def changed_retention(memory: Memory, wanted: Retention, now: datetime, settings: Settings) -> Retention:
     """Return the wanted retention if the memory may go there from where it is."""
     if wanted not in _ALLOWED.get(memory.retention, set()):
-        raise InvalidInput(f"{memory.id} is {memory.retention} and cannot become {wanted}: restore it first")
+        verb = "approve" if memory.retention is Retention.PROPOSED else "restore"
+        raise InvalidInput(f"{memory.id} is {memory.retention} and cannot become {wanted}: {verb} it first")
     grace = timedelta(days=settings.grace_days)
     if memory.retention is Retention.DELETED and wanted is Retention.ACTIVE and now - memory.retention_since >= grace:
         raise InvalidInput(
@@ -36,6 +39,11 @@ def require_active(memory: Memory) -> Memory:
     if memory.retention is not Retention.ACTIVE:
         raise InvalidInput(f"{memory.id} is {memory.retention} and read-only: restore it first")
     return memory
+
+
+def require_editable(memory: Memory) -> Memory:
+    """Return the memory if its content may be changed: proposals may be edited before they are approved."""
+    return memory if memory.retention is Retention.PROPOSED else require_active(memory)
 
 
 class ExpiredMemories:
