@@ -38,8 +38,8 @@ def test_a_hundred_thousand_rows_are_scrolled_sorted_and_searched(open_page: Ope
     page.keyboard.press("End")
     expect(page.locator("tbody")).to_contain_text(f"Invoice {COUNT - 1} is paid")
     assert page.locator("tbody tr").count() < 100
-    page.get_by_role("searchbox", name="Text").fill("invoice 77777 ")
-    expect(page.locator("main")).to_contain_text("1 memory")
+    page.get_by_role("searchbox").fill("invoice 77777 is")
+    expect(page.locator("main")).to_contain_text("1 memory contains")
 
 
 def test_ten_thousand_memories_are_changed_until_the_reader_stops_it(open_page: Open, mem: Memotherm) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from memotherm import Memotherm
 from memotherm.errors import NotFound
-from tests.dashboard.conftest import Open, overflow, violations_in_both_schemes
+from tests.dashboard.conftest import Open, overflow, violations, violations_in_both_schemes
 
 BILLING = {"project": "billing", "user": "ana"}
 
@@ -54,6 +54,10 @@ def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, m
     day = page.get_by_role("region", name="The last 24 hours")
     expect(day).to_contain_text("needed today")
     expect(page.locator("figure canvas")).to_be_visible()
+    legend = page.locator("figure .legend")
+    expect(legend).to_contain_text("30. Juni 2026, 18:00")
+    page.locator("figure .u-over").hover(position={"x": 200, "y": 50})
+    expect(legend).not_to_contain_text("30. Juni 2026, 18:00")
     hot = mem.status(include_narrower=True).tiers["hot"].memories  # type: ignore[index]
     expect(page.locator(".stats")).to_contain_text(str(hot))
 
@@ -186,6 +190,7 @@ def test_a_memory_is_added_found_from_anywhere_and_edited_in_the_drawer(open_pag
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search memories and pages").fill("pelican quay")
     expect(page.get_by_role("dialog").get_by_role("option").first).to_contain_text("The pelican sleeps at the quay")
+    assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.locator(".memory-content")).to_have_text("The pelican sleeps at the quay")
     page.keyboard.press("/")
@@ -284,6 +289,15 @@ def test_keys_of_a_row_mean_what_they_say(open_page: Open, mem: Memotherm) -> No
     page.keyboard.press("e")
     page.keyboard.press("Delete")
     assert view.get(heron.id).retention == "active"
+    page.goto(f"{page.url.split('#')[0]}#/memories?q=under+the+keys")
+    row.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("A heron under the keys")
+    page.keyboard.press("Escape")
+    row.focus()
+    page.keyboard.press("Delete")
+    expect(page.locator(".toast")).to_contain_text("Forgot 1 memory")
+    assert view.get(heron.id).retention == "deleted"
 
 
 def test_an_edit_notices_that_somebody_else_was_faster(open_page: Open, mem: Memotherm) -> None:

@@ -29,7 +29,7 @@ function Facts({ memory }) {
     <dt>Scope</dt><dd><${ScopeName} scope=${memory.scope} /></dd>
     <dt>Kind and tags</dt><dd>${[memory.kind, ...memory.tags].join(", ")}</dd>
     <dt>Uses</dt><dd>${memory.access_count ? html`${number(memory.access_count)}, ${number(memory.recent_uses)} of late, last <${Time} at=${memory.accessed_at} />` : "never used"}</dd>
-    <dt>Heat</dt><dd>${decimal(memory.heat)}, decayed to ${percent(memory.decay)} since the last use</dd>
+    ${memory.access_count > 0 && html`<dt>Heat</dt><dd>${decimal(memory.heat)}, decayed to ${percent(memory.decay)} since the last use</dd>`}
     <dt>Stored</dt><dd>${time(memory.created_at)}, from ${memory.source}, ${tokens(memory.tokens)}</dd>
     ${memory.key && html`<dt>Key</dt><dd>${memory.key}</dd>`}
     ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}

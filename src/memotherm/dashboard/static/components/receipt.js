@@ -58,15 +58,17 @@ function Difference({ receipt, before }) {
     <ul class="plain rows diff">${added.map((id) => html`<li key=${id}><ins>+</ins> <${MemoryTitle} id=${id} /></li>`)}${left.map((id) => html`<li key=${id}><del>−</del> <${MemoryTitle} id=${id} /></li>`)}</ul>`;
 }
 
-// Return a receipt, its text, and the turn before it in its session.
-async function load(number) {
+// Return a receipt, its text, and the turn before it in its session, which may be among the listed ones.
+async function load(number, listed) {
   const [receipt, sent] = await Promise.all([get(`/receipts/${number}`), get(`/receipts/${number}/context`)]);
+  const known = listed.find((each) => each.number < number && formatScope(each.scope) === formatScope(receipt.scope));
+  if (known) return { receipt, sent, before: known };
   const { receipts } = await get("/receipts", { limit: 1, cursor: `before-${number}` }, { scope: receipt.scope });
   return { receipt, sent, before: receipts[0] ?? null };
 }
 
-export function ReceiptDetail({ receiptNumber }) {
-  const state = useLoaded(() => load(receiptNumber), [receiptNumber]);
+export function ReceiptDetail({ receiptNumber, listed }) {
+  const state = useLoaded(() => load(receiptNumber, listed), [receiptNumber]);
   return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent, before }) => html`<div class="grid">
     <div><h2>Turn ${receipt.number}</h2>
       ${receipt.query !== null ? html`<p><q>${receipt.query}</q></p>` : html`<p class="hint">No question: the start of a session, or a prompt whose text is not kept.</p>`}

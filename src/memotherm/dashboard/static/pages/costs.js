@@ -53,7 +53,7 @@ const columnsOf = (label, money) => [
 const priceOf = (text) => { const price = Number(text.replace(",", ".")); return text && Number.isFinite(price) && price >= 0 ? price : null; };
 
 function Report({ receipts, cut, days, price }) {
-  const money = price === null ? null : (value) => decimal((value / 1e6) * price);
+  const money = price === null ? null : (value) => { const amount = (value / 1e6) * price; return decimal(amount, amount && amount < 1 ? 4 : 2); };
   const chart = useMemo(() => {
     const last = Math.floor(Date.now() / 1000 / DAY_SECONDS);
     const times = Array.from({ length: days }, (_, index) => (last - days + 1 + index) * DAY_SECONDS);

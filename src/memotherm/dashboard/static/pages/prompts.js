@@ -8,7 +8,7 @@ import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam, useRoute } from "../route.js";
 
-const PAGE = 60;
+const PAGE = 40;
 
 // Return the sessions of receipts, newest first, each with its turns and tokens.
 export function sessionsOf(receipts) {
@@ -42,5 +42,5 @@ export function Prompts() {
         ${sessions.map((session) => html`<section key=${session.id}><h2>${scopeName(session.scope)}</h2><p class="hint">${day(session.turns[0].at)} · ${count(session.turns.length, "turn")} · ${tokens(session.tokens)}</p>
           <ol class="plain">${session.turns.map((receipt) => html`<${Turn} key=${receipt.number} receipt=${receipt} params=${params} chosen=${chosen} />`)}</ol></section>`)}
         <div class="buttons">${page && html`<a href=${hrefOf(["prompts"], { page: "" })}>Newest turns</a>`}${next && html`<a href=${hrefOf(["prompts"], { page: next })}>Older turns</a>`}</div></nav>
-      ${chosen !== undefined && html`<${ReceiptDetail} key=${chosen} receiptNumber=${chosen} />`}</div>`)}</${Loaded}>`;
+      ${chosen !== undefined && html`<${ReceiptDetail} key=${chosen} receiptNumber=${chosen} listed=${receipts} />`}</div>`)}</${Loaded}>`;
 }
