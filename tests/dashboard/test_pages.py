@@ -342,6 +342,23 @@ def test_what_the_server_refuses_is_explained_and_not_lost(open_page: Open, mem:
     expect(page.get_by_role("alert")).to_contain_text("NUL character at position 1")
 
 
+def test_errors_are_plain_words_and_the_pages_of_a_phone_are_at_the_bottom(open_page: Open, mem: Memotherm) -> None:
+    """A wrong address is answered without a pattern; the bar has the first pages and a menu with the others."""
+    page = open_page("/memory/nonsense", expected=(422,), viewport={"width": 390, "height": 844})
+    expect(page.get_by_role("alert")).to_contain_text("there is no memory with such an id")
+    page.goto(f"{page.url.split('#')[0]}#/memories?kind=Bad+Kind")
+    expect(page.get_by_role("alert")).to_contain_text("one word of small letters")
+    assert "pattern" not in page.locator("main").inner_text()
+    bar = page.get_by_role("navigation", name="Pages")
+    box = bar.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] == 844
+    bar.get_by_text("More").click()
+    bar.get_by_role("link", name="Health").click()
+    expect(page.get_by_role("heading", name="Checks")).to_be_visible()
+    expect(bar.get_by_role("link", name="Health")).to_be_hidden()
+
+
 def test_a_memory_tells_its_history_neighbours_and_uses(open_page: Open, mem: Memotherm) -> None:
     """Every event with its reason, the words that an edit changed, and the question it was injected for."""
     page = open_page(f"/memory/{otter(mem)}")

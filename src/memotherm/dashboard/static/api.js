@@ -2,10 +2,24 @@
 import { connectionLost, Unreachable } from "./connection.js";
 import { parseRoute } from "./route.js";
 
-// An error of the server (application/problem+json): `detail` tells the reader what to do, `code` is for programs.
+// What a field must be, where the server answers with a pattern.
+const FORMS = {
+  memory_id: "there is no memory with such an id", number: "there is no such turn", cursor: "there is no such page: go back to the first one", job_id: "there is no such job",
+  since: "write a day such as 2026-01-31, or 7d for seven days ago", until: "write a day such as 2026-01-31, or 7d for seven days ago",
+  kind: "a kind is one word of small letters, digits, - and _",
+};
+
+// Return an error about one field in plain words.
+function plainly({ where, what }) {
+  const field = where.split(".").filter((part) => !["body", "path", "query"].includes(part) && !/^\d+$/.test(part)).at(-1) ?? "";
+  if (/match pattern/.test(what)) return `${field}: ${FORMS[field] ?? "this is not written as it must be"}`;
+  return `${field}${field && ": "}${what.replace(/^Value error, /, "")}`;
+}
+
+// An error of the server (application/problem+json): the message tells the reader what to do, `code` is for programs.
 export class Problem extends Error {
   constructor(status, body) {
-    super(body.detail || body.title || `The server responded with ${status}.`);
+    super(body.errors?.length ? body.errors.map(plainly).join("; ") : body.detail || body.title || `The server responded with ${status}.`);
     this.name = "Problem";
     this.status = status;
     this.code = body.code || "error";
