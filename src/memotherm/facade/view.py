@@ -421,7 +421,8 @@ class View:
         before = services.store.seq()
         state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
         draft = replace(draft, content=text, metadata=metadata, state=state)
-        if isinstance(text, str):
+        # The day of a task is its deadline: when it has passed, the task is still open.
+        if isinstance(text, str) and draft.kind != "task":
             draft = replace(draft, valid_until=holds_until(text, state.get("created_at", now).date()))
         if isinstance(text, str) and services.settings.deduplicate:
             same = repeated(services.store, self.scope, text, now)
