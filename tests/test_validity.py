@@ -52,6 +52,7 @@ def test_contexts_say_until_when_and_leave_out_what_no_longer_holds(mem: Memothe
         ("商店的部署冻结到周五", datetime(2026, 1, 10, tzinfo=UTC)),
         ("The office is closed until 2026-02-01", datetime(2026, 2, 2, tzinfo=UTC)),
         ("The report is due by Friday", None),
+        ("The flight lands at 11:15. I have put it on hold until Friday.", None),
         ("Don't forget to keep the lights on until Friday", None),
     ],
 )

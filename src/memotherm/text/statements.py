@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import listed_phrases, phrase_pattern, plain_text
+from memotherm.text.phrases import listed_phrases, phrase_pattern, plain_text, sentences
 from memotherm.text.relative_days import last_day
 from memotherm.text.words import is_unspaced
 
@@ -67,8 +67,10 @@ def kind_of(sentence: str) -> Kind | None:
 def holds_until(text: str, written: date) -> datetime | None:
     """Return the end of the day until which a text says that something holds ("until Friday").
 
-    A task has a deadline instead, and is open when it has passed.
+    A task has a deadline instead, and is open when it has passed. Of several sentences, one does not speak for all.
     """
+    if len(list(sentences(text.strip()))) > 1:
+        return None
     day = None if _patterns()["task"].search(f" {plain_text(text)} ") else last_day(text, written)
     return None if day is None else datetime.combine(day + timedelta(days=1), time(), UTC)
 
