@@ -35,13 +35,12 @@ function Page({ route, onAdd }) {
     if (!first.current) heading.current?.focus();
     first.current = false;
   }, [page]);
-  const [Content, setContent] = useState(null);
+  const [loaded, setLoaded] = useState({});
   const [error, setError] = useState(null);
   useEffect(() => {
     let current = true;
-    setContent(null);
     setError(null);
-    page.load().then((found) => current && setContent(() => found), () => {
+    page.load().then((found) => current && setLoaded({ page, content: found }), () => {
       // The script of the page did not come: the page is loaded anew when the server is back.
       connectionLost();
       addEventListener("memotherm:back", () => location.reload(), { once: true });
@@ -49,6 +48,8 @@ function Page({ route, onAdd }) {
     });
     return () => { current = false; };
   }, [page]);
+  // The content of the former page must not be given the address of this one.
+  const Content = loaded.page === page ? loaded.content : null;
   // Another scope is another page: nothing of the former one stays.
   const scope = route.params.get("scope") || "";
   return html`<main id="main" tabindex="-1">

@@ -7,7 +7,7 @@ import { Empty, Loaded, MemoryLink, Meter, Skeleton, Tier, Time } from "../compo
 import { Chart } from "../components/chart.js";
 import { Run, runsOf } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
-import { compact, count, memories, number, percent, scopeName, shortened, tokens } from "../format.js";
+import { compact, count, day, memories, number, percent, scopeName, shortened, tokens } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
@@ -114,7 +114,8 @@ export function Overview() {
           <section class="card" aria-label="The last 24 hours"><div class="card-head"><h2>The last 24 hours</h2><a href=${hrefOf(["activity"])}>All activity</a></div>
             <${Loaded} state=${changes}>${(events) => {
               const runs = runsOf(events);
-              return runs.length ? html`<ol class="plain">${runs.slice(0, RECENT).map((run) => html`<${Run} key=${run.events[0].seq} events=${run.events} onChange=${reload} />`)}</ol>`
+              const days = [...new Set(runs.slice(0, RECENT).map((run) => day(run.events[0].at)))];
+              return runs.length ? days.map((name) => html`<h3 key=${name}>${name}</h3><ol class="plain">${runs.slice(0, RECENT).filter((run) => day(run.events[0].at) === name).map((run) => html`<${Run} key=${run.events[0].seq} events=${run.events} onChange=${reload} />`)}</ol>`)
                 : html`<${Empty} title="Nothing was changed.">What agents store, move and forget appears here as it happens.</${Empty}>`;
             }}</${Loaded}></section>
         </div>
