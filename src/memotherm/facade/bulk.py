@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, StaleWrite
-from memotherm.facade.view import ANY_RETENTION, LARGEST_PAGE, View
+from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE
+from memotherm.facade.view import View
 from memotherm.model import Memory, Retention
 from memotherm.model.memory import MemoryFilters
 

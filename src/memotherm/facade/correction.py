@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memotherm.errors import InvalidInput
-from memotherm.facade.view import LARGEST_PAGE, View, require_limit
+from memotherm.facade.queries import LARGEST_PAGE, require_limit
+from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.results import Conflict, Selection
 from memotherm.recall.mentioned import ALIASES, mentioned

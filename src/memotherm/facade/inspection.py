@@ -10,8 +10,9 @@ from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
 from memotherm.context.sent import sent_context
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.upkeep import erase_results
-from memotherm.facade.view import LARGEST_PAGE, NUMBER, View, cursor_number, require_limit
+from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier
 from memotherm.model.clock import as_moment

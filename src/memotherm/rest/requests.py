@@ -23,7 +23,7 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from memotherm.errors import InvalidInput
-from memotherm.facade.view import require_where
+from memotherm.facade.queries import require_where
 from memotherm.model.memory import KNOWN_KINDS
 from memotherm.model.names import renamed
 from memotherm.operations.operation import Operation

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, NotFound, PolicyError
-from memotherm.facade.view import View, require_limit
+from memotherm.facade.queries import require_limit
+from memotherm.facade.view import View
 from memotherm.model import Memory, Move
 from memotherm.model.clock import as_moment
 from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
