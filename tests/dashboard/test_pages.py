@@ -276,7 +276,7 @@ def test_keys_of_a_row_mean_what_they_say(open_page: Open, mem: Memotherm) -> No
     view = mem.scoped(project="shop")
     heron = view.remember("A heron under the keys")
     page = open_page("/memories?q=under+the+keys")
-    row = page.locator('tr[data-index="0"]')
+    row = page.locator("tr[data-id]").filter(has_text="A heron under the keys")
     row.focus()
     for keys in ("Control+e", "Meta+e", "Alt+e", "Control+Delete"):
         page.keyboard.press(keys)
@@ -290,6 +290,17 @@ def test_keys_of_a_row_mean_what_they_say(open_page: Open, mem: Memotherm) -> No
     page.keyboard.press("e")
     page.keyboard.press("Delete")
     assert view.get(heron.id).retention == "active"
+    page = open_page("/memories?q=under+the+keys")
+    row = page.locator("tr[data-id]").filter(has_text="A heron under the keys")
+    expect(page.get_by_text("1 memory contains")).to_be_visible()
+    row.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("A heron under the keys")
+    page.keyboard.press("Escape")
+    row.focus()
+    page.keyboard.press("Delete")
+    expect(page.locator(".toast")).to_contain_text("Forgot 1 memory")
+    assert view.get(heron.id).retention == "deleted"
 
 
 def test_an_edit_notices_that_somebody_else_was_faster(open_page: Open, mem: Memotherm) -> None:

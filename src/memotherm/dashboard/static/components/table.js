@@ -20,7 +20,8 @@ export function Table({ caption, columns, rows, empty = "Nothing to show.", most
 }
 
 // A table of `count` rows of which only those in view exist in the document. `row(index)` returns a row, or undefined
-// while it is loaded; `classOf(row)` its class; `onRange(first, last)` tells which rows are in view. Rows are chosen with the arrow keys.
+// while it is loaded; `classOf(row)` its class; `onRange(first, last)` tells which rows are in view. Rows are chosen with the arrow keys;
+// a row belongs to its memory, so that the focus does not go to another one when the rows are loaded again.
 export function VirtualTable({ caption, columns, count, row, onRange, header = (column) => column.label, onOpen = () => {}, classOf = () => "" }) {
   const element = useRef(null);
   const [view, setView] = useState({ first: 0, last: 30 });
@@ -58,7 +59,7 @@ export function VirtualTable({ caption, columns, count, row, onRange, header = (
         <tr class="space" aria-hidden="true" style=${{ height: `${view.first * ROW_PIXELS}px` }}><td></td></tr>
         ${indexes.map((index) => {
           const found = row(index);
-          return html`<tr key=${index} data-index=${index} aria-rowindex=${index + 2} tabindex=${index === active ? 0 : -1}
+          return html`<tr key=${found ? found.id : index} data-index=${index} data-id=${found?.id} aria-rowindex=${index + 2} tabindex=${index === active ? 0 : -1}
               class=${found ? classOf(found) : ""} onFocus=${() => setActive(index)} onClick=${(event) => { if (found && !event.target.closest("a, button, input")) onOpen(found); }}
               aria-busy=${found ? undefined : "true"}>
             ${columns.map((column) => html`<td key=${column.name} class=${column.name}>${found ? column.cell(found) : html`<div class="skeleton"><span></span></div>`}</td>`)}</tr>`;

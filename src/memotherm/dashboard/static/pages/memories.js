@@ -85,9 +85,10 @@ export function Memories({ route }) {
   };
   const chooseAll = () => allRows(text ? containing(text, filters) : filters, order, MOST_CHOSEN).then((all) => setChosen(new Map(all.map((each) => [each.id, each]))), toastError);
   const keys = (event) => {
-    const index = event.target.dataset?.index;
+    const { index, id } = event.target.dataset || {};
     const memory = index === undefined ? null : rows.row(Number(index));
-    if (memory && writable) handleKey(event, { " ": () => toggle(memory), Delete: () => applyAction(FORGET, [memory], { onChange: rows.reload }), e: () => open(memory, true) });
+    // What the row showed when the key was pressed, and nothing else.
+    if (memory && memory.id === id && writable) handleKey(event, { " ": () => toggle(memory), Delete: () => applyAction(FORGET, [memory], { onChange: rows.reload }), e: () => open(memory, true) });
   };
   const columns = columnsOf({ writable, chosen, toggle, order, open });
   const count = (rows.count ?? 0) + rows.near.length;
