@@ -18,6 +18,9 @@ from memotherm.text.content import sentence_ends
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
 _DENSE = re.compile(f"[{_UNSPACED}]")
+#: Cyrillic and Greek letters that look like Latin ones, in either case, and these.
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝвнмткοαινκρτυχεβημζ", "aeopcyxijsdhlqwbhmtkoaivkptuxebhmz")
+_LATIN = re.compile("[a-z]")
 #: What separates clauses.
 _BREAK = re.compile(r"[.!?…;:,()\n\"“”—–。，、；：！？]")
 #: A passage of so many letters, characters of a script without spaces, or digits is found inside a clause; a shorter
@@ -87,7 +90,8 @@ def spelled(text: str) -> Spelled:
 def _plain(word: str) -> str:
     if word.isascii():
         return word.lower()
-    return "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if char.isalnum()).casefold()
+    plain = "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if char.isalnum()).casefold()
+    return plain if plain.isascii() or not _LATIN.search(plain) else plain.translate(_LOOK_ALIKES)
 
 
 def is_distinct(passage: str) -> bool:
