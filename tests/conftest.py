@@ -57,6 +57,7 @@ _EVERYWHERE = (
     "test_feedback",
     "test_forks",
     "test_keys",
+    "test_lifecycle",
     "test_listing",
     "test_recall",
     "test_receipts",
