@@ -63,7 +63,7 @@ def exported(mem: Memotherm, path: Path) -> Path:
 
 
 def test_another_tenant_finds_nothing_before_and_after_background_jobs(mem: Memotherm, clock: FakeClock) -> None:
-    """Not even the best match; a summary of one has nothing of the other."""
+    """Not even the best match."""
     ours, theirs = mem.scoped(tenant="ours"), mem.scoped(tenant="theirs")
     ours.remember(SECRET)
     theirs.remember(NEIGHBOUR)
@@ -216,6 +216,15 @@ def test_a_rejected_value_is_not_laundered(mem: Memotherm, clock: FakeClock) -> 
         background(mem, clock)
     assert only_the_neighbour(mem)
     assert mem.get(rejected.id).retention == "deleted"
+
+
+@pytest.mark.xfail(reason="an explicit `remember` is believed, a model's too; the ledger says so", strict=True)
+def test_a_model_cannot_remember_what_a_person_has_rejected(mem: Memotherm) -> None:
+    """By a tool that stores what it is given."""
+    mem.remember(NEIGHBOUR)
+    mem.by("person").forget(mem.remember(SECRET).id, why="wrong")
+    call(mem, "store_memory", {"content": SECRET})
+    assert only_the_neighbour(mem)
 
 
 def test_a_tombstone_outlives_every_expiry(open_mem: Opener, tmp_path: Path, clock: FakeClock) -> None:
@@ -385,10 +394,10 @@ def test_a_correction_holds(case: str, open_mem: Opener, tmp_path: Path, clock: 
 
 def test_a_retraction_needs_no_replacement(mem: Memotherm, clock: FakeClock) -> None:
     """The source told again has everything but what was retracted."""
-    source = "Ana's sister is a doctor. Ana's brother is a pilot."
-    memory = mem.remember(source)
-    mem.amend(memory.id, "Ana has no sister.", part="Ana's sister is a doctor.")
-    mem.capture(f"Once more: {source}")
+    sister, brother = "Ana's sister is a doctor.", "Ana's brother is a pilot."
+    retracted, _ = mem.remember_many([{"content": sister}, {"content": brother}])
+    mem.forget(retracted.id, why="she has no sister")
+    mem.capture(f"Once more: {sister} {brother}")
     background(mem, clock)
     text = mem.context("What do Ana's sister and brother do?").text
     assert "doctor" not in text

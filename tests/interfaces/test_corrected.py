@@ -94,7 +94,7 @@ def over_mcp(path: Path) -> Iterator[Calls]:
 
 
 def fed_again(path: Path, older: Path) -> None:
-    """Let another process say the old form again: a capture, an older export, and a note."""
+    """Say the old form again by another handle on the store: a capture, an older export, and a note."""
     (path.parent / "notes").mkdir()
     (path.parent / "notes" / "MEMORY.md").write_text(f"# People\n\n- {WRONG}\n- Ben lives in Rome\n")
     with memotherm.open(path, embedder="none") as mem:
