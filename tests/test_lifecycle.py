@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,24 @@ def test_a_copy_in_another_scope_goes_with_the_original(mem: Memotherm) -> None:
 
 
 # Correction
+
+
+def test_what_held_for_a_time_leaves_the_prompt_and_stays_known(
+    open_mem: Opener, tmp_path: Path, clock: FakeClock
+) -> None:
+    """After its last day no context has it; what was known, and what held then, are still answered."""
+    mem = open_mem(tmp_path / "memory.db")
+    mem.remember("Deploys of the shop are frozen", valid_until=clock() + timedelta(days=2))
+    before = clock()
+    assert "frozen" in mem.context("are deploys of the shop frozen?").text
+    clock.advance(timedelta(days=3))
+    mem.compact()
+    mem.maintain()
+    assert "frozen" not in mem.context("are deploys of the shop frozen?").text
+    assert not mem.recall("deploys of the shop", true_at=clock()).hits
+    assert mem.recall("deploys of the shop", true_at=before).hits
+    assert "frozen" in mem.context("are deploys of the shop frozen?", as_of=before).text
+
 
 #: The first statement, how it is corrected, and what a prompt says of it before and after.
 CASES: dict[str, tuple[str, Callable[[Memotherm, str], object], str, str]] = {
