@@ -10,9 +10,13 @@ export const PRIORITIES = ["pinned", "critical", "important", "normal", "low"];
 
 // id: the route; body: what is sent; done: how the toast begins; fits: for which memories it makes sense.
 const isActive = (memory) => memory.retention === "active";
+const isProposed = (memory) => memory.retention === "proposed";
+export const APPROVE = { name: "Approve", id: "approve", done: "Approved", fits: isProposed };
+export const REJECT = { name: "Reject", id: "reject", done: "Rejected", fits: isProposed };
 export const ACTIONS = [
-  { name: "Forget", id: "forget", done: "Forgot", fits: (memory) => memory.retention !== "deleted" },
-  { name: "Restore", id: "restore", done: "Restored", fits: (memory) => !isActive(memory) },
+  APPROVE, REJECT,
+  { name: "Forget", id: "forget", done: "Forgot", fits: (memory) => memory.retention !== "deleted" && !isProposed(memory) },
+  { name: "Restore", id: "restore", done: "Restored", fits: (memory) => !isActive(memory) && !isProposed(memory) },
   { name: "Archive", id: "archive", done: "Archived", fits: isActive },
   { name: "Pin", id: "pin", done: "Pinned", fits: (memory) => isActive(memory) && memory.priority !== "pinned" },
   { name: "Unpin", id: "unpin", done: "Unpinned", fits: (memory) => isActive(memory) && memory.priority === "pinned" },
@@ -71,16 +75,18 @@ export async function applyAction(action, chosen, { onProgress, signal, onChange
   const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.bodyOf ? action.bodyOf(memory) : action.body), { onProgress, signal });
   // A change that was made already has no event of its own.
   const events = results.filter(([memory, after]) => after && after.version !== memory.version).map(([, after]) => after);
-  const undoAll = async () => {
-    const { errors: failed } = await forEach(events.reverse(), (after) => undo(after.version, after.scope));
-    onChange();
-    if (failed.length) throw new Error(`${memoriesText(failed.length)} could not be undone: ${failed[0][1].message}`);
-  };
-  if (results.length) toast(`${action.done} ${memoriesText(results.length)}`, { undo: action === PURGE || !events.length ? null : undoAll });
+  if (results.length) toast(`${action.done} ${memoriesText(results.length)}`, { undo: action === PURGE || !events.length ? null : undoAllOf(events, onChange) });
   if (errors.length) toast(`${memoriesText(errors.length)} could not be changed: ${errors[0][1].message}`, { error: true });
   onChange();
   return results.length > 0;
 }
+
+// Return what a toast calls to undo the changes that led to memories, the last one first.
+export const undoAllOf = (changed, onChange) => async () => {
+  const { errors } = await forEach([...changed].reverse(), (after) => undo(after.version, after.scope));
+  onChange();
+  if (errors.length) throw new Error(`${memoriesText(errors.length)} could not be undone: ${errors[0][1].message}`);
+};
 
 // Return what a toast calls to undo the change that led to a memory.
 export const undoOf = (after, onChange) => async () => { await undo(after.version, after.scope); onChange(); };
@@ -97,13 +103,8 @@ export async function undoEvents(events, onChange = () => {}) {
   if (newest.length > 1 && !await confirm({ title: `Undo ${number(newest.length)} changes?`, action: "Undo all", text: "What was changed again since then is left as it is. You can undo it afterwards." })) return;
   const { results, errors } = await forEach(newest, undoOne);
   const made = results.map(([, after]) => after).filter(Boolean);
-  const again = async () => {
-    const { errors: failed } = await forEach(made.reverse(), (after) => undo(after.version, after.scope));
-    onChange();
-    if (failed.length) throw failed[0][1];
-  };
   const what = newest.length === 1 ? newest[0].action : `${number(results.length)} changes`;
-  if (results.length) toast(`Undone: ${what}`, { undo: again });
+  if (results.length) toast(`Undone: ${what}`, { undo: undoAllOf(made, onChange) });
   if (errors.length) toast(newest.length === 1 ? errors[0][1].message : `${number(errors.length)} changes could not be undone: ${errors[0][1].message}`, { error: true });
   onChange();
 }

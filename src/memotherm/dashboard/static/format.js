@@ -14,6 +14,8 @@ export const compact = (value) => COMPACT.format(value);
 export const percent = (share) => PERCENT.format(share);
 export const decimal = (value, digits = 2) => DECIMALS[digits].format(value);
 export const day = (moment) => DAY.format(new Date(moment));
+// The last day on which something holds, as contexts write it: a moment at midnight ends the day before.
+export const lastDay = (moment) => new Date(new Date(moment) - 1).toISOString().slice(0, 10);
 export const clock = (moment) => CLOCK.format(new Date(moment));
 export const time = (moment) => (moment ? `${day(moment)}, ${clock(moment)}` : "–");
 

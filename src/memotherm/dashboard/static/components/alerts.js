@@ -2,7 +2,7 @@
 import { html, useState } from "../html.js";
 import { ACTIONS, applyAction } from "../actions.js";
 import { formatScope, post } from "../api.js";
-import { memories, number, scopeName, tokens } from "../format.js";
+import { count, memories, number, scopeName, tokens } from "../format.js";
 import { useWritable } from "../login.js";
 import { remedyOf } from "../remedies.js";
 import { hrefOf } from "../route.js";
@@ -47,7 +47,9 @@ function OverBudget({ scope, hot, limit, onChange }) {
 export function Alerts({ status, onChange }) {
   const limitOf = (scope) => ("session" in scope ? status.session_hot_limit : status.hot_limit);
   const over = status.scopes.filter(({ scope, hot }) => hot.tokens > limitOf(scope)).sort((one, other) => other.hot.tokens - one.hot.tokens);
-  return html`${over.slice(0, 5).map(({ scope, hot }) => html`<${OverBudget} key=${formatScope(scope)} scope=${scope} hot=${hot} limit=${limitOf(scope)} onChange=${onChange} />`)}
+  const waiting = status.retention.proposed;
+  return html`${waiting > 0 && html`<div class="notice row"><p><strong>${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}</strong> to be approved or rejected.</p><a class="button" href=${hrefOf(["review"])}>Review</a></div>`}
+    ${over.slice(0, 5).map(({ scope, hot }) => html`<${OverBudget} key=${formatScope(scope)} scope=${scope} hot=${hot} limit=${limitOf(scope)} onChange=${onChange} />`)}
     ${over.length > 5 && html`<p class="hint">${memories(over.slice(5).reduce((sum, each) => sum + each.hot.items, 0))} in ${number(over.length - 5)} more scopes are over their budget.</p>`}
     ${status.degraded.map((notice) => html`<div key=${notice} class="notice row"><div><p><strong>Degraded:</strong> ${notice}</p><p>${remedyOf(notice)}</p></div><a class="button" href=${hrefOf(["health"])}>Open Health</a></div>`)}`;
 }

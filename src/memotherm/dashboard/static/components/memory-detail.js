@@ -2,7 +2,7 @@
 import { html, useState } from "../html.js";
 import { ACTIONS, applyAction, PRIORITIES, prioritizing, PURGE } from "../actions.js";
 import { get, readMemory } from "../api.js";
-import { decimal, memories, number, percent, scopeName, shortened, time, tokens } from "../format.js";
+import { decimal, lastDay, memories, number, percent, scopeName, shortened, time, tokens } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useLogin, useWritable } from "../login.js";
@@ -31,6 +31,8 @@ function Facts({ memory }) {
     <dt>Uses</dt><dd>${memory.access_count ? html`${number(memory.access_count)}, ${number(memory.recent_uses)} of late, last <${Time} at=${memory.accessed_at} />` : "never used"}</dd>
     ${memory.access_count > 0 && html`<dt>Heat</dt><dd>${decimal(memory.heat)}, decayed to ${percent(memory.decay)} since the last use</dd>`}
     <dt>Stored</dt><dd>${time(memory.created_at)}, from ${memory.source}, ${tokens(memory.tokens)}</dd>
+    <dt>Trust</dt><dd>${memory.trust}</dd>
+    ${(memory.valid_from || memory.valid_until) && html`<dt>Holds</dt><dd>${[memory.valid_from && `from ${time(memory.valid_from)}`, memory.valid_until && `until ${lastDay(memory.valid_until)}`].filter(Boolean).join(" ")}</dd>`}
     ${memory.key && html`<dt>Key</dt><dd>${memory.key}</dd>`}
     ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}
     ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
@@ -43,7 +45,7 @@ function Actions({ memory, onEdit, onChange }) {
   const run = (action) => applyAction(action, [memory], { onChange });
   const active = memory.retention === "active";
   return html`<div class="buttons">
-    ${active && html`<button type="button" class="primary" onClick=${onEdit}>Edit</button>`}
+    ${(active || memory.retention === "proposed") && html`<button type="button" class="primary" onClick=${onEdit}>Edit</button>`}
     ${ACTIONS.filter((action) => action.fits(memory)).map((action) => html`<button key=${action.name} type="button" onClick=${() => run(action)}>${action.name}</button>`)}
     ${active && html`<label class="check">Priority <select value=${memory.priority} onChange=${(event) => run(prioritizing(event.target.value))}>
       ${PRIORITIES.map((name) => html`<option key=${name} value=${name} selected=${name === memory.priority}>${name}</option>`)}</select></label>`}

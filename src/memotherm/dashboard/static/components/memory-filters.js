@@ -4,7 +4,7 @@ import { PRIORITIES } from "../actions.js";
 import { KINDS } from "./add-memory.js";
 import { SelectFilter, TextFilter } from "./filters.js";
 
-const RETENTIONS = [["active", "active"], ["archived", "archived"], ["deleted", "forgotten"], ["any", "any"]];
+const RETENTIONS = [["active", "active"], ["proposed", "proposed"], ["archived", "archived"], ["deleted", "forgotten"], ["any", "any"]];
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["updated", "last updated"], ["used", "last used"], ["most_used", "most used"], ["largest", "largest"], ["smallest", "smallest"]];
 export const FILTERS = ["tier", "kind", "tag", "priority", "retention", "since", "until", "where"];
 const any = (names) => [["", "any"], ...names.map((name) => [name, name])];

@@ -38,10 +38,11 @@ export function Sidebar({ route, login, onLogout, onSearch, onHelp }) {
   const search = html`<button type="button" class="search-button" onClick=${onSearch}><span>Search</span><kbd>⌘K</kbd></button>`;
   const account = html`<${Account} login=${login} onLogout=${onLogout} onHelp=${onHelp} />`;
   if (phone) {
+    const onBar = pages.filter((each) => !each.inMenu).slice(0, ON_THE_BAR);
     // A choice in the menu closes it.
     const close = (event) => { if (event.target.closest("a, button")) event.currentTarget.closest("details").open = false; };
-    return html`<nav class="sidebar" aria-label="Pages"><ul class="tabs">${pages.slice(0, ON_THE_BAR).map((each) => html`<${Item} page=${each} here=${here} />`)}
-      <li><details><summary><${Icon} path=${MORE} />More</summary><div onClick=${close}>${search}<ul>${pages.slice(ON_THE_BAR).map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>${account}</div></details></li></ul></nav>`;
+    return html`<nav class="sidebar" aria-label="Pages"><ul class="tabs">${onBar.map((each) => html`<${Item} page=${each} here=${here} />`)}
+      <li><details><summary><${Icon} path=${MORE} />More</summary><div onClick=${close}>${search}<ul>${pages.filter((each) => !onBar.includes(each)).map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>${account}</div></details></li></ul></nav>`;
   }
   return html`<nav class="sidebar" aria-label="Pages"><a class="brand" href=${hrefOf([""])}><${Icon} path=${MARK} />Memotherm</a>${search}
     ${NAVIGATION.map(({ title, pages: own }) => html`${title && html`<p class="group">${title}</p>`}<ul>${own.map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>`)}

@@ -2,12 +2,15 @@
 //   path: the first part of the address; the first page has none.
 //   icon: the path of a drawing of 20 by 20.
 //   load: returns a promise of the component, which gets {route: {path, params}}.
+//   inMenu: on a phone, the page is in the menu, not on the bar.
 //   within: the page of the navigation that a linked page belongs to.
 export const NAVIGATION = [
   { title: "", pages: [
     { path: "", title: "Overview", icon: "M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1zM8 17v-5h4v5", load: async () => (await import("./overview.js")).Overview },
     { path: "memories", title: "Memories", icon: "M4 5h12M4 10h12M4 15h8", load: async () => (await import("./memories.js")).Memories },
     { path: "activity", title: "Activity", icon: "M10 5v5l3 2M17 10a7 7 0 1 1-7-7", load: async () => (await import("./activity.js")).Activity },
+    { path: "conflicts", title: "Conflicts", icon: "M3 7h11l-3-3M17 13H6l3 3", inMenu: true, load: async () => (await import("./conflicts.js")).Conflicts },
+    { path: "review", title: "Review", icon: "M3 11h4l1 2h4l1-2h4M3 11l2-7h10l2 7v5H3z", inMenu: true, load: async () => (await import("./review.js")).Review },
   ] },
   { title: "In prompts", pages: [
     { path: "prompts", title: "Prompts", icon: "M4 4h12v9H9l-4 3v-3H4z", load: async () => (await import("./prompts.js")).Prompts },

@@ -104,7 +104,7 @@ export function Overview() {
   useEvents(reload);
   const name = (PERIODS.find(([value]) => value === period) || [null, period])[1];
   return html`<${Loaded} state=${status} rows=${8}>${(found) => {
-    if (!found.retention.active && !found.retention.archived && !found.retention.deleted) return html`<${FirstSteps} onStored=${reload} />`;
+    if (!found.retention.active && !found.retention.proposed && !found.retention.archived && !found.retention.deleted) return html`<${FirstSteps} onStored=${reload} />`;
     return html`<${Alerts} status=${found} onChange=${reload} />
       <div class="card"><${Stats} status=${found} receipts=${week.value} /></div>
       <div class="grid two" style=${{ marginTop: "1.25rem" }}>

@@ -1,0 +1,49 @@
+// Proposals: memories that are in no prompt until somebody approves them.
+import { html, useState } from "../html.js";
+import { applyAction, APPROVE, REJECT } from "../actions.js";
+import { post } from "../api.js";
+import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
+import { Editor } from "../components/editor.js";
+import { MemoryTitle } from "../components/events.js";
+import { count, number, scopeName, shortened } from "../format.js";
+import { useEvents } from "../live.js";
+import { useLoaded } from "../loading.js";
+import { useWritable } from "../login.js";
+
+const PAGE = 100;
+const LONGEST = 600;
+
+function Proposal({ memory, chosen, onChoose, onChange }) {
+  const writable = useWritable();
+  const [editing, setEditing] = useState(false);
+  const name = memory.content.slice(0, 60);
+  const button = (action, style) => html`<button type="button" class="small ${style}" aria-label=${`${action.name} ${name}`} onClick=${() => applyAction(action, [memory], { onChange })}>${action.name}</button>`;
+  if (editing) return html`<li><${Editor} memory=${memory} onClose=${() => setEditing(false)} onChange=${onChange} /></li>`;
+  return html`<li class="proposal">${writable && html`<input type="checkbox" aria-label=${`Choose ${name}`} checked=${chosen} onChange=${onChoose} />`}
+    <div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
+      <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>from ${memory.source}</span><${Time} at=${memory.created_at} /><span class="scope">${scopeName(memory.scope)}</span></div>
+      ${memory.supersedes && html`<div class="meta line">replaces <${MemoryTitle} id=${memory.supersedes} /></div>`}</div>
+    ${writable && html`<div class="row">${button(APPROVE, "primary")}<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => setEditing(true)}>Edit</button>${button(REJECT, "")}</div>`}</li>`;
+}
+
+function Proposals({ listed, more, onChange }) {
+  const writable = useWritable();
+  const [ids, setIds] = useState(new Set());
+  // What was decided meanwhile is no longer chosen.
+  const chosen = listed.filter((memory) => ids.has(memory.id));
+  const toggle = (id) => setIds((before) => { const next = new Set(before); if (!next.delete(id)) next.add(id); return next; });
+  const all = chosen.length === listed.length;
+  const run = (action) => applyAction(action, chosen, { onChange });
+  return html`<p class="hint" role="status">${more ? `The newest ${number(listed.length)} proposals; older ones follow when these are decided.` : `${count(listed.length, "proposal")} ${listed.length === 1 ? "waits" : "wait"}.`} A rejected one is not proposed or captured again.</p>
+    ${writable && html`<div class="buttons"><label class="check"><input type="checkbox" checked=${all} onChange=${() => setIds(new Set(all ? [] : listed.map((memory) => memory.id)))} /> Choose all</label>
+      ${[APPROVE, REJECT].map((action) => html`<button key=${action.name} type="button" class="small" disabled=${!chosen.length} onClick=${() => run(action)}>${action.name} ${number(chosen.length)} chosen</button>`)}</div>`}
+    <ul class="plain rows">${listed.map((memory) => html`<${Proposal} key=${memory.id} memory=${memory} chosen=${ids.has(memory.id)} onChoose=${() => toggle(memory.id)} onChange=${onChange} />`)}</ul>`;
+}
+
+export function Review() {
+  const state = useLoaded(() => post("/memories:find", { retention: "proposed", include_narrower: true, limit: PAGE }));
+  useEvents(state.reload);
+  return html`<${Loaded} state=${state} rows=${6}>${({ memories, cursor }) => (memories.length
+    ? html`<${Proposals} listed=${memories} more=${Boolean(cursor)} onChange=${state.reload} />`
+    : html`<${Empty} title="No proposal waits.">Memories from the sources of the setting <code>propose_sources</code>, such as a model's extractions, are in no prompt until they are approved here.</${Empty}>`)}</${Loaded}>`;
+}

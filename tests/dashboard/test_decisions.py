@@ -1,0 +1,115 @@
+"""The pages Conflicts and Review, and a wrong fact that is corrected in the browser and stays corrected."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.sync_api import Page, expect
+
+from memotherm import Memotherm
+from tests.dashboard.conftest import Open, overflow, violations_in_both_schemes
+
+
+def undo(page: Page, done: str) -> None:
+    """Undo the change that a toast reports."""
+    page.locator(".toast").filter(has_text=done).get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast").last).to_contain_text(f"Undone: {done}")
+
+
+def assert_accessible_on_every_screen(page: Page) -> None:
+    """Axe finds nothing in either colour scheme, and a phone shows the page without scrolling sideways."""
+    assert violations_in_both_schemes(page) == []
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert overflow(page) <= 0
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_conflict_is_shown_decided_and_taken_back(open_page: Open, mem: Memotherm) -> None:
+    """Conflicts of narrower scopes are listed, too, with what counts meanwhile and why; what holds twice is left."""
+    view = mem.scoped(project="harbour")
+    page = open_page("/conflicts?scope=project%3Dharbour")
+    expect(page.locator("main")).to_contain_text("No memories disagree.")
+    person = view.by("person").remember("The staging port is 5433")
+    agent = view.remember("The staging port is 5544")
+    page.goto(f"{page.url.split('#')[0]}#/conflicts")
+    conflict = page.get_by_role("region", name="staging port …")
+    expect(conflict.locator("mark")).to_have_text(["5544", "5433"])
+    expect(conflict).to_contain_text("The older one counts meanwhile: a person is trusted more than an agent.")
+    expect(conflict.locator(".wins")).to_contain_text("5433")
+    assert_accessible_on_every_screen(page)
+
+    conflict.get_by_role("button", name="Keep this: The staging port is 5544").click()
+    expect(conflict).to_have_count(0)
+    assert (view.get(person.id).retention, view.get(agent.id).retention) == ("archived", "active")
+    undo(page, "Kept one and archived the other")
+    expect(conflict).to_be_visible()
+    assert view.get(person.id).retention == "active"
+    conflict.get_by_role("button", name="Both hold").click()
+    expect(conflict).to_have_count(0)
+    assert view.conflicts() == []
+    undo(page, "Verified both")
+    expect(conflict).to_be_visible()
+
+
+def test_proposals_are_edited_approved_and_rejected_alone_or_together(open_page: Open, mem: Memotherm) -> None:
+    """The overview says how many wait; each decision can be undone, and an edit does not approve."""
+    view = mem.scoped(project="shop")
+    page = open_page("/review")
+    expect(page.locator("main")).to_contain_text("No proposal waits.")
+    ids = [view.remember(f"Ana works at the {place}", source="extracted:qwen").id for place in ("dock", "port", "pier")]
+    page.goto(f"{page.url.split('#')[0]}#/")
+    expect(page.locator(".notice")).to_contain_text("3 proposals wait")
+    page.locator(".notice").get_by_role("link", name="Review").click()
+    listed = page.locator(".proposal")
+    expect(listed).to_have_count(3)
+    assert_accessible_on_every_screen(page)
+
+    page.get_by_role("button", name="Edit Ana works at the dock").click()
+    page.get_by_label("Content").fill("Ana works at the old dock")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="Ana works at the old dock")).to_be_visible()
+    assert view.get(ids[0]).retention == "proposed"
+    page.get_by_role("button", name="Approve Ana works at the old dock").click()
+    expect(listed).to_have_count(2)
+    assert view.get(ids[0]).retention == "active"
+    undo(page, "Approved 1 memory")
+    expect(listed).to_have_count(3)
+
+    page.get_by_label("Choose Ana works at the port").check()
+    page.get_by_label("Choose Ana works at the pier").check()
+    page.get_by_role("button", name="Reject 2 chosen").click()
+    page.get_by_role("dialog").get_by_role("button", name="Reject").click()
+    expect(listed).to_have_count(1)
+    assert [view.history(each)[-1].action for each in ids[1:]] == ["reject", "reject"]
+    undo(page, "Rejected 2 memories")
+    expect(listed).to_have_count(3)
+    page.get_by_label("Choose all").check()
+    page.get_by_role("button", name="Approve 3 chosen").click()
+    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    expect(page.locator("main")).to_contain_text("No proposal waits.")
+    assert [view.get(each).retention for each in ids] == ["active"] * 3
+
+
+def test_a_wrong_fact_is_corrected_and_stays_corrected(open_page: Open, mem: Memotherm, address: str) -> None:
+    """What an agent stored is edited in place; capture does not bring the old form back, and undo does."""
+    view = mem.scoped(project="shop")
+    wrong, right = "The heron nests at the north gate", "The heron nests at the south gate"
+    heron = view.remember(wrong, valid_until="2026-11-20")
+    page = open_page("/memories?q=heron+nests")
+    page.get_by_role("link", name=wrong).click()
+    drawer = page.get_by_role("complementary")
+    expect(drawer).to_contain_text("until 2026-11-20")
+    expect(drawer.locator("dt:text-is('Trust') + dd")).to_have_text("agent")
+    drawer.get_by_role("button", name="Edit").click()
+    drawer.get_by_label("Content").fill(right)
+    drawer.get_by_role("button", name="Save").click()
+    expect(drawer.locator(".memory-content")).to_have_text(right)
+
+    sent = {"content": f"{wrong.upper()}."}
+    response = httpx.post(f"{address}/memories:capture", json=sent, headers={"Memotherm-Scope": "project=shop"})
+    assert response.json()["status"] == "skipped"
+    page.reload()
+    expect(page.locator("td.content-cell a")).to_have_text([right])
+    history = page.get_by_role("region", name="History")
+    history.get_by_role("button", name="Undo event").first.click()
+    expect(drawer.locator(".memory-content")).to_have_text(wrong)
+    assert view.get(heron.id).content == wrong
