@@ -28,6 +28,8 @@ def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
         "memories": ("/memories?order=most_used", "memories"),
         "memory": (f"/memories?open={memory.id}", "Recalled"),
         "activity": ("/activity", "Undo"),
+        "conflicts": ("/conflicts?scope=project%3Ddeploys", "Both hold"),
+        "review": ("/review", "Reject"),
         "playground": ("/playground?q=When+is+the+checkout+page+deployed%3F&scope=project%3Dshop", "tokens"),
         "prompts": ("/prompts", "In the prompt"),
         "costs": ("/costs?period=90&price=3", "By session"),
@@ -45,6 +47,20 @@ def move_some(mem: Memotherm) -> None:
     shop.move(first.id, "hot", "needed for the release")
     shop.move(second.id, "cold", "the project has moved on")
     shop.forget(third.id, "it was wrong")
+
+
+def leave_some_undecided(mem: Memotherm) -> None:
+    """Store conflicts and proposals in a scope of their own."""
+    deploys = mem.scoped(project="deploys")
+    deploys.by("person").remember("The staging port is 5433")
+    for content in ("The staging port is 5544", "We deploy on Fridays", "We no longer deploy on Fridays"):
+        deploys.remember(content)
+    for content in (
+        "Ana owns the checkout page",
+        "Invoices are sent by e-mail",
+        "The warehouse closes at noon on Fridays",
+    ):
+        deploys.remember(content, source="extracted", tags=["people"] if "Ana" in content else [])
 
 
 def picture(page: Page, address: str, name: str, path: str, text: str) -> None:
@@ -71,6 +87,7 @@ def main() -> None:
         make(path, 400, embedder=HashEmbedder())
         with memotherm.open(path, clock=FakeClock(END), embedder=HashEmbedder()) as mem, served(mem) as address:
             move_some(mem)
+            leave_some_undecided(mem)
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             page = browser.new_page(locale="en-GB", timezone_id="UTC")
             page.clock.set_fixed_time(END)
