@@ -57,6 +57,8 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
         *(session.flush_due(190_000), mem.store.import_("openclaw", folder)),
         *(
+            mem.select("otter number 3"),
+            mem.select("otter number 3").matches[0],
             mem.inspect.scopes()[0],
             mem.metrics().live_recalls,
             mem.inspect.heat(stored.id),

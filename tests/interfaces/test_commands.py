@@ -1067,7 +1067,8 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     assert cli("policy", "rollback", "--yes").code == 3
     assert "the recall log has no questions" in cli("policy", "adopt", "house.toml", "--yes").out
     assert cli("policy", "rollback", "--yes").code == 0
-    cli("recall", "morning", "--no-track")
+    remembered(cli, "tea at five")
+    cli("recall", "tea")
     adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
     assert {"house", "builtin", "oracle@house"} <= {row["name"] for row in adopted["replay"]["policies"]}
     shown = cli("policy", "show", "--json").data

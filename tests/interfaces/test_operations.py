@@ -150,7 +150,7 @@ OTHER_FORMS = {
 WITHOUT_COMMAND = {
     "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
     "session_forget", "session_start", "session_before_turn", "session_context_compacted", "session_run_ended",
-    "tier_history",
+    "sent_context", "tier_history",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {

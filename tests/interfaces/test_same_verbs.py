@@ -418,7 +418,7 @@ def scenario(interface: Interface) -> Json:
     said = [interface.feedback(stored["cold"]["id"], "An otter that begins warm, and cold") for _ in range(2)]
     results["feedback"] = [[len(each["confirmed"]), len(each["reflected"])] for each in said]
     # A line names the source of a memory, which the command line sets.
-    results["context"] = interface.context("otter", 300).replace(", cli:", ", agent:")
+    results["context"] = interface.context("otter", 300).replace(", cli", ", agent")
     results["context_off"] = interface.context("otter", 0)
 
     gone = interface.forget(stored["hot"]["id"])

@@ -101,24 +101,23 @@ class Recaller:
         nos = [record.no for record, _ in results]
         moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
         promoted = [move.id for move in moves]
-        recall_id = (
-            None
-            if not track
-            else self._log.write(
+        recall_id = None
+        # A recall that may move something is always logged: a replay needs it.
+        if track or promote is not None:
+            recall_id = self._log.write(
                 ranking,
                 nos,
                 [candidate for _, candidate in best],
-                track=True,
+                track=track,
                 promoted=_numbers(promoted, results),
-                relevance=_averages(question, results) if average else (),
+                relevance=_averages(question, results) if average and track else (),
                 options={
                     "limit": limit,
-                    **({"average": True} if average else {}),
+                    **({"average": True} if average and track else {}),
                     **({"promote": True, "seq": self._store.seq()} if promote is not None else {}),
                     **({"relevance": _relevances(results)} if promote is not None or average else {}),
                 },
             )
-        )
         return Recall(
             recall_id=recall_id,
             query=question.text,

@@ -63,7 +63,8 @@ def memory_recall(
     if sessionId is not None:
         if tags is not None or minScore is not None or mentions is not None or includeNarrower:
             raise InvalidInput(
-                "tags, minScore, mentions and includeNarrower are for a recall without a sessionId: leave one out"
+                "tags, minScore, mentions and includeNarrower are for a recall without a sessionId:"
+                " leave one of them out"
             )
         max_hits = 3 if limit is None else limit
         recall = mem.session(sessionId).recall(query, max_hits, autoPromote, types)
