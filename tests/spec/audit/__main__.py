@@ -80,7 +80,12 @@ def _started(store: str, options: argparse.Namespace) -> Iterator[Interfaces]:
     with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         if store == "server":
-            with Interfaces(folder, server=Server(options.url.rstrip("/"), options.key)) as interfaces:
+            found = Server(options.url.rstrip("/"), options.key)
+            try:
+                found.ask("GET", "/health")
+            except (OSError, ValueError) as error:
+                sys.exit(f"no server answers at {found.url}: {error}")
+            with Interfaces(folder, server=found) as interfaces:
                 yield interfaces
         elif store == "sqlite":
             with Interfaces(folder, command=options.command) as interfaces:

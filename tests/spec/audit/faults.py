@@ -7,12 +7,14 @@ broken product: `python tests/spec/audit/faults.py no_boosts recall harbour`.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 if __name__ == "__main__":
@@ -28,7 +30,6 @@ def _settings(**values: object) -> Fault:
     """Ignore what is configured, and use these values."""
 
     def changed(original: Any) -> Any:
-        @functools.wraps(original)
         def start(self: object, **given: object) -> None:
             original(self, **{**given, **values})
 
@@ -38,21 +39,18 @@ def _settings(**values: object) -> Fault:
 
 
 def _returning(place: str, value: object) -> Fault:
-    return {place: lambda original: functools.wraps(original)(lambda *arguments, **options: value)}
+    return {place: lambda original: lambda *arguments, **options: value}
 
 
 def _answering(place: str, change: Callable[[Any], Any]) -> Fault:
     """Change what a function returns."""
-    return {
-        place: lambda original: functools.wraps(original)(lambda *given, **options: change(original(*given, **options)))
-    }
+    return {place: lambda original: lambda *given, **options: change(original(*given, **options))}
 
 
 def _searching(**values: object) -> Fault:
     """Search with other tiers or kinds than a caller asked for; a function computes them from those."""
 
     def changed(original: Any) -> Any:
-        @functools.wraps(original)
         def question(self: object, query: object, tiers: object, **options: Any) -> Any:
             wanted = {"tiers": tiers, **options}
             wanted |= {name: value(wanted[name]) if callable(value) else value for name, value in values.items()}
@@ -60,7 +58,7 @@ def _searching(**values: object) -> Fault:
 
         return question
 
-    return {"memotherm.facade.view:View.question": changed}
+    return {"memotherm.facade.queries:Queries.question": changed}
 
 
 def _tiers(*names: str) -> tuple[Any, ...]:
@@ -108,8 +106,9 @@ def _priority(name: str) -> Any:
     return Priority(name)
 
 
-def _docs_elsewhere(original: Path) -> Path:
-    return original / "missing"
+def _any_word(original: Any) -> Any:
+    """Take a word that names nothing for the first member."""
+    return lambda cls, value: cls(str(value)) if str(value) in list(cls) else next(iter(cls))
 
 
 def _no_pins() -> Fault:
@@ -142,17 +141,12 @@ def _of_every_scope(original: Any) -> Any:
     )
 
 
-def _without_defaults(schema: Any) -> Any:
-    bare = {name: {"type": given.get("type")} for name, given in schema["properties"].items()}
-    return {**schema, "properties": bare}
+def _without_default(schema: Any) -> Any:
+    return {name: value for name, value in schema.items() if name != "default"}
 
 
 def _any_record(original: Any) -> Any:
     return lambda transaction, space, memory_id: transaction.get(memory_id)
-
-
-def _never_refused(answer: tuple[int, Any]) -> tuple[int, Any]:
-    return (200, {}) if answer[0] == 422 else answer
 
 
 def _retain_nothing(original: Any) -> Any:
@@ -163,9 +157,8 @@ def _without_penalties(weights: Any) -> Any:
     return replace(weights, penalties=weights.penalties * 0)
 
 
-def _plan_without_index(original: Any) -> Any:
-    """Drop the index from the store before its plan is asked."""
-    return lambda place, conditions: original(place, conditions, "DROP INDEX memories_by_place")
+def _without_index(scripts: list[str]) -> list[str]:
+    return [re.sub(r"CREATE INDEX memories_by_place [^;]*;", "", script) for script in scripts]
 
 
 def _one_line_later(original: Any) -> Any:
@@ -254,8 +247,8 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: _settings(hot_max_facts=51, chunk_tokens=401, warm_access_threshold=4),
         "the_settings_have_their_defaults_and_are_read the_settings_have_the_documented_defaults every_setting_is_read",
     ),
-    "no_documents": (
-        lambda: {"tests.spec.audit.hot_warm_cold:_DOCS": _docs_elsewhere},
+    "no_command_to_compact": (
+        lambda: {"memotherm.cli.app:COMMANDS": lambda commands: {**commands, "compact": None}},
         "the_documents_are_there_and_linked",
     ),
     "priorities_are_forgotten": (
@@ -289,7 +282,12 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: _settings(boost_critical=0.0, boost_important=0.0, boost_normal=0.0, boost_low=0.0),
         "boosts_decide_the_order the_boosts_are_read_from_the_settings",
     ),
-    "a_small_pool": (lambda: _settings(pool_size=5), "the_answer_for_k_is_the_beginning_of_the_answer_for_more"),
+    "the_pool_is_the_limit": (
+        lambda: {
+            "memotherm.recall.pipeline:FindCandidates._size": lambda original: lambda self, state: max(1, state.depth)
+        },
+        "the_answer_for_k_is_the_beginning_of_the_answer_for_more",
+    ),
     "no_limits": (
         lambda: _settings(max_pinned=10**6, max_critical=10**6),
         "limits_are_enforced_on_pinned_and_critical_only limits_hold_on_every_write_path",
@@ -311,7 +309,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "status_suggests_to_spill status_suggests_to_recall the_example_of_the_status",
     ),
     "no_index_of_places": (
-        lambda: {"tests.spec.audit.sessions:_plan": _plan_without_index},
+        lambda: _answering("memotherm.storage.statements:migrations", _without_index),
         "one_index_answers_the_three_orders",
     ),
     "spills_ignore_ids": (
@@ -341,7 +339,11 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "the_lifecycle_of_a_session_is_separate_from_tiers",
     ),
     "any_tier_is_accepted": (
-        lambda: _answering("tests.spec.audit.interfaces:Rest.ask", _never_refused),
+        lambda: {
+            "memotherm.model.memory:TierName": lambda names: str,
+            "memotherm.model.memory:TierValue": lambda names: str,
+            "memotherm.model.memory:_Axis.of": _any_word,
+        },
         "a_tier_is_hot_warm_or_cold",
     ),
     "hidden_stays_visible": (
@@ -365,7 +367,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "each_transition_is_one_event",
     ),
     "purged_contents_are_forgotten": (
-        lambda: _returning("memotherm.storage.transaction:Transaction.purged_digests", frozenset()),
+        lambda: _returning("memotherm.storage.transaction:Transaction.forgotten_in", {}),
         "a_purged_memory_does_not_come_back",
     ),
     "duplicates_are_stored": (lambda: _settings(deduplicate=False), "duplicates_are_detected"),
@@ -459,14 +461,15 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
     ),
     "uses_are_assumed": (lambda: _stored(access_count=1), "an_item_that_nobody_read_has_no_last_access"),
     "schemas_are_bare": (
-        lambda: _answering("tests.spec.audit.interfaces:Mcp.schema", _without_defaults),
+        lambda: _answering("memotherm.mcp.schemas:_parameter", _without_default),
         "the_schemas_state_their_defaults",
     ),
     "results_without_order": (lambda: _searching(listing=False), "an_empty_query_with_a_filter_lists"),
     "hidden_memories_are_found": (
         lambda: {"memotherm.memory:Memotherm.recall": _of_every_scope},
-        "environment_project_and_retention_are_filters source_is_a_filter",
+        "environment_project_and_retention_are_filters",
     ),
+    "sources_are_ignored": (lambda: _searching(sources=None), "source_is_a_filter"),
     "samples_are_ignored": (
         lambda: _settings(hot_max_facts=51, max_pinned=6, boost_low=0.0, warm_access_threshold=4, chunk_tokens=401),
         "the_configuration_samples_are_read_as_a_whole",
@@ -497,17 +500,29 @@ def applied(name: str) -> Iterator[None]:
     """Break the package in this process, in every module that has imported what is changed."""
     with ExitStack() as undo:
         for place, change in FAULTS[name][0]().items():
-            module, _, path = place.partition(":")
-            *names, attribute = path.split(".")
-            owner: Any = functools.reduce(getattr, names, import_module(module))
-            original = owner.__dict__[attribute]
+            owner, attribute, original = located(place)
             bound = isinstance(original, classmethod | staticmethod)
-            changed = type(original)(change(original.__func__)) if bound else change(original)
-            users = [] if names else [each for each in _loaded() if each.__dict__.get(attribute) is original]
+            changed = type(original)(_alike(original.__func__, change)) if bound else _alike(original, change)
+            shared = not isinstance(owner, type)
+            users = [each for each in _loaded() if each.__dict__.get(attribute) is original] if shared else []
             for each in (owner, *users):
                 setattr(each, attribute, changed)
                 undo.callback(setattr, each, attribute, original)
         yield
+
+
+def _alike(original: Any, change: Change) -> Any:
+    """Return what stands in the place of an attribute; a function keeps its name and its parameters."""
+    changed = change(original)
+    return functools.wraps(original)(changed) if isinstance(original, FunctionType) else changed
+
+
+def located(place: str) -> tuple[Any, str, Any]:
+    """Return the module or class of an attribute, its name, and its value."""
+    module, _, path = place.partition(":")
+    *names, attribute = path.split(".")
+    owner: Any = functools.reduce(getattr, names, import_module(module))
+    return owner, attribute, owner.__dict__[attribute]
 
 
 def _loaded() -> list[Any]:

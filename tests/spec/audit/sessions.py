@@ -134,21 +134,17 @@ def a_recall_finds_what_was_spilled(rest: Rest, mcp: Mcp) -> None:
     assert [item["score"] > 0.8 for item in found["items"]] == [True]
 
 
-def _plan(place: str, conditions: str, *before: str) -> str:
-    """Return how the database reads rows, after other statements that are rolled back."""
+def _plan(place: str, conditions: str) -> str:
+    """Return how the database reads rows."""
     if place.startswith("postgresql"):
         import psycopg
 
         with psycopg.connect(place) as server:
-            for each in ("SET search_path = memotherm", "SET enable_seqscan = off", "SET enable_sort = off", *before):
+            for each in ("SET search_path = memotherm", "SET enable_seqscan = off", "SET enable_sort = off"):
                 server.execute(each)
             asked = f"EXPLAIN SELECT no FROM memories WHERE tenant = '' AND {conditions}"
-            plan = "\n".join(row[0] for row in server.execute(asked))
-            server.rollback()
-            return plan
+            return "\n".join(row[0] for row in server.execute(asked))
     with contextlib.closing(sqlite3.connect(place)) as file:
-        for each in ("BEGIN", *before):
-            file.execute(each)
         return "\n".join(
             row[3] for row in file.execute(f"EXPLAIN QUERY PLAN SELECT no FROM memories WHERE {conditions}")
         )
