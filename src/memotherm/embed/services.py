@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 DOCUMENT, QUERY = "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"
 
 
-class RemoteEmbedder:
+class RemoteEmbedder(ABC):
     """Sends texts in batches and returns unit vectors; the dimensions of an unknown model come from its response.
 
     A key is required only by the service itself, not by other servers with its API.
@@ -123,12 +124,13 @@ class RemoteEmbedder:
         self._dimensions = expected
         return unit(np.stack(rows), count=len(rows), name=self.name)
 
+    @abstractmethod
     def _payload(self, batch: list[str], task: str) -> dict[str, object]:
-        raise NotImplementedError
+        """Return the body of a request."""
 
+    @abstractmethod
     def _vectors(self, answer: Any) -> list[NDArray[np.float32]]:  # noqa: ANN401  # JSON is anything
         """Return the vectors of a response in the order of the texts."""
-        raise NotImplementedError
 
 
 class OpenAIEmbedder(RemoteEmbedder):
