@@ -15,6 +15,7 @@ import httpx2 as httpx
 import pytest
 
 from tests.interfaces.served import Served, served
+from tests.postgres import Cluster, empty_database
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks for processes in /proc")
 
@@ -120,3 +121,33 @@ def test_a_process_that_was_killed_is_started_again(server: Served):
         pass
 
     assert second in now
+
+
+@pytest.mark.slow
+def test_a_process_that_is_started_again_waits_for_the_database(tmp_path: Path):
+    """A database that cannot be reached then does not end the server, which can be stopped meanwhile."""
+
+    def killed(server: Served, times: int) -> None:
+        os.kill(workers(server)[0], signal.SIGKILL)
+        while sum("cannot reach" in line and "a process of the server" in line for line in server.log) < times:
+            assert server.process.poll() is None, "".join(server.log)
+            time.sleep(0.1)
+
+    with (
+        Cluster.started() as cluster,
+        empty_database(cluster.url("postgres", "postgres"), drop=False) as url,
+        served(tmp_path / "unused", store=url, options=["--workers", "2"]) as server,
+    ):
+        while len(found := workers(server)) < 2 or not all(map(_serves, found)):
+            assert server.process.poll() is None
+        status, stored = server.ask("POST", "/memories", {"content": "we use PostgreSQL"})
+        assert status == 201
+        cluster.stop()
+        killed(server, 2)
+        cluster.start()
+        with only(server, 1) as client:
+            assert client.get(f"/memories/{stored['id']}").status_code == 200
+        cluster.stop()
+        killed(server, 3)
+
+        assert server.end() == 0

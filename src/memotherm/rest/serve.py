@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
 from types import FrameType
@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 import memotherm
-from memotherm.errors import MemothermError, SettingsError
+from memotherm.errors import MemothermError, SettingsError, StoreBusy, StoreUnavailable
 from memotherm.memory import Memotherm
 from memotherm.model import Scope
 from memotherm.rest.app import application
@@ -39,6 +39,8 @@ _log = logging.getLogger("memotherm.rest")
 _GRACE_SECONDS = 20
 #: After this time without an answer, uvicorn replaces a process; its default of 5 can be a busy machine.
 _SILENT_SECONDS = 30
+#: The pause between two attempts of a process to open the store.
+_RETRY_SECONDS = 1.0
 #: The interpreter's switch interval. A write consists of twenty short statements, and after each the thread waits
 #: for the interpreter while it holds the write lock: with Python's default of 5 ms, a tenth of a second in all.
 _SWITCH_SECONDS = 0.0005
@@ -170,30 +172,50 @@ def serve_with_workers(count: int, mem: Memotherm, url: str | None, host: str, p
     with tempfile.TemporaryDirectory(prefix="memotherm-") as metrics, _background(mem):
         export("PROMETHEUS_MULTIPROC_DIR", metrics)
         config = configuration(app, host, port, workers=count, timeout_worker_healthcheck=_SILENT_SECONDS)
-        supervisor = Multiprocess(config, [config.bind_socket()])
+        supervisor = _Supervisor(config, [config.bind_socket()])
         supervisor.run()
     return int(any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes))
 
 
+class _Supervisor(Multiprocess):
+    """uvicorn's supervisor, which would wait the whole time for the answer of a process that ends before it answers."""
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace the processes that have ended."""
+        for process in self.processes:
+            process.child_conn.close()  # Only the process itself keeps its end open, so that its end is noticed.
+        super().keep_subprocess_alive()
+
+
 def _worker(url: str | None, scope: Scope, log_level: str, **options: Any) -> App:  # noqa: ANN401
-    """Return the application of one of several processes, which opens the store and closes it at the end."""
+    """Return the application of one of several processes, which opens the store and closes it at the end.
+
+    The server could open the store when it started, so a process that cannot reach it tries again until it can.
+    """
     log_to_stderr(log_level)
-    try:
-        mem = memotherm.open(url, scope=scope)
-    except MemothermError as exc:
-        _log.error("a process of the server cannot open the store: %s", exc)
-        # uvicorn ends the server after this exit code; after another one, it starts the process again.
-        sys.exit(STARTUP_FAILURE)
-    return _application(mem, closes=True, **options)
+    stopping = _set_on_signals()
+    while True:
+        try:
+            with ExitStack() as stack:
+                mem = stack.enter_context(memotherm.open(url, scope=scope))
+                app = _application(mem, stopping, closes=True, **options)
+                stack.pop_all()
+                return app
+        except (StoreBusy, StoreUnavailable) as exc:
+            _log.error("a process of the server waits for the store: %s", exc)
+            if stopping.wait(_RETRY_SECONDS):
+                sys.exit()
+        except MemothermError as exc:
+            _log.error("a process of the server cannot open the store: %s", exc)
+            # uvicorn ends the server after this exit code; after another one, it starts the process again.
+            sys.exit(STARTUP_FAILURE)
 
 
-def _application(mem: Memotherm, **options: Any) -> App:  # noqa: ANN401 - those of `application`
+def _application(mem: Memotherm, stopping: threading.Event | None = None, **options: Any) -> App:  # noqa: ANN401
     """Return the application, and prepare this process for it; uvicorn calls this when it handles signals."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(_NEW_OBJECTS)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        _set_on_signal(stopping, number)
+    stopping = stopping or _set_on_signals()
     database = "://" in mem.status().store  # a store in a file is named by its path
     app = application(mem, stopping=stopping, database=database, **options)
     # What exists now stays: nothing of it needs to be looked through.
@@ -201,15 +223,17 @@ def _application(mem: Memotherm, **options: Any) -> App:  # noqa: ANN401 - those
     return app
 
 
-def _set_on_signal(stopping: threading.Event, number: int) -> None:
-    """Set an event when a signal comes: uvicorn waits for responses, and does not tell streams to end."""
-    handle: Any = signal.getsignal(number)
+def _set_on_signals() -> threading.Event:
+    """Return an event that a signal to stop sets: uvicorn waits for responses, and does not tell streams to end."""
+    stopping = threading.Event()
 
-    def stop(received: int, frame: FrameType | None) -> None:
+    def stop(handle: Any, received: int, frame: FrameType | None) -> None:  # noqa: ANN401 - a handler of signals
         stopping.set()
         handle(received, frame)
 
-    signal.signal(number, stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, partial(stop, signal.getsignal(number)))
+    return stopping
 
 
 def configuration(app: Callable[[], App], host: str, port: int, **options: Any) -> uvicorn.Config:  # noqa: ANN401
