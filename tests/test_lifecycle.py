@@ -219,12 +219,17 @@ def test_a_rejected_value_is_not_laundered(mem: Memotherm, clock: FakeClock) -> 
     assert mem.get(rejected.id).retention == "deleted"
 
 
-@pytest.mark.xfail(reason="an explicit `remember` is believed, a model's too; the ledger says so", strict=True)
-def test_a_model_cannot_remember_what_a_person_has_rejected(mem: Memotherm) -> None:
+@pytest.mark.parametrize("verb", ["forget", "purge"])
+def test_a_model_cannot_remember_what_a_person_has_rejected(mem: Memotherm, verb: str) -> None:
     """By a tool that stores what it is given."""
     mem.remember(NEIGHBOUR)
-    mem.by("person").forget(mem.remember(SECRET).id, why="wrong")
-    call(mem, "store_memory", {"content": SECRET})
+    secret = mem.remember(SECRET).id
+    getattr(mem.by("person"), verb)(secret, why="wrong")
+    for text in (SECRET, f"Note: {SECRET}."):
+        answer = call(mem, "store_memory", {"content": text})
+        assert answer["status"] == "skipped"
+        assert "on 2026-01-05" in answer["why"]
+        assert "ask the user" in answer["why"]
     assert only_the_neighbour(mem)
 
 

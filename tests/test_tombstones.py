@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
+from memotherm.errors import Forbidden
 
 OLD, NEW = "Ana's phone number is 650-555-0177", "Ana's phone number is 650-555-0199"
 WAYS: dict[str, Callable[[Memotherm, str], object]] = {
@@ -69,6 +70,30 @@ def test_whoever_asks_has_it_back(mem: Memotherm) -> None:
     assert mem.capture(f"He said: {OLD}").memory.content == "He said: [forgotten]"  # type: ignore[union-attr]
     mem.undo(changed.version)
     assert mem.capture(f"They said: {OLD}").memory.content.endswith(OLD)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_only_a_person_stores_again_what_a_person_has_taken_away(way: str, mem: Memotherm) -> None:
+    """An agent can neither remember, write, restore nor undo it."""
+    other, old = mem.remember("Ben lives in Rome"), mem.by("person").remember(OLD)
+    WAYS[way](mem.by("person"), old.id)
+    tries: list[Callable[[], object]] = [
+        lambda: mem.remember(OLD.upper()),
+        lambda: mem.remember_many([{"content": "Ana likes tea"}, {"content": f"Note: {OLD}"}]),
+        lambda: mem.update(other.id, content=OLD),
+    ]
+    if way != "purge":
+        tries.append(lambda: mem.undo(mem.history(old.id)[-1].seq))
+    if mem.find(retention="deleted"):
+        tries.append(lambda: mem.restore(old.id))
+    for attempt in tries:
+        with pytest.raises(Forbidden, match="only a person"):
+            attempt()
+    assert held(mem) == []
+    assert not mem.find(contains="tea")
+    again = mem.by("person").remember(OLD)
+    assert "after it was forgotten" in mem.history(again.id)[0].why
+    assert mem.remember(OLD).id == again.id
 
 
 def test_what_still_holds_is_not_forgotten(mem: Memotherm) -> None:

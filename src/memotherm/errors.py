@@ -9,7 +9,7 @@
     │   └── BudgetTooSmall      the pinned memories alone exceed the token budget
     ├── StaleWrite              the memory changed since it was read
     ├── ReadOnly                a change through a read-only memory or key
-    ├── Forbidden               an API key was used for what belongs to a wider scope
+    ├── Forbidden               what a wider API key, or only a person, may do
     ├── NoteUnavailable         a note's file or folder cannot be read or written
     ├── SettingsError           an unknown setting, or an invalid value
     ├── StoreError              an error of the database
@@ -109,7 +109,7 @@ class ReadOnly(MemothermError, code="read_only"):
 
 
 class Forbidden(MemothermError, code="forbidden"):
-    """An API key was used for what belongs to a wider scope: a tenant, or the whole store."""
+    """An API key was used for what belongs to a wider scope, or an agent stores again what a person has forgotten."""
 
 
 class NoteUnavailable(MemothermError, code="note_unavailable"):

@@ -135,7 +135,7 @@ class View(Queries):
 
     def cause(self, action: str, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now."""
-        return Cause(action=action, at=self.now(), actor=self.actor, why=why)
+        return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
 
     def spaces(self) -> tuple[int, ...]:
         """Return the spaces whose memories the scope can see."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
+from memotherm.remember.forgotten import require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.settings import Settings
@@ -91,6 +92,7 @@ class Changes:
             _require_outside_notes(transaction, record)
             if owner is not None and record.space != owner:
                 raise NotFound(f"this session has no memory {memory_id!r}")
+            require_allowed(transaction, scope, [record.memory.content], cause.by)
             after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
             return self._apply_once(transaction, record, after, cause).memory
 
@@ -116,10 +118,11 @@ class Changes:
             if in_file(record.memory):
                 path = record.memory.metadata.get("path", "a note")
                 raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
+            require_allowed(transaction, scope, [content], cause.by)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
             for former in (record.memory.content, *removed):
-                transaction.mark_forgotten(record, cause.at, former, beside=content)
+                transaction.mark_forgotten(record, cause, former, beside=content)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed.memory
 
@@ -133,13 +136,15 @@ class Changes:
             changed = []
             for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
                 retention = changed_retention(record.memory, wanted, cause.at, self._settings)
+                if wanted is Retention.ACTIVE:
+                    require_allowed(transaction, scope, [record.memory.content], cause.by)
                 expires_at = record.memory.expires_at
                 if wanted is Retention.ACTIVE and expires_at is not None and expires_at <= cause.at:
                     expires_at = None
                 after = replace(record.memory, retention=retention, expires_at=expires_at)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    transaction.mark_forgotten(record, cause.at)
+                    transaction.mark_forgotten(record, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
@@ -165,7 +170,7 @@ class Changes:
                 after = replace(memory, retention=wanted, trust=trust)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    transaction.mark_forgotten(record, cause.at)
+                    transaction.mark_forgotten(record, cause)
             return changed
 
         return self._store.transact(change)
@@ -208,9 +213,11 @@ class Changes:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
             if content is not None:
                 after = with_content(after, content, self._settings.tokenizer)
+            if after.retention is Retention.ACTIVE and not {"retention", "content"}.isdisjoint(before):
+                require_allowed(transaction, scope, [after.content], cause.by)
             changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
             if _is_first(event):
-                transaction.mark_forgotten(current, cause.at)
+                transaction.mark_forgotten(current, cause)
             return changed.memory
 
         return self._store.transact(change, made_by=embedded.made_by)
@@ -331,7 +338,7 @@ def archive_superseded(
         return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
-    transaction.mark_forgotten(superseded, cause.at, beside=content)
+    transaction.mark_forgotten(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
 
 

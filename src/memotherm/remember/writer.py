@@ -12,7 +12,7 @@ from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.remember.changes import archive_superseded, duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
-from memotherm.remember.forgotten import without_forgotten
+from memotherm.remember.forgotten import require_allowed, without_forgotten
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.settings import Settings
@@ -86,10 +86,14 @@ class MemoryWriter:
         drafts, forgotten = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
-        cause = Cause(action="remember", at=now, actor=actor, rule=memories[0].tier_rule if memories else "explicit")
+        rule = memories[0].tier_rule if memories else "explicit"
+        cause = Cause(action="remember", at=now, actor=actor, rule=rule, by=by)
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
+            if not unasked:
+                asked = [memory.content for memory in memories if memory.retention is not Retention.PROPOSED]
+                require_allowed(transaction, scope, asked, by)
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
@@ -110,7 +114,7 @@ class MemoryWriter:
                 retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
                 after = replace(unwanted.memory, retention=retention)
                 transaction.change(unwanted, after, replace(cause, action="forget", why=why))
-                transaction.mark_forgotten(unwanted, now)
+                transaction.mark_forgotten(unwanted, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
 

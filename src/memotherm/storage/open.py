@@ -97,7 +97,7 @@ class Purges:
     memories: tuple[Memory, ...]
     #: The key of the tombstones; copies of a store have the same one.
     secret: str | None = None
-    #: (mark, time, head, length) and the scope of each tombstone; a scope is a row of `spaces` without its number.
+    #: The mark, time, head, length and trust of each tombstone, and its scope: a row of `spaces` without its number.
     tombstones: tuple[tuple[Row, Row], ...] = ()
 
     def repeat(self, copy: Store) -> None:
@@ -109,20 +109,19 @@ class Purges:
                 why = "purged after the checkpoint"
                 transaction.purge(record, Cause(action="purge", at=memory.retention_since, rule="restore", why=why))
 
-        for memory in self.memories:
-            copy.transact(functools.partial(purge, memory=memory))
         with copy.read_tables() as reader:
-            if reader.meta("secret") != self.secret:
-                return
+            tombstones = self.tombstones if reader.meta("secret") == self.secret else ()
             spaces = {_scope(row): row[1] for row in reader.rows(SPACES)}
             known = {(row[1], row[2]) for row in reader.rows(TOMBSTONES)}
         with copy.write_tables() as writer:
-            for (mark, *rest), scope in self.tombstones:
+            for (mark, *rest), scope in tombstones:
                 if scope not in spaces:
                     spaces[scope] = max(spaces.values(), default=0) + 1
                     writer.put(SPACES, [(scope[0], spaces[scope], *scope[1:])])
                 if (mark, spaces[scope]) not in known:
                     writer.put(TOMBSTONES, [(scope[0], mark, spaces[scope], *rest)])
+        for memory in self.memories:
+            copy.transact(functools.partial(purge, memory=memory))
 
 
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:

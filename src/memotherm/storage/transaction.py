@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
-from memotherm.model.clock import to_micros
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
@@ -182,7 +182,7 @@ class Transaction(ABC):
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        if memory.retention is Retention.ACTIVE and self._unmark(record):
+        if memory.retention is Retention.ACTIVE and self._unmark(record, cause.by):
             cause = replace(cause, why=cause.why or "stored again after it was forgotten or corrected")
         self._append(record.no, seq, cause, created_row(memory))
         return record
@@ -208,7 +208,7 @@ class Transaction(ABC):
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
         self._append(record.no, seq, cause, changes_row(changes))
         if after.retention is Retention.ACTIVE and ("retention" in changes or "content" in changes):
-            self._unmark(changed)
+            self._unmark(changed, cause.by)
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
@@ -229,7 +229,7 @@ class Transaction(ABC):
                 hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
                 self._hidden_words.update(query_words(content))
                 self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
-            self.mark_forgotten(record, cause.at, content)
+            self.mark_forgotten(record, cause, content)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
@@ -245,7 +245,7 @@ class Transaction(ABC):
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
 
-    def mark_forgotten(self, record: Record, at: datetime, content: str | None = None, beside: str = "") -> None:
+    def mark_forgotten(self, record: Record, cause: Cause, content: str | None = None, beside: str = "") -> None:
         """Keep the content of a memory, or a former one, from being stored again unasked.
 
         What is also said `beside` it, such as by the memory that replaces it, is not marked.
@@ -258,19 +258,25 @@ class Transaction(ABC):
         for each in said:
             if each not in kept:
                 values = {"mark": marks.mark(each), "head": marks.head(each), "length": len(each)}
-                self._sql.run("tombstone_add", space=record.space, at=to_micros(at), **values)
+                by = {"at": to_micros(cause.at), "trust": cause.by.rank}
+                self._sql.run("tombstone_add", space=record.space, **values, **by)
 
-    def _unmark(self, record: Record) -> bool:
-        """Delete the tombstones of what a memory says; return whether there were any."""
+    def _unmark(self, record: Record, by: Trust) -> bool:
+        """Delete the tombstones of what a memory says, except those of more trust; return whether there were any."""
         if not self._tombstones:
             return False
         mark, memory = Tombstones(self._secret()).mark, record.memory
         marks = [mark(said) for said in statements_of(_own_text(memory, memory.content))]
-        return bool(self._sql.rows("tombstone_drop", space=record.space, marks=marks))
+        return bool(self._sql.rows("tombstone_drop", space=record.space, marks=marks, trust=by.rank))
 
-    def forgotten_in(self, scope: Scope, texts: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-        """Return the positions of what was forgotten in what a scope can see, in any spelling, by text."""
-        if not self._tombstones:
+    def forgotten_in(
+        self, scope: Scope, texts: Iterable[str], above: Trust | None = None
+    ) -> dict[str, list[tuple[int, int, datetime]]]:
+        """Return where texts say, in any spelling, what was forgotten in what a scope can see, and since when.
+
+        With `above`, only what was forgotten by somebody with more trust.
+        """
+        if not self._tombstones or above is Trust.PERSON:
             return {}
         marks, row = Tombstones(self._secret()), scope_row(scope)
         words = {text: spelled(text) for text in texts}
@@ -283,10 +289,11 @@ class Transaction(ABC):
         for text, each in words.items() if lengths else ():
             for passage, start, end in each.passages(lengths):
                 found.setdefault(marks.mark(passage), []).append((text, start, end))
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for (mark,) in self._sql.rows("tombstones_seen", marks=list(found), **row) if found else ():
+        least = -1 if above is None else above.rank
+        spans: dict[str, list[tuple[int, int, datetime]]] = {}
+        for mark, at in self._sql.rows("tombstones_seen", marks=list(found), above=least, **row) if found else ():
             for text, start, end in found[mark]:
-                spans.setdefault(text, []).append((start, end))
+                spans.setdefault(text, []).append((start, end, from_micros(at)))
         return spans
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:

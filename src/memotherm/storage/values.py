@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier
+from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.memory import OrderName, StoredFields
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
@@ -51,6 +51,8 @@ class Cause:
     why: str = ""
     #: The hash of the adopted policy that the rule belongs to.
     policy: str = ""
+    #: Who asks for it, as far as they are trusted.
+    by: Trust = Trust.AGENT
 
     def for_move(self, move: Move) -> Cause:
         """Return the cause of a move that a rule decided."""

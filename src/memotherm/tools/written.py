@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from memotherm.errors import InvalidInput, NotFound
+from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
@@ -117,17 +117,20 @@ def store_memory(
     content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
-    memory = view.remember(
-        content,
-        kind=kind,
-        tags=tags,
-        tier=tier,
-        priority=priority or Priority.NORMAL,
-        ttl=None if ttl_minutes is None else ttl_minutes * 60,
-        metadata=metadata,
-        supersedes=supersedes,
-        valid_until=valid_until,
-    )
+    try:
+        memory = view.remember(
+            content,
+            kind=kind,
+            tags=tags,
+            tier=tier,
+            priority=priority or Priority.NORMAL,
+            ttl=None if ttl_minutes is None else ttl_minutes * 60,
+            metadata=metadata,
+            supersedes=supersedes,
+            valid_until=valid_until,
+        )
+    except Forbidden as refused:
+        return {"status": "skipped", "why": str(refused)}
     return {**to_json(memory), "warnings": warnings}
 
 

@@ -406,11 +406,13 @@ DELETE FROM shadow_tiers WHERE {own}policy = :policy
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
 
 -- tombstone_add: Store that a text was forgotten in a space.
-INSERT INTO tombstones (space, mark, at, head, length) VALUES (:space, :mark, :at, :head, :length)
-ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at
+INSERT INTO tombstones (space, mark, at, head, length, trust)
+VALUES (:space, :mark, :at, :head, :length, :trust)
+ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at,
+    trust = CASE WHEN tombstones.trust > excluded.trust THEN tombstones.trust ELSE excluded.trust END
 
--- tombstone_drop: Delete the tombstones of a text that was stored again.
-DELETE FROM tombstones WHERE {own}mark {in marks} AND space IN (
+-- tombstone_drop: Delete the tombstones of a text that was stored again, as far as the trust suffices.
+DELETE FROM tombstones WHERE {own}mark {in marks} AND trust <= :trust AND space IN (
     SELECT near.space FROM spaces here JOIN spaces near USING (tenant, project, environment, user_, agent, session)
     WHERE {own here}here.space = :space)
 RETURNING mark
@@ -421,11 +423,12 @@ WHERE {own t}t.head {in heads}
   AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
   AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
 
--- tombstones_seen: Which of some marks are in what a scope can see.
-SELECT DISTINCT t.mark FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
-WHERE {own t}t.mark {in marks}
+-- tombstones_seen: Which of some marks of more than a trust are in what a scope can see, and when the last was made.
+SELECT t.mark, max(t.at) FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
+WHERE {own t}t.mark {in marks} AND t.trust > :above
   AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
   AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
+GROUP BY t.mark
 
 -- erase_counts: How many recalls, receipts, sessions and tombstones some spaces have.
 SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),

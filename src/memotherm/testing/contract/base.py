@@ -61,9 +61,9 @@ class Contract:
         """Calls of its methods each run in a transaction of their own."""
         return cast("Transaction", _SingleCalls(self.store))
 
-    def cause(self, action: str = "test", **parts: str) -> Cause:
+    def cause(self, action: str = "test", rule: str = "explicit", why: str = "") -> Cause:
         """Return a cause with the current time."""
-        return Cause(action=action, at=self.clock(), **parts)
+        return Cause(action=action, at=self.clock(), rule=rule, why=why)
 
     def memory(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Memory:  # noqa: ANN401
         """Return a memory that is not stored yet; `fields` are those of `Memory`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record, Use
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
@@ -181,13 +181,16 @@ class TransactionContract(Contract):
         spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret", "the se-cret"}
         assert found(ann, *spellings, "the secrets") == spellings
         assert self.transaction.forgotten_in(ann, ["so another secret of mine"]) == {
-            "so another secret of mine": [(3, 17)]
+            "so another secret of mine": [(3, 17, self.clock())]
         }
+        assert self.transaction.forgotten_in(ann, contents, above=Trust.AGENT) == {}
         self.stored("the secret")
         assert found(ann, *contents) == set(contents[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
         assert found(ann, *contents) == {contents[1]}
-        self.transaction.mark_forgotten(copy, self.clock(), "the crane left. the stork came back", "the crane left")
+        self.transaction.mark_forgotten(
+            copy, self.cause("forget"), "the crane left. the stork came back", "the crane left"
+        )
         assert found(ann, "the crane left", "yes, the stork came back") == {"yes, the stork came back"}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
