@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from memotherm import Memotherm
+from memotherm.cli.app import run
 from memotherm.errors import InvalidInput
+from memotherm.mcp.results import concise
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock
+from memotherm.tools import call
 
 
 def test_what_held_is_another_question_than_what_was_known(mem: Memotherm, clock: FakeClock) -> None:
@@ -41,6 +48,33 @@ def test_contexts_say_until_when_and_leave_out_what_no_longer_holds(mem: Memothe
     context = mem.context("deploys of the shop")
     assert context.text == ""
     assert "no longer holds" in context.receipt.left_out[0].reason
+
+
+def test_contexts_leave_out_what_does_not_hold_yet(mem: Memotherm, clock: FakeClock) -> None:
+    """From its first day on they have it; a recall finds it before."""
+    mem.remember("Deploys of the shop are frozen", valid_from="2026-01-20", tier="hot")
+    context = mem.context("deploys of the shop")
+    assert context.text == ""
+    assert "does not hold yet" in context.receipt.left_out[0].reason
+    assert mem.recall("deploys of the shop").hits
+    clock.advance(days=30)
+    assert "frozen" in mem.context("deploys of the shop").text
+
+
+@pytest.mark.sqlite
+def test_every_interface_says_until_when_a_hit_holds(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also of what no longer holds."""
+    mem = open_mem(tmp_path / "memory.db")
+    mem.remember("Deploys are frozen", valid_from="2025-01-01", valid_until="2025-02-01")
+    assert run(["recall", "deploys", "--store", str(tmp_path / "memory.db")]) == 0
+    assert "from 2025-01-01  until 2025-02-01" in capsys.readouterr().out
+    end = datetime(2025, 2, 2, tzinfo=UTC)
+    assert mem.recall("deploys").hits[0].memory.valid_until == end
+    client = TestClient(application(mem), base_url="http://127.0.0.1:8077")
+    assert "2025-02-02T00:00" in client.post("/recall", json={"query": "deploys"}).json()["items"][0]["valid_until"]
+    assert "2025-02-02T00:00" in concise(call(mem, "memory_recall", {"query": "deploys"}))["items"][0]["valid_until"]
 
 
 @pytest.mark.parametrize(

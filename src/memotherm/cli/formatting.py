@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from rich.cells import cell_len, chop_cells
@@ -183,6 +184,10 @@ def _content(memory: Memory, shown: str) -> Text:
         text.append(f"  {memory.priority}", style="magenta")
     if memory.retention is not Retention.ACTIVE:
         text.append(f"  {memory.retention}", style="magenta")
+    if memory.valid_from is not None:
+        text.append(f"  from {memory.valid_from:%Y-%m-%d}", style="magenta")
+    if memory.valid_until is not None:
+        text.append(f"  until {memory.valid_until - timedelta(microseconds=1):%Y-%m-%d}", style="magenta")
     for tag in memory.tags:
         text.append(f"  #{tag}", style="green")
     return text

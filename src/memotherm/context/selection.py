@@ -121,7 +121,7 @@ class Selection:
             candidates: Most important first.
             injected: What was injected before: memory number -> its `updated_at` then, in microseconds.
             least: The least confidence of a search whose hits may be included; 0 switches the selection off.
-            now: What no longer holds at this moment is left out.
+            now: What does not hold at this moment is left out.
         """
         ranking = self.ranking
         withheld = ""
@@ -130,9 +130,11 @@ class Selection:
             if ranking.ranked:
                 self.notes.append(f"nothing that was found is included: {withheld}")
         for candidate in _without_repeats(candidates, injected, self.skipped):
-            until = candidate.memory.valid_until
+            since, until = candidate.memory.valid_from, candidate.memory.valid_until
             if until is not None and until <= now:
                 self.skipped.append(Skipped(candidate, "valid_until", "what it says no longer holds"))
+            elif since is not None and since > now:
+                self.skipped.append(Skipped(candidate, "valid_from", "what it says does not hold yet"))
             elif candidate.scored is None:
                 self.listed.append(candidate)
             elif withheld:

@@ -422,6 +422,10 @@ class MemoryFields(Protocol):
         """Who stands behind it."""
 
     @property
+    def valid_from(self) -> datetime | None:
+        """When what it says begins to hold; None if it does not say."""
+
+    @property
     def valid_until(self) -> datetime | None:
         """When what it says ceases to hold; None if it does not say."""
 

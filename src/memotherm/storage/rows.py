@@ -127,6 +127,7 @@ class MemoryRow:
     updated_at: datetime = _column(14, from_micros)
     verified_at: datetime | None = _column(28, _moment)
     trust: Trust = _column(29, TRUSTS.__getitem__)
+    valid_from: datetime | None = _column(30, _moment)
     valid_until: datetime | None = _column(31, _moment)
 
     def __init__(self, row: Sequence[Any], scope: Scope) -> None:

@@ -1,7 +1,7 @@
 // The hits of a question, best first, each with the parts of its score; equal texts are one hit.
 import { html } from "../html.js";
 import { post } from "../api.js";
-import { percent, scopeName, shortened } from "../format.js";
+import { lastDay, percent, scopeName, shortened } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { Empty, Loaded, MemoryLink, Tier, Time } from "./basics.js";
 import { ScoreBar } from "./scores.js";
@@ -27,7 +27,7 @@ export function grouped(hits) {
 }
 
 function Hit({ hit, place, expected, onSelect }) {
-  return html`<li class="hit"><div class="hit-top"><span class="hint">${place}</span><${Tier} tier=${hit.tier} /> <span class="hint">${hit.kind} · ${scopeName(hit.scope)} · <${Time} at=${hit.updated_at} /></span>
+  return html`<li class="hit"><div class="hit-top"><span class="hint">${place}</span><${Tier} tier=${hit.tier} /> <span class="hint">${hit.kind} · ${scopeName(hit.scope)} · <${Time} at=${hit.updated_at} />${hit.valid_until ? ` · until ${lastDay(hit.valid_until)}` : ""}</span>
       <label class="check hint"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
     <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content, SHOWN_CHARACTERS) || hit.id}</${MemoryLink}></p>
     <${ScoreBar} score=${hit.score} parts=${hit.parts} />
