@@ -56,6 +56,31 @@ def test_a_proposal_replaces_another_memory_only_when_it_is_approved(mem: Memoth
     assert ([each.content for each in mem.find()], mem.get(old.id).retention) == ([AIRPORT], "archived")
 
 
+def test_one_undo_takes_back_an_approval_with_what_it_archived(mem: Memotherm) -> None:
+    """Both are as before, and what was archived is no longer marked as forgotten."""
+    old = mem.remember(HARBOUR)
+    proposal = mem.remember(AIRPORT, source="extracted", supersedes=old.id)
+    assert mem.undo(mem.approve(proposal.id).version).retention == "proposed"
+    assert [each.content for each in mem.find()] == [HARBOUR]
+    assert mem.capture(f"Ben said: {HARBOUR}").memory.content.endswith(HARBOUR)  # type: ignore[union-attr]
+    mem.archive(old.id)
+    mem.undo(mem.approve(proposal.id).version)
+    assert mem.get(old.id).retention == "archived", "the approval did not archive it"
+
+
+def test_a_proposal_under_a_key_in_use_waits_and_takes_the_key(mem: Memotherm) -> None:
+    """It is neither dropped nor stored twice; an undo gives the key back."""
+    old = mem.remember(HARBOUR, key="ana/work")
+    proposal = mem.remember(AIRPORT, key="ana/work", source="extracted")
+    assert mem.remember(AIRPORT, key="ana/work", source="extracted").id == proposal.id
+    assert mem.remember(HARBOUR, key="ana/work", source="extracted").id == old.id
+    assert ([each.id for each in mem.find(retention="proposed")], mem.get(key="ana/work").id) == ([proposal.id], old.id)
+    approved = mem.approve(proposal.id)
+    assert (mem.get(key="ana/work").content, mem.get(old.id).retention) == (AIRPORT, "archived")
+    mem.undo(approved.version)
+    assert (mem.get(key="ana/work").content, mem.get(proposal.id).retention) == (HARBOUR, "proposed")
+
+
 def test_a_setting_says_which_sources_propose(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """Such as imports and captures."""
     mem = open_mem(tmp_path / "memory.db", settings={"propose_sources": ["import", "capture"]})

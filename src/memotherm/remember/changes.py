@@ -163,11 +163,16 @@ class Changes:
                 memory = record.memory
                 if memory.retention is not Retention.PROPOSED:
                     raise InvalidInput(f"{memory.id} is {memory.retention}, not proposed: there is nothing to decide")
+                key = memory.key
                 if wanted is Retention.ACTIVE and memory.supersedes is not None:
                     superseded = require_visible(transaction, scope, memory.supersedes)
-                    archive_superseded(transaction, superseded, memory.id, memory.content, cause)
+                    archived = archive_superseded(transaction, superseded, memory.id, memory.content, cause)
+                    if key is None and archived.memory.scope == memory.scope:
+                        key = archived.memory.key
+                        passed_on = replace(cause, action="update", rule="superseded")
+                        transaction.change(archived, replace(archived.memory, key=None), passed_on)
                 trust = by if wanted is Retention.ACTIVE and by is Trust.PERSON else memory.trust
-                after = replace(memory, retention=wanted, trust=trust)
+                after = replace(memory, retention=wanted, trust=trust, key=key)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
                     transaction.mark_forgotten(record, cause)
@@ -218,9 +223,25 @@ class Changes:
             changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
             if _is_first(event):
                 transaction.mark_forgotten(current, cause)
+            if event.action == "approve" and current.memory.supersedes is not None:
+                self._bring_back(transaction, scope, current.memory.supersedes, event, cause)
             return changed.memory
 
         return self._store.transact(change, made_by=embedded.made_by)
+
+    def _bring_back(
+        self, transaction: Transaction, scope: Scope, superseded: str, approval: Event, cause: Cause
+    ) -> None:
+        """Give a memory its key back that an approval has taken, and make it active if the approval archived it."""
+        record = transaction.get(superseded)
+        if record is None or record.memory.retention is Retention.PURGED:
+            return
+        after = replace(record.memory, key=approval.changes.get("key", (None, record.memory.key))[1])
+        hidden = next(event for event in reversed(transaction.events(record)) if "retention" in event.changes)
+        if (hidden.rule, hidden.at) == ("superseded", approval.at):
+            require_allowed(transaction, scope, [after.content], cause.by)
+            after = replace(after, retention=Retention.ACTIVE)
+        self.apply(transaction, record, after, cause)
 
     def _apply_once(
         self,

@@ -183,6 +183,11 @@ class MemoryWriter:
         """
         memory, stored = write.memory, self._existing(write)
         proposal = memory.retention is Retention.PROPOSED
+        if proposal and memory.key is not None and stored is not None and stored.memory.digest != memory.digest:
+            # An approval replaces the memory with the key.
+            memory = replace(memory, key=None, supersedes=stored.memory.id)
+            write = replace(write, memory=memory)
+            stored = self._existing(write)
         if stored is not None and (proposal or (stored.memory.retention is Retention.PROPOSED and not asked)):
             return stored
         if memory.supersedes is not None and not proposal:
