@@ -133,6 +133,12 @@ def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock:
     ]  # fmt: skip
     assert points[-1].at == clock.now
     assert [point.cold for point in mem.scoped(project="web").inspect.tier_history("12h", 2)] == [1, 1]
+    # What was stored at the very moment of a point counts at it, and several in one period count each.
+    mem.remember_many([{"content": f"number {number}"} for number in range(3)])
+    clock.advance(hours=1)
+    mem.remember("later")
+    clock.advance(hours=1)
+    assert [point.warm for point in mem.inspect.tier_history("3h", 4)] == [0, 3, 4, 4]
     for wrong in ({"points": 1}, {"since": clock.now + timedelta(days=1)}, {"since": "soon"}):
         with pytest.raises(InvalidInput):
             mem.inspect.tier_history(**wrong)

@@ -40,6 +40,11 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     assert [receipt.scope.session for receipt in mem.receipts.list()] == ["s2", "s1", "s1", "s1"]
     page = mem.receipts.list(limit=3)
     assert [len(page), len(mem.receipts.list(limit=3, cursor=page.cursor))] == [3, 1]
+    brief = mem.receipts.list(session="s1", entries=False)
+    assert [(each.tokens, each.included, each.left_out) for each in brief] == [
+        (0, (), ()), (turn.tokens, (), ()), (start.tokens, (), ()),
+    ]  # fmt: skip
+    assert [each.given_tokens for each in brief] == [pinned.tokens + fact.tokens, pinned.tokens, 0]
 
 
 def test_a_receipt_says_what_was_left_out_for_want_of_space(open_mem: Open) -> None:

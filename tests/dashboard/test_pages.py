@@ -122,6 +122,16 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     expect(page.get_by_label("What")).to_have_value("move")
 
 
+def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) -> None:
+    """However many memories a page names."""
+    page = open_page("/review")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{page.url.split('#')[0]}#/activity?scope=project%3Dbilling%3Buser%3Dana")
+    expect(page.locator(".event .what a").nth(2)).to_be_visible()
+    assert [url for url in asked if "/memories" in url] == [f"{page.url.split('/#')[0]}/memories:find"]
+
+
 def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memotherm) -> None:
     """A reload, and the address in another browser, show the same."""
     page = open_page("/memories")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -111,7 +112,8 @@ def test_another_page_cannot_change_anything_with_the_cookie(mem: Memotherm, ori
 def test_the_pages_are_served_under_a_strict_policy(mem: Memotherm) -> None:
     """Without a key: they hold no memories; nothing inline, nothing from elsewhere, and no other host name."""
     client = browser(mem)
-    for path in ("/", "/dashboard/app.js", "/dashboard/vendor/uPlot.iife.min.js"):
+    assets = re.findall(r'src="(.*)app\.js"', client.get("/").text)[0]
+    for path in ("/", f"{assets}app.js", f"{assets}vendor/uPlot.iife.min.js"):
         answer = client.get(path)
         assert answer.status_code == 200, path
         policy = answer.headers["content-security-policy"]
@@ -119,8 +121,11 @@ def test_the_pages_are_served_under_a_strict_policy(mem: Memotherm) -> None:
         assert "unsafe" not in policy
         assert client.get(path, headers={"host": "evil.example"}).status_code == 421
     assert client.get("/dashboard/../../pyproject.toml").status_code in (401, 404)
-    assert client.get("/dashboard/none.js").status_code == 404
-    assert client.get("/dashboard/%2e%2e/files.py").status_code == 404
+    assert client.get(f"{assets}none.js").status_code == 404
+    assert client.get(f"{assets}%2e%2e/files.py").status_code == 404
+    # A browser asks for a file once, and for the page, which has other addresses when a file has changed, each time.
+    assert "immutable" in client.get(f"{assets}app.js").headers["cache-control"]
+    assert client.get("/").headers["cache-control"] == "no-cache"
 
 
 def test_the_command_prints_an_address_that_logs_in_once(tmp_path: Path) -> None:

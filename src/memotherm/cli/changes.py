@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -96,7 +97,7 @@ def conflicts(mem: Memotherm, limit: int, keep: str | None, why: str) -> Output:
     help="Say for each context why this memory was in it or not.",
 )  # fmt: skip
 @memory_option()
-def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | None) -> Output:
+def receipts(mem: Memotherm, memory_id: str | None, **options: Any) -> Output:  # noqa: ANN401
     """Show what contexts have injected into sessions, and why, newest first.
 
     Contexts of the scope and of all narrower ones are shown.
@@ -106,7 +107,7 @@ def receipts(mem: Memotherm, limit: int, cursor: str | None, memory_id: str | No
     memotherm receipts --limit 1 --json
     memotherm receipts --limit 1 --memory mem_01J8ZQ4X0000000000000000
     """
-    page = mem.receipts.list(limit=limit, cursor=cursor)
+    page = mem.receipts.list(**options)
     none = [] if page.receipts else ["no receipt is kept"]
     if memory_id is not None:
         answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]

@@ -278,7 +278,9 @@ def _stored_receipt(
     entries += _named(_left_out(each.candidate, each.rule, each.reason) for each in selection.skipped)
     if not entries:
         return None
-    return ReceiptRow(query=None, budget=request.budget, tokens=packed.tokens, format=request.format, entries=entries)
+    given = sum(each.candidate.memory.tokens for each in selection.skipped if each.rule == "given")
+    sizes = {"budget": request.budget, "tokens": packed.tokens, "given": given}
+    return ReceiptRow(query=None, format=request.format, entries=entries, **sizes)
 
 
 def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:

@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 from pathlib import Path
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 #: The path of the page, and that of its scripts and styles.
 INDEX_PATH = "/"
 ASSETS_PATH = "/dashboard/"
 #: Scripts and styles come from this server only, none is inline, and no other page may embed the dashboard.
-HEADERS = {
+_HEADERS = {
     "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'",
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    # The browser asks each time whether a file has changed: a new version of the package brings new files.
-    "cache-control": "no-cache",
 }
+#: The page is asked for each time. It names its files by the digest of all of them, so a browser asks for these once.
+_INDEX_HEADERS = {**_HEADERS, "cache-control": "no-cache"}
+_ASSET_HEADERS = {**_HEADERS, "cache-control": "public, max-age=31536000, immutable"}
 
 _FOLDER = Path(__file__).parent / "static"
-
-
-class _Assets(StaticFiles):
-    """Static files with the headers of the dashboard."""
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """Return a file, or 304 if the browser has it."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers.update(HEADERS)
-        return response
+_INDEX = "index.html"
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 def routes() -> list[BaseRoute]:
-    """Return the routes of the page and of its files."""
-    return [
-        Route(INDEX_PATH, _index, methods=["GET"]),
-        Mount(ASSETS_PATH.rstrip("/"), _Assets(directory=_FOLDER), name="dashboard"),
-    ]
+    """Return the routes of the page and of its files, which are read once: a page needs some forty of them."""
+    paths = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
+    contents = {path.relative_to(_FOLDER).as_posix(): path.read_bytes() for path in paths}
+    assets = f"{ASSETS_PATH}{hashlib.sha256(b''.join(contents.values())).hexdigest()[:16]}/"
+    page = contents.pop(_INDEX).replace(ASSETS_PATH.encode(), assets.encode())
 
+    async def index(request: Request) -> Response:  # noqa: ARG001
+        return Response(page, media_type="text/html", headers=_INDEX_HEADERS)
 
-async def _index(request: Request) -> Response:  # noqa: ARG001
-    return FileResponse(_FOLDER / "index.html", headers=HEADERS)
+    async def asset(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in contents:
+            raise HTTPException(404)
+        return Response(contents[name], media_type=_TYPES.get(Path(name).suffix, "text/plain"), headers=_ASSET_HEADERS)
+
+    return [Route(INDEX_PATH, index, methods=["GET"]), Route(f"{assets}{{name:path}}", asset, methods=["GET"])]

@@ -151,7 +151,7 @@ class Inspection:
         step = (now - first) / (points - 1)
         moments = [now - step * back for back in range(points)]
         with store.snapshot():
-            counts, changes = store.counts(spaces, now), store.tier_changes(spaces, first)
+            counts, changes = store.counts(spaces, now), store.tier_changes(spaces, first, now, step)
         return tier_history(counts.tiers, changes, moments)
 
     def session(self, session_id: str) -> SessionStatus:
@@ -177,18 +177,21 @@ class Receipts:
     def __init__(self, view: View) -> None:
         self._view = view
 
-    def list(self, session: str | None = None, limit: int = 20, cursor: str | None = None) -> ReceiptPage:
+    def list(
+        self, session: str | None = None, limit: int = 20, cursor: str | None = None, *, entries: bool = True
+    ) -> ReceiptPage:
         """Return what was injected by contexts inside this scope, newest first, a page at a time.
 
         Args:
             session: Only contexts of this session.
             limit: The most receipts of a page.
             cursor: The cursor of the last page.
+            entries: Whether to return the memories of each receipt, too.
         """
         require_limit(limit, LARGEST_PAGE)
         view = self._view.narrowed(session=session)
         past = None if cursor is None else cursor_number(cursor, "before")
-        found = view.store_inside.receipts(view.spaces_inside(), past, limit + 1)
+        found = view.store_inside.receipts(view.spaces_inside(), past, limit + 1, entries=entries)
         page = tuple(found[:limit])
         return ReceiptPage(receipts=page, cursor=f"before-{page[-1].number}" if len(found) > limit and page else None)
 

@@ -49,6 +49,8 @@ class KeptReceipt(Value):
     budget: int
     #: Tokens of the whole text.
     tokens: int
+    #: Tokens of the memories that were left out because the session was given them before.
+    given_tokens: int
     format: str
     #: The included memories, except those purged since.
     included: tuple[KeptEntry, ...] = ()

@@ -65,9 +65,12 @@ class RemoteNotes(_Group, Notes):
 class RemoteReceipts(_Group, Receipts):
     """The receipts of contexts on a server."""
 
-    def list(self, session: str | None = None, limit: int = 20, cursor: str | None = None) -> ReceiptPage:
+    def list(
+        self, session: str | None = None, limit: int = 20, cursor: str | None = None, *, entries: bool = True
+    ) -> ReceiptPage:
         """Return what was injected by contexts inside this scope, newest first, a page at a time."""
-        arguments = write_arguments(OPERATIONS["receipts"], {"limit": limit, "cursor": cursor})
+        given = {"limit": limit, "cursor": cursor, "entries": entries}
+        arguments = write_arguments(OPERATIONS["receipts"], given)
         view = self._memory if session is None else self._memory.scoped(session=session)
         return from_json(ReceiptPage, view._call(OPERATIONS["receipts"], arguments))
 

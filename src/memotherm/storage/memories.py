@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -197,12 +197,17 @@ class MemoryStore(StoreBase):
         values = {"spaces": list(spaces), "after": to_micros(after), "until": to_micros(until)}
         return bool(self._rows("changed_between", **values)[0][0])
 
-    def tier_changes(self, spaces: Sequence[int], since: datetime) -> list[TierChange]:
-        """Return the events of memories in some spaces since a moment, newest first, with where they are now."""
-        rows = self._rows("tier_changes", spaces=list(spaces), since=to_micros(since))
+    def tier_changes(
+        self, spaces: Sequence[int], since: datetime, until: datetime, step: timedelta
+    ) -> list[TierChange]:
+        """Return the events of memories in some spaces since a moment, newest first, with where they are now.
+
+        Memories that were stored within one step, counted back from `until`, and never changed, are one of them.
+        """
+        period = {"since": to_micros(since), "until": to_micros(until), "step": step // timedelta(microseconds=1)}
         return [
-            TierChange(no, from_micros(at), changes_of(changes), TIERS[tier], RETENTIONS[retention])
-            for no, at, changes, tier, retention in rows
+            TierChange(no, from_micros(at), changes_of(changes), TIERS[tier], RETENTIONS[retention], memories)
+            for no, at, changes, tier, retention, memories in self._rows("tier_changes", spaces=list(spaces), **period)
         ]
 
     def seq(self) -> int:

@@ -188,7 +188,7 @@ def timed_recall_of(row: Sequence[Any], scope: Scope) -> TimedRecall:
 
 def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
-    number, at, _, query, budget, tokens, text_format, entries = row
+    number, at, _, query, budget, tokens, given, text_format, entries = row
     considered = [
         KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score, rule=rule)
         for memory_id, section, form, cost, reason, score, rule in json.loads(entries)
@@ -200,6 +200,7 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
         query=query,
         budget=budget,
         tokens=tokens,
+        given_tokens=given,
         format=text_format,
         included=tuple(entry for entry in considered if entry.form is not None),
         left_out=tuple(entry for entry in considered if entry.form is None),

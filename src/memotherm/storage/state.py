@@ -85,10 +85,12 @@ class StateStore(StoreBase):
 
         self._write(trim)
 
-    def receipts(self, spaces: Sequence[int], past: int | None, limit: int) -> list[KeptReceipt]:
+    def receipts(
+        self, spaces: Sequence[int], past: int | None, limit: int, *, entries: bool = True
+    ) -> list[KeptReceipt]:
         """Return receipts of contexts in some spaces, newest first; `past` = only with a smaller number."""
-        before = _EVERY if past is None else past
-        rows = self._scoped_rows("receipts_before", spaces=list(spaces), past=before, limit=limit)
+        values = {"past": _EVERY if past is None else past, "limit": limit, "entries": int(entries)}
+        rows = self._scoped_rows("receipts_before", spaces=list(spaces), **values)
         return [receipt_of(row, scope) for row, scope in rows]
 
     def receipts_of(self, spaces: Sequence[int], memory_id: str, limit: int) -> list[KeptReceipt]:

@@ -62,7 +62,7 @@ TABLES = (
         "space",
     ),
     _table("uses", "recall no strength", "space at", "space"),
-    _table("receipts", "receipt", "at space query budget tokens format entries", "space"),
+    _table("receipts", "receipt", "at space query budget tokens given format entries", "space"),
     _table("sessions", "space", "state started_at changed_at", "space"),
     _table("tallies", "space name", "times amount", "space"),
     _table("roots", "space", "path extra", "space"),

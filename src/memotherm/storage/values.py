@@ -167,6 +167,8 @@ class ReceiptRow(NamedTuple):
     query: str | None
     budget: int
     tokens: int
+    #: Tokens of what was left out because the session has it.
+    given: int
     format: str
     #: (id, section, form, tokens, reason, score, rule) of each memory that was included, or left out: without a form.
     entries: Sequence[tuple[str, str, str | None, int, str, float | None, str]]
@@ -239,7 +241,7 @@ class RecallEntry:
 
 
 class TierChange(NamedTuple):
-    """An event of a memory, and where the memory is now."""
+    """An event of a memory, or of several that were stored in one period, and where the memory is now."""
 
     no: int
     at: datetime
@@ -247,6 +249,7 @@ class TierChange(NamedTuple):
     changes: Mapping[str, tuple[Any, Any]]
     tier: Tier
     retention: Retention
+    memories: int
 
 
 class LogEntry(NamedTuple):

@@ -34,7 +34,7 @@ def tier_history(
             points.append(_point(remaining.pop(0), counts))
         after = places.get(change.no, (change.tier, change.retention))
         before = places[change.no] = _before(change, after)
-        for place, amount in ((after, -1), (before, 1)):
+        for place, amount in ((after, -change.memories), (before, change.memories)):
             if place is not None and place[1] is Retention.ACTIVE:
                 counts[place[0]] += amount
     points += [_point(moment, counts) for moment in remaining]

@@ -15,6 +15,9 @@ import { pageOf } from "./pages/index.js";
 import { navigate, parseRoute, useRoute } from "./route.js";
 import { Login } from "./login.js";
 
+// The script of the page is loaded while the server is asked who is logged in; `Page` reports an error.
+pageOf(parseRoute().path).load().catch(() => {});
+
 // Exchange the one-time token of the address for the cookie, and remove it from the address.
 async function authenticate() {
   const { path, params } = parseRoute();

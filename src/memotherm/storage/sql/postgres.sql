@@ -69,7 +69,7 @@ WHERE {own}space {in spaces} AND CAST(returned AS JSONB) @> to_jsonb(CAST(:no AS
 ORDER BY recall DESC LIMIT :limit
 
 -- receipts_of: The last receipts in some spaces that name a memory.
-SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM receipts
 WHERE {own}space {in spaces} AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
 ORDER BY receipt DESC LIMIT :limit

@@ -365,8 +365,13 @@ SELECT EXISTS (
 )
 
 -- tier_changes: The events of memories in some spaces since a moment, newest first, with where the memories are now.
-SELECT e.no, e.at, e.changes, m.tier, m.retention FROM events e {cross} memories m ON {same e m}m.no = e.no
-WHERE {own e}e.at >= :since AND m.space {in spaces} ORDER BY e.seq DESC
+-- Memories that were stored in the same period, and never changed, are one row.
+SELECT min(e.no), max(e.at), min(e.changes), m.tier, m.retention, count(*)
+FROM events e {cross} memories m ON {same e m}m.no = e.no
+WHERE {own e}e.at >= :since AND m.space {in spaces}
+GROUP BY m.tier, m.retention, CASE WHEN EXISTS (SELECT 1 FROM events o WHERE {own o}o.no = e.no AND o.seq <> e.seq)
+    THEN -e.seq ELSE (:until - e.at) / :step END
+ORDER BY max(e.seq) DESC
 
 -- events_moved_by: The memories with moves by a policy.
 SELECT DISTINCT m.id FROM events e JOIN memories m ON {same e m}m.no = e.no 
@@ -577,11 +582,12 @@ SELECT receipt, query, entries FROM receipts WHERE {own}at >= :since AND query I
 DELETE FROM recalls WHERE {own}at < :before
 
 -- receipt_add: The receipt of a context.
-INSERT INTO receipts (at, space, query, budget, tokens, format, entries)
-VALUES (:at, :space, :query, :budget, :tokens, :format, :entries)
+INSERT INTO receipts (at, space, query, budget, tokens, given, format, entries)
+VALUES (:at, :space, :query, :budget, :tokens, :given, :format, :entries)
 
--- receipts_before: Receipts of contexts in some spaces, newest first.
-SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+-- receipts_before: Receipts of contexts in some spaces, newest first, with or without their memories.
+SELECT receipt, at, space, query, budget, tokens, given, format, CASE :entries WHEN 1 THEN entries ELSE '[]' END
+FROM receipts
 WHERE {own}space {in spaces} AND receipt < :past ORDER BY receipt DESC LIMIT :limit
 
 -- receipt_erase: Remove the query and purged memories from a receipt.

@@ -57,7 +57,7 @@ WHERE space {in spaces} AND EXISTS (SELECT 1 FROM json_each(returned) AS given W
 ORDER BY recall DESC LIMIT :limit
 
 -- receipts_of: The last receipts in some spaces that name a memory.
-SELECT receipt, at, space, query, budget, tokens, format, entries FROM receipts
+SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM receipts
 WHERE space {in spaces}
   AND EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') = :id)
 ORDER BY receipt DESC LIMIT :limit

@@ -143,10 +143,11 @@ class ReadingContract(Contract):
         assert self.store.ledger(spaces, whole[0].seq, 1, oldest_first=True) == whole[1:2]
         assert self.store.ledger(spaces, whole[2].seq, 1, oldest_first=False) == whole[1:2]
         assert self.store.ledger((), None, 10, oldest_first=True) == []
-        changes = self.store.tier_changes(spaces, self.clock())
+        hour, later = timedelta(hours=1), self.clock() + timedelta(seconds=1)
+        changes = self.store.tier_changes(spaces, self.clock(), later, hour)
         assert [change.no for change in changes] == [first.no, second.no, first.no]
         assert changes[0].retention is changes[2].retention is Retention.PURGED
-        assert self.store.tier_changes(spaces, self.clock() + timedelta(seconds=1)) == []
+        assert self.store.tier_changes(spaces, later, later, hour) == []
 
     def test_events_are_read_by_moment(self) -> None:
         """Those of other spaces are left out, and an event at the moment itself is not after it."""

@@ -115,13 +115,15 @@ class UpkeepContract(Contract):
         first, second = self.stored("one"), self.stored("two")
         for record in (first, second):
             entries = [(record.memory.id, "hot", "full", 5, "current work", None, "hot")]
-            receipt = ReceiptRow(query="which?", budget=100, tokens=20, format="markdown", entries=entries)
+            receipt = ReceiptRow(query="which?", budget=100, tokens=20, given=7, format="markdown", entries=entries)
             self.log(record.space, keep=False, receipt=receipt)
             self.clock.advance(hours=1)
 
         newest, oldest = self.store.receipts([first.space], None, 10)
         assert (newest.included[0].id, newest.query, newest.tokens) == (second.memory.id, "which?", 20)
         assert self.store.receipts([first.space], newest.number, 10) == [oldest]
+        brief = self.store.receipts([first.space], None, 1, entries=False)[0]
+        assert (brief.number, brief.given_tokens, brief.included) == (newest.number, 7, ())
         assert self.store.receipts([], None, 10) == []
         assert self.store.receipts_of([first.space], first.memory.id, 10) == [oldest]
         assert self.store.receipts_of([], first.memory.id, 10) == []

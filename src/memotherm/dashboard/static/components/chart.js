@@ -6,13 +6,15 @@ import { toastError } from "./toast.js";
 const HEIGHT = 200;
 let library = null;
 
+const addressOf = (file) => new URL(`../vendor/${file}`, import.meta.url).href;
+
 // uPlot is a classic script: it is loaded when the first chart appears.
 function loadLibrary() {
   library ||= new Promise((resolve, reject) => {
-    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "/dashboard/vendor/uPlot.min.css" });
+    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: addressOf("uPlot.min.css") });
     const script = document.createElement("script");
     const policy = window.trustedTypes?.createPolicy("memotherm", { createScriptURL: (address) => address });
-    const address = "/dashboard/vendor/uPlot.iife.min.js";
+    const address = addressOf("uPlot.iife.min.js");
     script.src = policy ? policy.createScriptURL(address) : address;
     script.onload = () => resolve(window.uPlot);
     script.onerror = () => reject(new Error("the chart library could not be loaded: reload the page"));

@@ -1,13 +1,13 @@
 // Events of the ledger in words: what was changed, with differences, by whom and why, and the button that undoes it.
 import { html, useEffect, useState } from "../html.js";
 import { undoEvents } from "../actions.js";
-import { readMemory } from "../api.js";
+import { post } from "../api.js";
 import { difference } from "../diff.js";
 import { clock, memories, shortened } from "../format.js";
 import { useWritable } from "../login.js";
 import { MemoryLink, Tier } from "./basics.js";
 
-const LONGEST = 140;
+const LONGEST = 140, AT_ONCE = 500;
 const DONE = { remember: "Stored", update: "Edited", move: "Moved", prioritize: "Changed the priority", archive: "Archived", forget: "Forgot", approve: "Approved", reject: "Rejected", restore: "Restored", purge: "Purged",
   expire: "Expired", undo: "Undid a change", verify: "Verified", adopt: "Adopted a policy", rollback: "Rolled back a policy", shadow: "Put a policy in the shadow", move_out_of_session: "Kept after its session" };
 // What follows from other changes, or is said in another way.
@@ -16,10 +16,21 @@ const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 export const canUndo = (event) => event.action !== "purge" && !["adopt", "rollback", "shadow", "stop_shadow"].includes(event.action);
 export const done = (action) => DONE[action] ?? action.replaceAll("_", " ");
 
-// The texts of memories that events name, read once.
+// The texts of memories that events name: each is read once, and those that are shown together in one request.
 const texts = new Map();
+let batch = null;
+async function readBatch(ids) {
+  await null;
+  batch = null;
+  const { memories: found } = await post("/memories:find", { ids, retention: "any", include_narrower: true, limit: ids.length }, { scope: {} });
+  return new Map(found.map((memory) => [memory.id, memory.content]));
+}
 function textOf(id) {
-  if (!texts.has(id)) texts.set(id, readMemory(id).then((memory) => memory.content, (error) => { if (error.status !== 404) texts.delete(id); return null; }));
+  if (!texts.has(id)) {
+    if (!batch || batch.ids.length === AT_ONCE) { const ids = []; batch = { ids, read: readBatch(ids) }; }
+    batch.ids.push(id);
+    texts.set(id, batch.read.then((found) => found.get(id) ?? null, () => { texts.delete(id); return id; }));
+  }
   return texts.get(id);
 }
 export const forgetText = (id) => texts.delete(id);

@@ -10,7 +10,7 @@ import { useLoaded } from "../loading.js";
 import { useParam } from "../route.js";
 
 const PERIODS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"]];
-const PAGE = 250, MOST_PAGES = 12;
+const PAGE = 1000, MOST_PAGES = 12;
 const DAY_SECONDS = 86_400;
 
 // Return the receipts of the last days, and whether there are more than were read.
@@ -19,7 +19,7 @@ async function receiptsOf(days) {
   const found = [];
   let cursor = null;
   for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const page = await get("/receipts", { limit: PAGE, cursor });
+    const page = await get("/receipts", { limit: PAGE, cursor, entries: false });
     const recent = page.receipts.filter((receipt) => new Date(receipt.at) >= since);
     found.push(...recent);
     cursor = page.cursor;
@@ -29,15 +29,13 @@ async function receiptsOf(days) {
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-// What a turn would have cost if what the session had was sent again.
-const savedIn = (receipt) => sum(receipt.left_out.filter((entry) => entry.rule === "given").map((entry) => entry.tokens));
 
 function grouped(receipts, keyOf) {
   const groups = new Map();
   for (const receipt of receipts) {
     const key = keyOf(receipt);
     const group = groups.get(key) || { id: key, turns: 0, tokens: 0, budget: 0, saved: 0 };
-    groups.set(key, { ...group, turns: group.turns + 1, tokens: group.tokens + receipt.tokens, budget: group.budget + receipt.budget, saved: group.saved + savedIn(receipt) });
+    groups.set(key, { ...group, turns: group.turns + 1, tokens: group.tokens + receipt.tokens, budget: group.budget + receipt.budget, saved: group.saved + receipt.given_tokens });
   }
   return [...groups.values()].sort((one, other) => other.tokens - one.tokens);
 }
@@ -62,7 +60,7 @@ function Report({ receipts, cut, days, price }) {
     for (const receipt of receipts) { const place = places.get(Math.floor(new Date(receipt.at) / 1000 / DAY_SECONDS) * DAY_SECONDS); if (place !== undefined) values[place] += receipt.tokens; }
     return { times, series: [{ label: "tokens in prompts", colour: "one", values }] };
   }, [receipts, days]);
-  const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map(savedIn)), budget = sum(receipts.map((receipt) => receipt.budget));
+  const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map((receipt) => receipt.given_tokens)), budget = sum(receipts.map((receipt) => receipt.budget));
   return html`${cut && html`<p class="notice">The newest ${number(receipts.length)} turns are counted; there were more.</p>`}
     <div class="card"><dl class="stats"><div><dt>In prompts</dt><dd>${compact(used)} <small>tokens in ${count(receipts.length, "turn")}</small></dd></div>
       <div><dt>Per turn</dt><dd>${number(receipts.length ? Math.round(used / receipts.length) : 0)} <small>tokens</small></dd></div>

@@ -73,7 +73,7 @@ function History({ points, period }) {
 }
 
 async function lastTurn() {
-  const { receipts } = await get("/receipts", { limit: 1 });
+  const { receipts } = await get("/receipts", { limit: 1, entries: false });
   return receipts.length ? get(`/receipts/${receipts[0].number}`) : null;
 }
 
@@ -91,7 +91,7 @@ export function Overview() {
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
   const turn = useLoaded(lastTurn);
-  const week = useLoaded(async () => (await get("/receipts", { limit: 200 })).receipts.filter((each) => Date.now() - new Date(each.at) < 7 * DAY_MILLISECONDS));
+  const week = useLoaded(async () => (await get("/receipts", { limit: 1000, entries: false })).receipts.filter((each) => Date.now() - new Date(each.at) < 7 * DAY_MILLISECONDS));
   const changes = useLoaded(async () => (await get("/events", { include_narrower: true, limit: 200 })).events.filter((event) => Date.now() - new Date(event.at) < DAY_MILLISECONDS));
   const drawn = useRef(Date.now());
   const reload = () => {

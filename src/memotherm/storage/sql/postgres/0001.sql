@@ -232,7 +232,7 @@ CREATE INDEX uses_by_memory ON uses (tenant, no);
 CREATE INDEX uses_by_space ON uses (tenant, space);
 
 -- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score, rule) of what was included, or left
--- out: without a form.
+-- out: without a form; `given` are the tokens of what was left out because the session has it.
 CREATE TABLE receipts (
     tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     receipt BIGINT NOT NULL DEFAULT nextval('receipt_numbers'),
@@ -241,6 +241,7 @@ CREATE TABLE receipts (
     query   TEXT,
     budget  BIGINT NOT NULL,
     tokens  BIGINT NOT NULL,
+    given   BIGINT NOT NULL,
     format  TEXT   NOT NULL,
     entries TEXT   NOT NULL,
     PRIMARY KEY (tenant, receipt)

@@ -167,7 +167,7 @@ CREATE TABLE uses (
 CREATE INDEX uses_by_memory ON uses (no);
 
 -- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score, rule) of what was included, or left
--- out: without a form.
+-- out: without a form; `given` are the tokens of what was left out because the session has it.
 CREATE TABLE receipts (
     receipt INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
@@ -175,6 +175,7 @@ CREATE TABLE receipts (
     query   TEXT,
     budget  INTEGER NOT NULL,
     tokens  INTEGER NOT NULL,
+    given   INTEGER NOT NULL,
     format  TEXT    NOT NULL,
     entries TEXT    NOT NULL
 );
