@@ -111,6 +111,23 @@ def test_the_uses_of_a_memory_are_the_recalls_and_contexts_that_had_it(mem: Memo
     assert mem.scoped(project="web").inspect.uses(otter.id).recalls == ()
 
 
+def test_events_are_found_by_actor_rule_action_and_time(mem: Memotherm, clock: FakeClock) -> None:
+    """However many other events there are; pages go on with the same filters, adoptions of policies included."""
+    first = mem.remember("one")
+    mem.remember_many([{"content": f"number {number}"} for number in range(30)])
+    clock.advance(days=1)
+    mem.policies.adopt("research")
+    mem.move(first.id, "hot")
+    mem.move(first.id, "cold")
+
+    page = mem.events(1, action="move", since="1h")
+    moves = [*page, *mem.events(1, page.cursor, action="move", since="1h")]
+    assert [event.changes["tier"][1] for event in moves] == ["cold", "hot"]
+    assert [event.action for event in mem.events(rule="explicit", oldest_first=True)] == ["adopt", "move", "move"]
+    assert len(mem.events(actor=moves[0].actor, until="1h")) == 31
+    assert len(mem.events(actor="nobody")) == 0
+
+
 def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock: FakeClock) -> None:
     """Stored, moved, forgotten, restored and purged memories count from and until the moment of the event."""
     first = mem.remember("one")

@@ -457,7 +457,17 @@ class Memotherm(Correction):
         return self._services.store.events(self._view.record(memory_id, purged=True))
 
     def events(
-        self, limit: int = 100, cursor: str | None = None, oldest_first: bool = False, include_narrower: bool = False
+        self,
+        limit: int = 100,
+        cursor: str | None = None,
+        oldest_first: bool = False,
+        include_narrower: bool = False,
+        *,
+        action: str = "",
+        actor: str = "",
+        rule: str = "",
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
     ) -> EventPage:
         """Return the events of all visible memories, and adoptions of policies, newest first, a page at a time.
 
@@ -466,8 +476,14 @@ class Memotherm(Correction):
             cursor: The cursor of the last page; `after-N` and `before-N` continue from event N in either order.
             oldest_first: Start with the first event, if there is no cursor.
             include_narrower: Return the events of this scope and of narrower ones, instead of those visible from it.
+            action: Only events of this action, such as move.
+            actor: Only what this actor did, such as agent.
+            rule: Only what this rule of the policy did.
+            since: Only events at or after this moment: a datetime, an ISO date or time, or "7d" for seven days ago.
+            until: Only events before this moment.
         """
-        return self._view.events(limit, cursor, oldest_first=oldest_first, include_narrower=include_narrower)
+        where = self._view.event_filter(action, actor, rule, since, until)
+        return self._view.events(limit, cursor, where, oldest_first=oldest_first, include_narrower=include_narrower)
 
     def status(self, include_narrower: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.

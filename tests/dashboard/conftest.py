@@ -149,8 +149,9 @@ def open_page(browser: Browser, address: str) -> Iterator[Open]:
     watched: list[Watched] = []
 
     def opened(path: str = "/", at: str = address, expected: tuple[int | str, ...] = (), **options: Any) -> Page:
-        options = {"viewport": {"width": 1280, "height": 900}, "timezone_id": "Europe/Berlin", **options}
-        context = browser.new_context(locale="de-DE", reduced_motion="reduce", **options)
+        place = {"locale": "de-DE", "timezone_id": "Europe/Berlin"}
+        options = {"viewport": {"width": 1280, "height": 900}, **place, **options}
+        context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)

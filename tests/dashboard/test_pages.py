@@ -121,6 +121,14 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     page.reload()
     expect(page.get_by_label("What")).to_have_value("move")
 
+    # The server filters: the first events are found behind hundreds of newer ones, by the reader's day.
+    page.get_by_label("What").select_option("")
+    page.get_by_label("Day").fill("2026-05-21")
+    expect(page.locator("main")).to_contain_text("Stored 240 memories")
+    expect(page.locator("main .event")).to_have_count(1)
+    page.get_by_label("By").fill("nobody")
+    expect(page.locator("main")).to_contain_text("Nothing was changed here.")
+
 
 def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) -> None:
     """However many memories a page names."""
@@ -172,6 +180,14 @@ def test_one_search_finds_by_words_and_by_meaning_and_columns_sort(open_page: Op
     expect(page.locator('tr[data-index="0"]')).to_contain_text(largest.content)
     page.get_by_role("button", name="Tokens").click()
     expect(page.locator('th[aria-sort="ascending"]')).to_contain_text("Tokens")
+
+
+def test_no_date_of_the_table_is_cut_off(open_page: Open) -> None:
+    """In a locale with long ones, too."""
+    page = open_page("/memories?scope=project%3Dbilling%3Buser%3Dana", locale="pt-BR")
+    expect(page.locator("td.stored time")).to_have_count(3)
+    cut = "cells => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText)"
+    assert page.locator("td.stored, td.used").evaluate_all(cut) == []
 
 
 def test_a_memory_is_added_found_from_anywhere_and_edited_in_the_drawer(open_page: Open, mem: Memotherm) -> None:

@@ -11,13 +11,13 @@ from typing import Any, Unpack, get_args
 from memotherm.errors import InvalidInput
 from memotherm.facade.services import Services
 from memotherm.model import Retention, Scope, Tier
-from memotherm.model.clock import as_moment
+from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.recall.mentioned import mentioned
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.storage.store import Store
-from memotherm.storage.values import Filter, Find, Identity
+from memotherm.storage.values import EventFilter, Filter, Find, Identity
 from memotherm.text.content import require_text
 from memotherm.tiers.rules.select import parsed_where
 
@@ -139,6 +139,16 @@ class Queries(ABC):
             **conditions
             | {name: value for name, value in (("tier", tier), ("priority", priority)) if value is not None},
         )
+
+    def event_filter(
+        self, action: str, actor: str, rule: str, since: datetime | str | None, until: datetime | str | None
+    ) -> EventFilter:
+        """Return which events a listing of the ledger wants, as the store takes it."""
+        texts = {"action": action, "actor": actor, "rule": rule}
+        moments = {"since": since, "until": until}
+        given: dict[str, Any] = {name: require_text(text, name, _LONGEST_PART) for name, text in texts.items() if text}
+        given |= {name: to_micros(as_moment(at, name, self.now())) for name, at in moments.items() if at is not None}
+        return EventFilter(**given)
 
     def _mentioned(self, store: Store, spaces: Sequence[int], names: object, *, hidden: bool) -> tuple[int, ...] | None:
         """Return the numbers of the memories that mention one of some names; None if no name is given."""

@@ -33,7 +33,7 @@ from memotherm.remember.draft import (
     lifetime_of,
 )
 from memotherm.storage.store import Store
-from memotherm.storage.values import Cause, Filter, Find, Identity, Record
+from memotherm.storage.values import Cause, EventFilter, Filter, Find, Identity, Record
 from memotherm.text.content import pluralize, require_content
 from memotherm.text.statements import holds_until
 from memotherm.tiers.rules.retention import require_editable
@@ -369,7 +369,9 @@ class View(Queries):
             return self.services.changes.prioritize(self.scope, memory_id, Priority.of(priority), cause)
         return self.services.changes.move(self.scope, memory_id, wanted, self.cause("move", why))
 
-    def events(self, limit: int, cursor: str | None, *, oldest_first: bool, include_narrower: bool) -> EventPage:
+    def events(
+        self, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
+    ) -> EventPage:
         """Return a page of the ledger, with the adoptions of policies."""
         from memotherm.tiers.adoption import adoption_events
 
@@ -379,8 +381,8 @@ class View(Queries):
         past = None if cursor is None else cursor_number(cursor, word)
         store, spaces = self.listed(include_narrower=include_narrower)
         events = [
-            *store.ledger(spaces, past, limit + 1, oldest_first=forward),
-            *adoption_events(store, past, oldest_first=forward),
+            *store.ledger(spaces, past, limit + 1, oldest_first=forward, where=where),
+            *filter(where.selects, adoption_events(store, past, oldest_first=forward)),
         ]
         events.sort(key=lambda event: event.seq, reverse=not forward)
         page = tuple(events[:limit])

@@ -16,7 +16,7 @@ from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.values import Counts, Filter, Find, Identity, Record, TierChange
+from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Filter, Find, Identity, Record, TierChange
 from memotherm.tiers.rules.select import Select
 
 if TYPE_CHECKING:
@@ -182,10 +182,19 @@ class MemoryStore(StoreBase):
         (record,) = self._records("memory_by_no", no=rows[0][9])
         return event_of(rows[0]), record
 
-    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+    def ledger(
+        self,
+        spaces: Sequence[int],
+        past: int | None,
+        limit: int,
+        *,
+        oldest_first: bool,
+        where: EventFilter = EVERY_EVENT,
+    ) -> list[Event]:
         """Return events of memories in some spaces, including purged ones, in ascending or descending order."""
         name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
-        rows = self._rows(name, spaces=list(spaces), past=begin if past is None else past, limit=limit)
+        values = {"past": begin if past is None else past, "limit": limit, **where._asdict()}
+        rows = self._rows(name, spaces=list(spaces), **values)
         return [event_of(row) for row in rows]
 
     def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:

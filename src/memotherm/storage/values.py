@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memotherm.model import Memory, Move, Priority, Retention, Scope, Tier, Trust
+from memotherm.model import Event, Memory, Move, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.clock import to_micros
 from memotherm.model.memory import OrderName, StoredFields
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
@@ -238,6 +239,25 @@ class RecallEntry:
     receipt: ReceiptRow | None = None
     #: The number of the last event when its memories were read; None if it is not known.
     seen: int | None = None
+
+
+class EventFilter(NamedTuple):
+    """Which events of the ledger are read; a text that is empty selects all."""
+
+    action: str = ""
+    actor: str = ""
+    rule: str = ""
+    #: The first moment, and the one before which they end, in microseconds.
+    since: int = 0
+    until: int = 1 << 62
+
+    def selects(self, event: Event) -> bool:
+        """Return whether an event is one of them."""
+        texts = ((self.action, event.action), (self.actor, event.actor), (self.rule, event.rule))
+        return all(wanted in ("", found) for wanted, found in texts) and self.since <= to_micros(event.at) < self.until
+
+
+EVERY_EVENT = EventFilter()
 
 
 class TierChange(NamedTuple):

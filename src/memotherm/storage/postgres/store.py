@@ -50,7 +50,18 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Claim, Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
+from memotherm.storage.values import (
+    EVERY_EVENT,
+    EventFilter,
+    Filter,
+    Identity,
+    LaterUse,
+    RecallEntry,
+    Record,
+    Scores,
+    Search,
+    TextMatches,
+)
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -469,19 +480,28 @@ class PostgresStore(Store):
 
     # The ledger, embedders and vectors
 
-    def ledger(self, spaces: Sequence[int], past: int | None, limit: int, *, oldest_first: bool) -> list[Event]:
+    def ledger(
+        self,
+        spaces: Sequence[int],
+        past: int | None,
+        limit: int,
+        *,
+        oldest_first: bool,
+        where: EventFilter = EVERY_EVENT,
+    ) -> list[Event]:
         """Return events of memories in some spaces; in ascending order, only those that none can precede any more.
 
         Numbers are assigned before the commit, so that one with a lower number may still be on its way: the reader
         waits for the running writers, as a writer does, and then reads what they have committed.
         """
         if not oldest_first:
-            return super().ledger(spaces, past, limit, oldest_first=False)
+            return super().ledger(spaces, past, limit, oldest_first=False, where=where)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
         name, asked = ("lock_store", {}) if self.tenant is None else ("lock_ledger", {"tenant": self.tenant})
         start = self._starting(**{name: {"store": LOCK, **asked}})
         with self._connections.transaction(self.tenant, start, mode=mode, patient=True) as statements:
-            rows = statements.rows("events_after", spaces=list(spaces), past=past or 0, limit=limit)
+            values = {"past": past or 0, "limit": limit, **where._asdict()}
+            rows = statements.rows("events_after", spaces=list(spaces), **values)
         return [event_of(row) for row in rows]
 
     def _committed(self, transaction: Transaction) -> None:

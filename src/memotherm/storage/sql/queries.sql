@@ -343,12 +343,16 @@ FROM events e JOIN memories m ON {same e m}m.no = e.no WHERE {own e}e.no = :no O
 -- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
-WHERE {own e}e.seq > :past AND m.space {in spaces} ORDER BY e.seq LIMIT :limit
+WHERE {own e}e.seq > :past AND m.space {in spaces}
+  AND :action IN ('', e.action) AND :actor IN ('', e.actor) AND :rule IN ('', e.rule) AND e.at >= :since AND e.at < :until
+ORDER BY e.seq LIMIT :limit
 
 -- events_before: The same, in descending order.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
 FROM events e {cross} memories m ON {same e m}m.no = e.no
-WHERE {own e}e.seq < :past AND m.space {in spaces} ORDER BY e.seq DESC LIMIT :limit
+WHERE {own e}e.seq < :past AND m.space {in spaces}
+  AND :action IN ('', e.action) AND :actor IN ('', e.actor) AND :rule IN ('', e.rule) AND e.at >= :since AND e.at < :until
+ORDER BY e.seq DESC LIMIT :limit
 
 -- events_since: Events of memories in some spaces, in order, from the first event after a moment on.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy

@@ -1,10 +1,11 @@
 // Small parts that several pages use.
 import { html } from "../html.js";
-import { relative, scopeName, time } from "../format.js";
+import { clock, day, relative, scopeName, time } from "../format.js";
 import { hrefOf } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
-export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${relative(at)}>${time(at)}</time>` : "–");
+// A moment; in a narrow column, the time is below the day.
+export const Time = ({ at, narrow = false }) => (at ? html`<time datetime=${at} title=${relative(at)}>${narrow ? html`${day(at)}<br /><span class="hint">${clock(at)}</span>` : time(at)}</time>` : "–");
 export const ScopeName = ({ scope }) => html`<span class="scope">${scopeName(scope)}</span>`;
 
 export const memoryHref = (id) => hrefOf(["memory", id]);

@@ -14,6 +14,7 @@ const DONE = { remember: "Stored", update: "Edited", move: "Moved", prioritize: 
 const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 
 export const canUndo = (event) => event.action !== "purge" && !["adopt", "rollback", "shadow", "stop_shadow"].includes(event.action);
+export const ACTIONS = Object.keys(DONE);
 export const done = (action) => DONE[action] ?? action.replaceAll("_", " ");
 
 // The texts of memories that events name: each is read once, and those that are shown together in one request.

@@ -30,11 +30,11 @@ export function useTypedParam(name, { fallback = "", check = () => "" } = {}) {
   return [shown, change, value];
 }
 
-export function TextFilter({ name, label, type = "text", placeholder = "", check = () => "" }) {
+export function TextFilter({ name, label, type = "text", placeholder = "", list, check = () => "" }) {
   const [text, change] = useTypedParam(name, { check });
   const error = check(text);
   return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
-    <input id=${`filter-${name}`} type=${type} value=${text} placeholder=${placeholder} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
+    <input id=${`filter-${name}`} type=${type} value=${text} placeholder=${placeholder} list=${list} aria-invalid=${error ? "true" : undefined} title=${error} onInput=${change} />
     ${error && html`<span class="hint error">${error}</span>`}</div>`;
 }
 

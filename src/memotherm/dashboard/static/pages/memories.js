@@ -53,9 +53,9 @@ function columnsOf({ writable, chosen, toggle, order, open }) {
     { name: "content-cell", label: "Memory", cell: (memory) => html`<a class="line" href=${memoryHref(memory.id)} onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); open(memory); } }}>${memory.content.slice(0, LONGEST) || memory.id}</a>
       <div class="meta line"><${Tier} tier=${memory.tier} /> ${facts(memory).join(" · ")} · ${scopeName(memory.scope)}</div>` },
     { name: "uses", label: "Uses", cell: (memory) => number(memory.access_count) },
-    { name: "used", label: "Last use", cell: (memory) => html`<${Time} at=${memory.accessed_at} />` },
+    { name: "used", label: "Last use", cell: (memory) => html`<${Time} at=${memory.accessed_at} narrow />` },
     { name: "tokens", label: "Tokens", cell: (memory) => number(memory.tokens) },
-    { name: "stored", label: "Stored", cell: (memory) => html`<${Time} at=${memory.created_at} />` },
+    { name: "stored", label: "Stored", cell: (memory) => html`<${Time} at=${memory.created_at} narrow />` },
   ];
   return columns.map((column) => ({ ...column, sorted: SORTED[column.name]?.includes(order) ? (ASCENDING.has(order) ? "ascending" : "descending") : undefined }));
 }
