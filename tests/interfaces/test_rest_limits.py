@@ -13,12 +13,13 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
+from fastapi.openapi.utils import get_openapi
 
 from memotherm import Memotherm
 from memotherm.recall import as_of
-from memotherm.rest import reference
+from memotherm.rest import app, reference
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
-from tests.helpers import opened
+from tests.helpers import opened, python
 from tests.interfaces.served import serving
 from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
 
@@ -191,3 +192,41 @@ def test_the_page_of_all_operations_is_made_once_and_counts_as_a_request(
         assert len({client.get("/docs").text for _ in range(3)}) == len(made) == 1
         problem(client.get("/docs"), 429, "too_many_requests")
         assert client.get("/health").status_code == 200
+
+
+def test_nobody_waits_for_the_document_of_all_operations(mem: Memotherm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody can ask for it; it is made off the event loop."""
+    begun, go_on, made = threading.Event(), threading.Event(), get_openapi
+
+    def held(**options: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return made(**options)
+
+    monkeypatch.setattr(app, "get_openapi", held)
+    with serving(mem) as url, httpx.Client(base_url=url, timeout=20) as client, ThreadPoolExecutor(1) as pool:
+        document = pool.submit(client.get, "/openapi.json", timeout=60)
+        try:
+            assert begun.wait(60)
+            assert client.get("/health").status_code == 200
+        finally:
+            go_on.set()
+        assert "/recall" in document.result().json()["paths"]
+
+
+_READY = """
+import os, signal, sys, memotherm
+from memotherm.rest.serve import serve
+
+def ready(port):
+    print("splintr" in sys.modules)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+with memotherm.open(sys.argv[1], embedder="none") as mem:
+    serve(mem, "127.0.0.1", 0, "error", on_ready=ready)
+"""
+
+
+def test_nobody_waits_for_the_tokenizer(tmp_path: Path) -> None:
+    """A server loads it before it accepts requests: all threads stop meanwhile."""
+    assert python(_READY, tmp_path / "memory.db").stdout.split() == ["True"]

@@ -33,6 +33,7 @@ from memotherm.rest.middleware import HEADERS_TOO_LARGE, MAX_HEADER_BYTES, App, 
 from memotherm.rest.observability import log_to_stderr
 from memotherm.rest.problems import problem_response
 from memotherm.settings import export
+from memotherm.text.tokens import counter
 
 _log = logging.getLogger("memotherm.rest")
 
@@ -216,6 +217,8 @@ def _application(mem: Memotherm, stopping: threading.Event | None = None, **opti
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(_NEW_OBJECTS)
     stopping = stopping or _set_on_signals()
+    # Loaded by the first request, it would block all others for a quarter of a second.
+    counter(mem.settings.tokenizer).prepare()
     database = "://" in mem.status().store  # a store in a file is named by its path
     app = application(mem, stopping=stopping, database=database, **options)
     # What exists now stays: nothing of it needs to be looked through.
