@@ -1,4 +1,4 @@
-"""A real server under random requests and bombs: memory and waiting times are watched, and it never answers 5xx."""
+"""A real server under random requests and bombs: memory and event loop are watched, and it never answers 5xx."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain, count, repeat
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from tests.helpers import Peer, opened
+from tests.helpers import opened
 from tests.interfaces.served import Served
 from tests.interfaces.test_rest import MCP_HEADERS
 from tests.properties.texts import PIECES
@@ -31,8 +31,8 @@ _CHUNKED = _POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Peer]]:
-    """A server on a store with some memories, and a process that measures how long others wait."""
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, TextIO]]:
+    """A server on a store with some memories, and the delays of its event loop."""
     path = tmp_path_factory.mktemp("siege") / "memory.db"
     with opened(path) as mem:
         mem.remember_many([{"content": f"{piece} {number}"} for number, piece in enumerate(PIECES * 5)])
@@ -44,7 +44,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
 
 
 @pytest.fixture
-def watch(running: tuple[Served, Peer], record_property: Callable[[str, object], None]) -> Watched:
+def watch(running: tuple[Served, TextIO], record_property: Callable[[str, object], None]) -> Watched:
     """The server, watched during one test."""
     return Watched(*running, record_property)
 

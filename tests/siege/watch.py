@@ -1,19 +1,21 @@
-"""A real server whose memory and waiting times are watched while it is sent requests."""
+"""A real server whose memory and event loop are watched while it is sent requests."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import socket
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from tests.helpers import Peer, peers
 from tests.interfaces.served import Served, served
 from tests.siege.limits import MOST_MEMORY, SECONDS
+from tests.siege.measured import DELAYS
 
 _MB = 2**20
 
@@ -30,19 +32,24 @@ def descriptors(pid: int) -> int:
 
 
 class Watched:
-    """A server, the most memory that one request needed, and the longest that a small request beside it waited."""
+    """A server, the most memory that one request needed, and the longest delay of the event loop beside it."""
 
-    def __init__(self, server: Served, prober: Peer, told: Callable[[str, object], None]) -> None:
+    def __init__(self, server: Served, delays: TextIO, told: Callable[[str, object], None]) -> None:
         self.server, self.told = server, told
         self.address = server.url.removeprefix("http://")
         self.requests = 0
         self.faults: list[str] = []
-        self._prober = prober
+        self._delays = delays
         self._memory, self._memory_of = 0, ""
-        self._wait, self._wait_of = 0.0, ""
+        self._delay, self._delay_of = 0.0, ""
         self._slow = 0
+        self._longest_delay()
         time.sleep(min(SECONDS, 3))
-        self._idle = float(prober.ask("longest"))
+        self._idle = self._longest_delay()
+
+    def _longest_delay(self) -> float:
+        """Return the longest delay of the loop in milliseconds since the last call."""
+        return max(map(float, self._delays.read().split()), default=0.0)
 
     @contextmanager
     def request(self, name: str) -> Iterator[None]:
@@ -50,15 +57,14 @@ class Watched:
         pid = self.server.process.pid
         Path(f"/proc/{pid}/clear_refs").write_text("5", "utf-8")  # the peak begins anew
         before = kilobytes(pid, "VmRSS")
-        self._prober.ask("longest")
         yield
-        grown, waited = 1024 * (kilobytes(pid, "VmHWM") - before), float(self._prober.ask("longest"))
+        grown, delay = 1024 * (kilobytes(pid, "VmHWM") - before), self._longest_delay()
         self.requests += 1
-        self._slow += waited > 100
+        self._slow += delay > 100
         if grown > self._memory:
             self._memory, self._memory_of = grown, name
-        if waited > self._wait:
-            self._wait, self._wait_of = waited, name
+        if delay > self._delay:
+            self._delay, self._delay_of = delay, name
         if grown > MOST_MEMORY:
             self.faults.append(f"{name} needed {grown / _MB:.0f} MB")
 
@@ -105,8 +111,8 @@ class Watched:
         self.told("tries", self.requests)
         self.told(
             "worst",
-            f"{self._memory / _MB:.0f} MB (`{self._memory_of}`); `/health` beside it waited {self._wait:.0f} ms"
-            f" (`{self._wait_of}`), {self._slow} times more than 100 ms; {self._idle:.0f} ms when nothing was sent",
+            f"{self._memory / _MB:.0f} MB (`{self._memory_of}`); the loop was {self._delay:.0f} ms late"
+            f" (`{self._delay_of}`), {self._slow} times more than 100 ms; {self._idle:.0f} ms beside `/status` alone",
         )
         assert self.faults == []
         assert self.server.ask("GET", "/health")[0] == 200
@@ -119,11 +125,30 @@ def _received(connection: socket.socket) -> bytes:
         return b""
 
 
+def _ask(address: str, enough: threading.Event) -> None:
+    """Be another client, which asks for `/status` again and again."""
+    connection = http.client.HTTPConnection(address, timeout=120)
+    while not enough.wait(0.004):
+        try:
+            connection.request("GET", "/status")
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+
+
 @contextmanager
-def watched(path: Path) -> Iterator[tuple[Served, Peer]]:
-    """Start a server on a store, and a process beside it that measures how long others wait."""
+def watched(path: Path) -> Iterator[tuple[Served, TextIO]]:
+    """Start a server on a store that writes the delays of its event loop to a file, and another client beside."""
+    file, enough = path.with_name("delays"), threading.Event()
+    command = (sys.executable, "-m", "tests.siege.measured")
     with (
-        served(path, MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server,
-        peers(1, "siege/prober.py", server.url.removeprefix("http://")) as (prober,),
+        served(path, command=command, MEMOTHERM_SERVER_RATE_PER_MINUTE="0", **{DELAYS: str(file)}) as server,
+        file.open(encoding="utf-8") as delays,
     ):
-        yield server, prober
+        other = threading.Thread(target=_ask, args=(server.url.removeprefix("http://"), enough))
+        other.start()
+        try:
+            yield server, delays
+        finally:
+            enough.set()
+            other.join()
