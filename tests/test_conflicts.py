@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from starlette.testclient import TestClient
 
 from memotherm import Memotherm
 from memotherm.cli.app import app
 from memotherm.errors import NotFound
+from memotherm.mcp.results import concise
+from memotherm.rest.app import application
 from memotherm.testing import FakeClock
+from memotherm.tools import call
 from tests.helpers import opened
 
 
@@ -62,6 +66,32 @@ def test_what_agrees_or_states_nothing_is_no_conflict(mem: Memotherm, one: str, 
     mem.remember(other, kind=kind)
 
     assert mem.conflicts() == []
+
+
+def test_narrower_scopes_are_compared_with_what_they_see(mem: Memotherm, clock: FakeClock) -> None:
+    """Of two users, each sees what is everyone's and nothing of the other; every interface lists the same."""
+    stored = {}
+    for number, user in enumerate(("everyone", "ana", "ben")):
+        view = mem if user == "everyone" else mem.scoped(user=user)
+        stored[user] = view.remember(f"The staging port is 543{number}").id
+        clock.advance(days=1)
+    assert mem.conflicts() == []
+    found = mem.conflicts(include_narrower=True)
+    assert [(each.older.id, each.newer.id) for each in found] == [
+        (stored["everyone"], stored["ben"]),
+        (stored["everyone"], stored["ana"]),
+    ]
+    client = TestClient(application(mem), base_url="http://127.0.0.1:8077")
+    assert len(client.get("/conflicts?include_narrower=true").json()["conflicts"]) == 2
+    told = concise(call(mem, "memory_conflicts", {"includeNarrower": True}))["conflicts"]
+    assert told[0] == {
+        "about": "staging port …",
+        "newer": f"{stored['ben']} 2026-01-07: The staging port is 5432",
+        "older": f"{stored['everyone']} 2026-01-05: The staging port is 5430",
+        "winner": stored["ben"],
+    }
+    listed = CliRunner().invoke(app, ["conflicts", "--include-narrower", "--json", "--store", str(mem.status().store)])
+    assert len(json.loads(listed.output)["conflicts"]) == 2
 
 
 def test_a_decision_is_one_event_that_can_be_undone(mem: Memotherm, clock: FakeClock) -> None:

@@ -116,7 +116,7 @@ class Correction:
         )  # fmt: skip
         return self._view.remember([draft])[0]
 
-    def conflicts(self, limit: int = 100) -> list[Conflict]:
+    def conflicts(self, limit: int = 100, include_narrower: bool = False) -> list[Conflict]:
         """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
 
         It compares short statements, of messages only those of a known kind. Nothing is decided: `decide` does that.
@@ -124,9 +124,11 @@ class Correction:
 
         Args:
             limit: The most conflicts.
+            include_narrower: Compare everything at and below this scope, instead of what it can see: memories of which
+                one can be seen from the scope of the other.
         """
         require_limit(limit, LARGEST_PAGE)
-        return self._conflicts()[:limit]
+        return self._conflicts(include_narrower=include_narrower)[:limit]
 
     def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
@@ -145,8 +147,8 @@ class Correction:
         services, cause = view.services, view.cause("archive", why)
         return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
-    def _conflicts(self) -> list[Conflict]:
+    def _conflicts(self, *, include_narrower: bool = False) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in
 
-        view = self._view
-        return conflicts_in(view.services.store, view.spaces(), view.listing())
+        store, spaces = self._view.listed(include_narrower=include_narrower)
+        return conflicts_in(store, spaces, self._view.listing(), together=not include_narrower)

@@ -13,7 +13,19 @@ from memotherm.text.tokens import counter
 Json = dict[str, Any]
 
 #: The fields with long lists, and those with long texts.
-_LISTS = ("items", "memories", "keys", "receipts", "results", "moved", "included", "leftOut", "suggestions", "pinned")
+_LISTS = (
+    "items",
+    "memories",
+    "keys",
+    "receipts",
+    "results",
+    "moved",
+    "included",
+    "leftOut",
+    "suggestions",
+    "pinned",
+    "conflicts",
+)
 _TEXTS = ("content", "text", "snippet")
 #: The fields with values of the caller.
 _VALUES = ("metadata", "tags")
@@ -53,6 +65,8 @@ def encoded(value: object) -> str:
 def concise(result: Json) -> Json:
     """Return a result without what agents do not need; hits also without what is at its default."""
     shorter = {name: _rounded(value) for name, value in result.items() if name not in AGENTS_DO_NOT_NEED}
+    if isinstance(result.get("conflicts"), list):
+        return shorter | {"conflicts": [_concise_conflict(each) for each in shorter["conflicts"]]}
     name = next((name for name in ("items", "memories") if isinstance(result.get(name), list)), None)
     if name is None:
         return shorter
@@ -75,6 +89,16 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
 def _concise_hit(hit: Json) -> Json:
     first = {name: hit[name] for name in _HIT_FIELDS if name in hit} | {"date": hit["updated_at"][:10]}
     return first | {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
+
+
+def _concise_conflict(conflict: Json) -> Json:
+    """Return a conflict with a line for each of its memories."""
+    sides = {name: conflict[name] for name in ("newer", "older")}
+    said = {
+        name: f"{side['id']} {side['updated_at'][:10]}: {first_characters(side['content'], _MIN_CHARS)}"
+        for name, side in sides.items()
+    }
+    return {"about": conflict["about"], **said, "winner": conflict["winner"]}
 
 
 def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:

@@ -175,7 +175,8 @@ _TABLE = (
     _read(
         "Memotherm.conflicts", "memories", "GET /conflicts", result="conflicts",
         tool=Tool(
-            name="memory_conflicts", title="List conflicts", parameters=f"limit {_OF_SESSION}", repeatable=True,
+            name="memory_conflicts", title="List conflicts", repeatable=True,
+            parameters=f"limit include_narrower:includeNarrower {_OF_SESSION}",
             defaults={"limit": 5}, description="List memories that disagree. Ask the user which holds.",
         ),
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Scope
@@ -23,14 +25,14 @@ _PAGE = 1000
 _MOST_VALUES = 4
 
 
-def conflicts_in(store: Store, spaces: Sequence[int], find: Find) -> list[Conflict]:
-    """Return the conflicts among the memories that a listing selects."""
+def conflicts_in(store: Store, spaces: Sequence[int], find: Find, *, together: bool) -> list[Conflict]:
+    """Return the conflicts among the memories that a listing selects; `together` if one scope sees all of them."""
     memories: list[Memory] = []
     with store.snapshot():
         while page := store.find(spaces, replace(find, limit=_PAGE)):
             memories += [record.memory for record in page]
             find = replace(find, before=page[-1].no)
-    return conflicts_among(memories)
+    return conflicts_among(memories, together=together)
 
 
 def supersede(
@@ -56,11 +58,12 @@ def is_compared(memory: MemoryFields) -> bool:
     return memory.kind != SUMMARY and not memory.source.startswith(FILE_SOURCE) and not is_closed(memory)
 
 
-def conflicts_among(memories: Iterable[Memory]) -> list[Conflict]:
+def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> list[Conflict]:
     """Return the conflicts, newest first: for each slot with several values, the newest one with each of the others.
 
     Of messages, only those are compared that make a statement of a known kind. Two memories that were both verified
-    after the newer one was stated hold both.
+    after the newer one was stated hold both. Unless they are seen `together`, one of the two must be visible from the
+    scope of the other.
     """
     stated = sorted(filter(is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
     statements = [Statement(memory.content) for memory in stated]
@@ -76,13 +79,39 @@ def conflicts_among(memories: Iterable[Memory]) -> list[Conflict]:
     }
     found: dict[tuple[int, int], tuple[int, Difference]] = {}
     for slot, numbers in holders.items():
-        for pair, difference in _differences(statements, slot, [each for each in numbers if each not in chatter]):
-            # The longest slot has the shortest values.
-            if pair not in found or len(slot) > found[pair][0]:
-                found[pair] = len(slot), difference
+        compared = [each for each in numbers if each not in chatter]
+        for seen in [compared] if together else _by_scope(stated, compared):
+            for pair, difference in _differences(statements, slot, seen):
+                # The longest slot has the shortest values.
+                if pair not in found or len(slot) > found[pair][0]:
+                    found[pair] = len(slot), difference
+    if not together:
+        scopes = {pair: [stated[number].scope for number in pair] for pair in found}
+        found = {pair: each for pair, each in found.items() if _one_sees_the_other(*scopes[pair])}
     pairs = sorted(found.items(), key=lambda item: item[0][::-1], reverse=True)
     conflicts = (_conflict(stated[older], stated[newer], each) for (older, newer), (_, each) in pairs)
     return [each for each in conflicts if not _both_hold(each)]
+
+
+def _by_scope(stated: Sequence[Memory], numbers: Sequence[int]) -> list[list[int]]:
+    """Return what each scope of some memories sees of them."""
+    held: defaultdict[Scope, list[int]] = defaultdict(list)
+    for number in numbers:
+        held[stated[number].scope].append(number)
+    if len(held) < 2:
+        return [list(numbers)]
+    return [sorted(number for wider in _wider(scope) for number in held.get(wider, ())) for scope in held]
+
+
+@lru_cache(maxsize=10_000)
+def _wider(scope: Scope) -> tuple[Scope, ...]:
+    """Return the scopes whose memories a scope sees."""
+    named = scope.items()
+    return tuple(Scope(**dict(part)) for size in range(len(named) + 1) for part in combinations(named, size))
+
+
+def _one_sees_the_other(one: Scope, other: Scope) -> bool:
+    return one.sees(other) or other.sees(one)
 
 
 def _differences(

@@ -4,35 +4,20 @@ import { undoAllOf } from "../actions.js";
 import { change, get, post } from "../api.js";
 import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
 import { toast, toastError } from "../components/toast.js";
-import { count, number, scopeName } from "../format.js";
+import { count, scopeName } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
-import { parseRoute } from "../route.js";
 
-// Each scope is one request, which reads all memories that the scope can see.
-const MOST_SCOPES = 20;
 const DELAY_MILLISECONDS = 3000;
 const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
-// Return the narrowest scopes, which see what the wider ones see. Sessions count only where one is shown.
-export function narrowest(scopes, sessions) {
-  const kept = scopes.filter(({ scope }) => sessions || !("session" in scope));
-  return kept.filter(({ scope }) => !kept.some((other) => other.scope !== scope && isWithin(other.scope, scope)))
-    .sort((one, other) => other.memories - one.memories).map(({ scope }) => scope);
-}
-
+// A conflict is decided from the narrower scope of its two, which sees both.
 async function load() {
-  const { scopes } = await get("/scopes");
-  const all = narrowest(scopes, (parseRoute().params.get("scope") || "").includes("session="));
-  const compared = all.slice(0, MOST_SCOPES);
-  const found = await Promise.all(compared.map(async (scope) => (await get("/conflicts", {}, { scope })).conflicts.map((conflict) => ({ ...conflict, scope }))));
-  // A conflict of a wider scope is seen from each narrower one.
-  const pairs = new Map(found.flat().map((conflict) => [`${conflict.older.id} ${conflict.newer.id}`, conflict]));
-  const conflicts = [...pairs].map(([key, conflict]) => ({ key, ...conflict })).sort((one, other) => (one.newer.updated_at < other.newer.updated_at ? 1 : -1));
-  return { conflicts, left: all.length - compared.length };
+  const { conflicts } = await get("/conflicts", { include_narrower: true });
+  return conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
 }
 
 // The content with the value that differs marked, where it stands in these letters.
@@ -79,9 +64,8 @@ function Conflict({ conflict, onChange }) {
 export function Conflicts() {
   const state = useLoaded(load);
   useEvents(state.reload, { delay: DELAY_MILLISECONDS });
-  return html`<${Loaded} state=${state} rows=${6}>${({ conflicts, left }) => html`
+  return html`<${Loaded} state=${state} rows=${6}>${(conflicts) => html`
     ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed.</p>`}
-    ${left > 0 && html`<p class="hint">The ${number(MOST_SCOPES)} largest scopes were compared: choose one of the other ${number(left)} in the sidebar.</p>`}
     <div class="grid">${conflicts.map((conflict) => html`<${Conflict} key=${conflict.key} conflict=${conflict} onChange=${state.reload} />`)}</div>
     ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }
