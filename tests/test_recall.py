@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memotherm import Memotherm, Tier
+from memotherm import Hit, Memotherm, Tier
 from memotherm.testing import FakeClock
 from tests.helpers import contents, opened
 
@@ -422,3 +422,25 @@ def test_a_source_filters_what_is_searched_and_listed(open_mem: Callable[..., Me
         assert [hit.memory.id for hit in mem.recall(query, sources=["audit", "mail"])] == [goals.id]
     mem.archive(goals.id)
     assert [hit.memory.id for hit in mem.recall("goals", retention="any", sources=["audit"])] == [goals.id]
+
+
+def test_a_recall_finds_what_has_another_name(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """In both directions and over several aliases, for what the query names."""
+    mem = open_mem(tmp_path / "memory.db", embedder="none")
+    named = mem.remember("张伟: Berlin, Hauptstrasse")
+    mem.remember("Li Na: Berlin, Marktplatz")
+    question = "What is the address of Zhang Wei?"
+    assert not mem.recall(question).hits
+    mem.alias("Zhang Wei", "W. Zhang")
+    alias = mem.alias("W. Zhang", "张伟")
+
+    def found(query: str) -> list[Hit]:
+        return [hit for hit in mem.recall(query).hits if hit.memory.kind != "alias"]
+
+    (hit,) = found(question)
+    assert hit.memory.id == named.id
+    assert len(found("What is the address of 张伟?")) == 1
+    assert "Hauptstrasse" in mem.context(question).text
+    assert not found("What is the address of Wei?")
+    mem.forget(alias.id)
+    assert not found(question)

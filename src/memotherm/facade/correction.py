@@ -9,7 +9,7 @@ from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.results import Conflict, Selection
-from memotherm.recall.mentioned import ALIASES, mentioned
+from memotherm.recall.mentioned import ALIAS, ALIASES, mentioned
 from memotherm.remember.draft import Draft
 from memotherm.text.content import digest, require_text
 from memotherm.text.mentions import tokens
@@ -98,7 +98,7 @@ class Correction:
         )[0]
 
     def alias(self, name: str, also: str) -> Memory:
-        """Record that two names mean the same, so that `mentions` and `select` find both.
+        """Record that two names mean the same, so that `recall`, `mentions` and `select` find both.
 
         It is a memory of this scope: `forget` takes it back.
 
@@ -111,7 +111,9 @@ class Correction:
         if not all(known) or known[0] == known[1]:
             raise InvalidInput(f"{names[0]!r} and {names[1]!r} are the same name: give another one")
         draft = Draft(
-            content=f"{names[0]} is also called {names[1]}.", kind="entity", metadata={"names": names},
+            content=f"{names[0]} is also called {names[1]}.", kind=ALIAS,
+            # What is permanent does not go cold.
+            metadata={"names": names, "permanent": True},
             key=f"{ALIASES}{digest(' = '.join(sorted(known)))[:16]}",
         )  # fmt: skip
         return self._view.remember([draft])[0]

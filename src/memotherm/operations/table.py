@@ -115,7 +115,7 @@ _TABLE = (
         of="Memotherm.alias", group="memories", route="POST /aliases", writes=True, creates=True,
         tool=Tool(
             name="memory_alias", title="Two names of the same", parameters=f"name also {_OF_SESSION}", repeatable=True,
-            description="Record that two names mean the same, so that `mentions` finds both.",
+            description="Record that two names mean the same, so that searches find both.",
         ),
         examples=({"name": "Zhang Wei", "also": "张伟"},),
     ),

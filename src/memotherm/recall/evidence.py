@@ -114,6 +114,10 @@ class GatherEvidence:
     def _has_terms(self, state: State, turns: Candidates) -> NDArray[np.bool_] | NDArray[np.float32]:
         """Return which memories have the query's words, and how much of them those have that have similar words."""
         has = has_terms(turns, state.terms)
+        places = {word: place for place, word in enumerate(state.terms)} if state.also else {}
+        for asked, other in state.also:
+            named = np.flatnonzero(has_terms(turns, other).all(axis=1))
+            has[np.ix_(named, np.array([places[word] for word in asked]))] = True
         if state.query.word_similarity is None or not self._weights.similar_word:
             return has
         try:

@@ -8,12 +8,14 @@ from datetime import datetime
 from itertools import chain
 
 from memotherm.model import Tier
+from memotherm.recall.values import Stage, State
 from memotherm.storage.store import Store
 from memotherm.storage.values import Filter, Find, Record
-from memotherm.text.mentions import index_words, mention_test, tokens
+from memotherm.text.mentions import index_words, mention_test, mentions, tokens
+from memotherm.text.words import query_words
 
-#: The keys of the memories that say which names mean the same.
-ALIASES = "alias/"
+#: The keys and the kind of the memories that say which names mean the same.
+ALIASES, ALIAS = "alias/", "alias"
 _PAGE = 1000
 _ALL = 1 << 62
 
@@ -44,6 +46,33 @@ def with_aliases(store: Store, spaces: Sequence[int], names: Sequence[str], now:
     while more := [same for same in aliases if 0 < sum(_is_named(each, found) for each in same) < len(same)]:
         found |= dict.fromkeys(each for same in more for each in same)
     return list(found)
+
+
+class AddAliases:
+    """The stage after the candidates: if one of them is an alias of a name in the query, its other names are searched.
+
+    A memory with another name counts as one with the name in the query.
+    """
+
+    def __init__(self, store: Store, find_candidates: Stage) -> None:
+        self._store = store
+        self._find_candidates = find_candidates
+
+    def __call__(self, state: State) -> None:
+        """Find the candidates again if there are other names; without an alias among them, nothing is read."""
+        first, question = state.blocks[0], state.question
+        if ALIAS not in first.kind:
+            return
+        aliases = [no for no, kind in zip(first.no.tolist(), first.kind, strict=True) if kind == ALIAS]
+        metadata = (record.memory.metadata for record in self._store.records(aliases).values())
+        known = dict.fromkeys(str(name) for each in metadata for name in each.get("names", ()))
+        for name in (name for name in known if mentions(question.text, name)):
+            asked = [word for word in query_words(name) if word in state.terms]
+            others = with_aliases(self._store, question.spaces, [name], question.where.now)[1:]
+            state.also += [(asked, other) for other in map(query_words, others) if asked and other]
+        if state.also:
+            state.blocks.clear()
+            self._find_candidates(state)
 
 
 def _is_named(name: str, names: Iterable[str]) -> bool:

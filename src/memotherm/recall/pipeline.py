@@ -2,6 +2,7 @@
 
     question      words and vector of the query
     candidates    text search, vector search, pinned memories     inside one snapshot
+    aliases       the same with other names, if there are any     inside one snapshot
     evidence      cosines, covered words, authors, times          inside one snapshot
     fusion        scores                                          inside one snapshot
     confidence    whether the candidates answer at all            inside one snapshot
@@ -25,6 +26,7 @@ from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Memory, Tier
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
+from memotherm.recall.mentioned import AddAliases
 from memotherm.recall.rank import Fuse, OrderVersions
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
@@ -54,6 +56,7 @@ class Pipeline:
         self._candidates = FindCandidates(store, vectorizer, settings)
         self._ranking: tuple[Stage, ...] = (
             self._candidates,
+            AddAliases(store, self._candidates),
             GatherEvidence(store, weights),
             Fuse(settings, weights),
             EstimateConfidence(),
@@ -97,7 +100,7 @@ class Pipeline:
             pinned=[(pinned[candidate.no], candidate) for candidate in state.pinned],
             records=state.records,
             confidence=state.confidence,
-            degraded=tuple(state.degraded),
+            degraded=tuple(dict.fromkeys(state.degraded)),
             started=started,
             seen=seen,
         )
@@ -163,7 +166,8 @@ class FindCandidates:
         """Run both searches, and note what is missing."""
         question, query = state.question, state.query
         where = question.where
-        matches = self._store.search_text(question.spaces, question.tiers, list(state.terms), size, where)
+        words = list(dict.fromkeys((*state.terms, *(word for _, other in state.also for word in other))))
+        matches = self._store.search_text(question.spaces, question.tiers, words, size, where)
         state.text_scores, state.total, state.frequencies = matches
         if query.vector is not None:
             state.vector_scores = self._store.search_vector(

@@ -337,6 +337,8 @@ class State:
     #: Candidates are ranked in blocks; pinned memories are the last rows of the first.
     blocks: list[Candidates] = field(default_factory=list)
     pinned_rows: int = 0
+    #: Words of the query, and those of another name of the same.
+    also: list[tuple[Sequence[str], Sequence[str]]] = field(default_factory=list)
     # From the evidence stage, one for each block
     evidence: list[Evidence] = field(default_factory=list)
     # From the fusion stage, each best first
