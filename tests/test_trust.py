@@ -56,6 +56,22 @@ def test_no_rewrite_raises_trust_unless_a_person_makes_it(mem: Memotherm) -> Non
     assert [event.changes["trust"] for event in mem.history(page.id) if "trust" in event.changes] == [("web", "person")]
 
 
+def test_memories_are_listed_by_their_trust(mem: Memotherm, capsys: pytest.CaptureFixture[str]) -> None:
+    """In every interface, and forgotten together."""
+    mem.remember("The port is 5433", source="https://example.org/ports")
+    mem.by("person").remember("Ana likes tea")
+    assert [each.content for each in mem.find(trust="web")] == ["The port is 5433"]
+    assert (mem.count(trust="person"), mem.count(trust="import")) == (1, 0)
+    client = TestClient(application(mem), base_url="http://127.0.0.1:8077")
+    assert len(client.post("/memories:find", json={"trust": "person"}).json()["memories"]) == 1
+    assert client.post("/memories:find", json={"trust": "nobody"}).status_code == 422
+    assert run(["list", "--trust", "web", "--store", str(mem.status().store)]) == 0
+    listed = capsys.readouterr().out
+    assert ("5433" in listed, "tea" in listed) == (True, False)
+    mem.bulk.forget(trust="web")
+    assert [each.content for each in mem.find()] == ["Ana likes tea"]
+
+
 def test_nothing_of_little_trust_becomes_hot_or_pinned_by_itself(
     open_mem: Callable[..., Memotherm], tmp_path: Path
 ) -> None:

@@ -431,8 +431,8 @@ class Memotherm(Correction):
             include_narrower: List the memories of this scope and of narrower ones, instead of those visible from it.
             order: newest, oldest, updated, used (last used first), most_used, largest or smallest (by tokens).
             skip: How many memories of the order to leave out; a page in another order than newest has no cursor.
-            filters: Only memories of this `tier`, `priority` or `kind`; with one of these `tags`; created at or after
-                `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
+            filters: Only memories of this `tier`, `priority`, `kind` or `trust`; with one of these `tags`; created at
+                or after `since` and before `until` (a datetime, an ISO date or time, or "7d" for seven days ago); with
                 metadata that matches `where`, such as {"status": "open", "votes": {"$gte": 3}}; with a key that
                 begins with `prefix`; with a content that contains the text `contains`, in upper or lower case, or
                 that mentions one of the names and identifiers `mentions` as a whole; that held at the moment

@@ -10,7 +10,7 @@ from typing import Any, Unpack, get_args
 
 from memotherm.errors import InvalidInput
 from memotherm.facade.services import Services
-from memotherm.model import Retention, Scope, Tier
+from memotherm.model import Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.recall.mentioned import mentioned
@@ -119,7 +119,7 @@ class Queries(ABC):
         tier, priority = placement(filters.get("tier"), filters.get("priority"))
         kind = filters.get("kind")
         retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
-        ids = filters.get("ids")
+        ids, trust = filters.get("ids"), filters.get("trust")
         names = ("tags", "since", "until", "where", "prefix", "true_at")
         conditions = self._conditions(*(filters.get(name) for name in names))  # type: ignore[arg-type]
         return Find(
@@ -129,6 +129,7 @@ class Queries(ABC):
             before=None if cursor is None else cursor_number(cursor, "before"),
             retention=None if retention == ANY_RETENTION else Retention.of(retention),
             kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
+            trust=None if trust is None else Trust.of(trust),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
             ids=None if ids is None else _texts(ids, "ids", "an id"),
             nos=self._mentioned(

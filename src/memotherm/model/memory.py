@@ -32,6 +32,7 @@ __all__ = [
     "TierName",
     "TierValue",
     "Trust",
+    "TrustName",
     "author_of",
     "placed_in",
     "placement",
@@ -44,6 +45,7 @@ PriorityValue = Literal[PriorityName, 0, 1, 2, 3, 4]
 #: What a parameter `tier` takes: other programs call a priority so.
 TierValue = Literal[TierName, PriorityValue]
 RetentionName = Literal["active", "archived", "deleted", "purged", "proposed"]
+TrustName = Literal["web", "document", "import", "agent", "person"]
 #: The orders of a listing.
 OrderName = Literal["newest", "oldest", "updated", "used", "most_used", "largest", "smallest"]
 FormatName = Literal["markdown", "xml", "messages", "index"]
@@ -465,6 +467,8 @@ class MemoryFilters(TypedDict, total=False):
     priority: Priority | PriorityName | int | None
     retention: Retention | str
     kind: str | None
+    #: Who stands behind it.
+    trust: Trust | TrustName | None
     tags: Sequence[str] | None
     #: Created at or after this: a datetime, an ISO date or time, or "7d" (ago).
     since: datetime | str | None

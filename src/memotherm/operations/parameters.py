@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from memotherm.model.memory import KNOWN_KINDS, PriorityValue, TierName, TierValue
+from memotherm.model.memory import KNOWN_KINDS, PriorityValue, TierName, TierValue, TrustName
 from memotherm.model.names import SYNONYMS
 
 Json = dict[str, Any]
@@ -120,6 +120,7 @@ WIRES: Mapping[str, Parameter] = {
     "type": _wire(str, pattern=_KIND, examples=list(KNOWN_KINDS), help="The kind, such as message or fact."),
     "kinds": _KINDS,
     "types": _KINDS,
+    "trust": _wire(TrustName, help="Who stands behind it: person, agent, import, document or web."),
     "tags": _wire(list[str], items=_LABEL, max_length=64, help="Free labels."),
     "tier": _wire(TierValue, help="hot, warm or cold; a priority is accepted as well."),
     "tiers": _wire(list[TierName], min_length=1, max_length=3),

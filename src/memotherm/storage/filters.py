@@ -131,6 +131,8 @@ def _found(find: Find) -> Iterator[Condition]:
         yield "where_hidden", {"now": to_micros(find.now)}
     elif find.retention is Retention.ACTIVE:
         yield "where_unexpired", {"now": to_micros(find.now)}
+    if find.trust is not None:
+        yield "where_trust", {"trust": find.trust.rank}
     if find.contains is not None:
         yield "where_contains", _contained(find.contains)
     yield from _filtered(find)

@@ -118,6 +118,7 @@ class Find(Filter):
     hidden: bool = False
     #: A text that the content contains.
     contains: str | None = None
+    trust: Trust | None = None
     limit: int = 100
     #: Only memories with a smaller number than this.
     before: int | None = None

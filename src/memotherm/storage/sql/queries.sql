@@ -255,6 +255,9 @@ retention = :retention
 -- where_priorities: A condition of `select`.
 priority {in priorities}
 
+-- where_trust: A condition of `select`.
+trust = :trust
+
 -- where_kinds: A condition of `select`.
 kind {in kinds}
 
