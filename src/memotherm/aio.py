@@ -200,6 +200,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     pinned = _off_thread(Memotherm.pinned)
     get_relevant_memories = _off_thread(Memotherm.get_relevant_memories)
     move_out_of_session = _off_thread(Memotherm.move_out_of_session)
+    rescope = _off_thread(Memotherm.rescope)
     compact = _off_thread(Memotherm.compact)
     maintain = _off_thread(Memotherm.maintain)
     metrics = _off_thread(Memotherm.metrics)

@@ -549,7 +549,20 @@ class Memotherm(Correction):
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
         cause = self._view.cause("move_out_of_session", why)
-        return self._services.changes.move_out_of_session(self.scope, memory_id, cause)
+        return self._services.changes.rescope(self.scope, memory_id, cause)
+
+    def rescope(self, memory_id: str, scope: Mapping[str, str], why: str = "") -> Memory:
+        """Move a memory to another scope of its tenant; its id and its history stay, and `undo` takes it back.
+
+        Args:
+            memory_id: A memory that may be changed from here.
+            scope: The fields of its new scope, such as {"project": "shop"}.
+            why: The reason, for the ledger.
+        """
+        if not isinstance(scope, Mapping) or "owner" in scope:
+            raise InvalidInput(f"scope must be fields such as {{'project': 'shop'}}, not {scope!r}")
+        cause = self._view.cause("rescope", why)
+        return self._services.changes.rescope(self.scope, memory_id, cause, scope)
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""

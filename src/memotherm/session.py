@@ -133,8 +133,8 @@ class Session(Generic[M]):
 
     def keep(self, memory_id: str) -> Memory:
         """Move a memory of this session to the scope around it, so that it remains after the session."""
-        return self._services.changes.move_out_of_session(
-            self._view.scope, memory_id, self._view.cause("move_out_of_session"), self._space
+        return self._services.changes.rescope(
+            self._view.scope, memory_id, self._view.cause("move_out_of_session"), owner=self._space
         )
 
     def clear(self) -> int:

@@ -269,6 +269,23 @@ def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: O
     assert changed.id in download.value.path().read_text()
 
 
+def test_memories_are_moved_to_another_scope_and_back(open_page: Open, mem: Memotherm) -> None:
+    """Their ids stay."""
+    shop, billing = mem.scoped(project="shop"), mem.scoped(project="billing", user="ana")
+    ids = {shop.remember(f"Lighthouse {number} is lit").id for number in range(2)}
+    page = open_page("/memories?q=Lighthouse")
+    for number in range(2):
+        page.get_by_role("checkbox", name=f"Choose Lighthouse {number}").check()
+    page.get_by_label("Move to scope").select_option("project=billing user=ana")
+    page.get_by_role("dialog").get_by_role("button", name="Move to project=billing user=ana").click()
+    expect(page.locator(".toast")).to_contain_text("Moved to project=billing user=ana: 2 memories")
+    assert {memory.id for memory in billing.find(contains="Lighthouse")} == ids
+    undo(page)
+    expect(page.locator(".toast").last).to_contain_text("Undone: Moved")
+    assert {memory.id for memory in shop.find(contains="Lighthouse")} == ids
+    shop.bulk.purge(contains="Lighthouse")
+
+
 def test_one_memory_is_moved_and_purged_only_after_a_typed_word(open_page: Open, mem: Memotherm) -> None:
     """Actions of the drawer; purge is apart from them, cannot be undone and says so."""
     view = mem.scoped(project="shop")

@@ -81,6 +81,29 @@ def test_a_key_of_a_user_changes_only_what_belongs_to_the_user(mem: Memotherm) -
         assert client.delete(f"/memories/{otter.id}", headers=editor).status_code < 300
 
 
+def test_a_key_of_a_user_moves_memories_only_to_scopes_of_the_user(mem: Memotherm) -> None:
+    """Neither by naming another scope nor by undoing what somebody else has moved; the id and the history stay."""
+    acme, ana = mem.scoped(tenant="acme"), bearer(mem.keys.create("ana", "acme", "ana"))
+    own = acme.scoped(user="ana").remember("An otter of ana").id
+    with asking(mem) as client:
+        for scope in ({"user": "ben"}, {"project": "web"}):
+            problem(client.post(f"/memories/{own}/rescope", json={"scope": scope}, headers=ana), 403, "forbidden")
+        for scope in ({"tenant": "other"}, {"owner": "ana"}, {"colour": "red"}):
+            assert client.post(f"/memories/{own}/rescope", json={"scope": scope}, headers=ana).status_code == 409
+        asked = {"scope": {"project": "web", "user": "ana"}}
+        moved = client.post(f"/memories/{own}/rescope", json=asked, headers=ana).json()
+        assert (moved["id"], moved["scope"]) == (own, {"tenant": "acme", "project": "web", "user": "ana"})
+        web = {**ana, "memotherm-scope": "project=web"}
+        assert client.post(f"/events/{moved['version']}/undo", headers=web).json()["scope"] == {
+            "tenant": "acme", "user": "ana",
+        }  # fmt: skip
+        shared = acme.remember("A tax rule of acme").id
+        given = acme.rescope(shared, {"user": "ana"}, why="hers")
+        problem(client.post(f"/events/{given.version}/undo", headers=ana), 403, "forbidden")
+    assert [event.action for event in acme.scoped(user="ana").history(own)] == ["remember", "rescope", "undo"]
+    assert mem.check() == []
+
+
 def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
     """Not a memory, not a session, not the number of uses; over REST and MCP."""
     acme = mem.scoped(tenant="acme")

@@ -51,6 +51,7 @@ SECTIONS = {
         "unpin": Command("changes", "Give a pinned memory normal priority."),
         "prioritize": Command("changes", "Set the priority of a memory, from pinned to low."),
         "verify": Command("changes", "Record that a memory still holds."),
+        "rescope": Command("changes", "Move a memory to another scope, such as another project."),
         "archive": Command("changes", "Archive a memory: no search finds it until it is restored."),
         "feedback": Command("memories", "Say which memories of a recall were of use."),
         "compact": Command("changes", "Run the tier rules once, and print the moves."),

@@ -39,6 +39,7 @@ move = plain("move", changed_lines, f'memotherm move {ID} cold --why "the sprint
 prioritize = plain("prioritize", changed_lines, f"memotherm prioritize {ID} critical")
 pin = plain("pin", changed_lines, f'memotherm pin {ID} --why "ask first"')
 unpin = plain("unpin", changed_lines, f"memotherm unpin {ID}")
+rescope = plain("rescope", changed_lines, f"memotherm rescope {ID} project=shop")
 verify = plain("verify", changed_lines, f"memotherm verify {ID}")
 archive = plain("archive", changed_lines, f"memotherm archive {ID}")
 undo = plain("undo", changed_lines, f"memotherm history {ID}\nmemotherm undo 42")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 from datetime import UTC, datetime, time
 from typing import Any
 
@@ -105,6 +106,14 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise click.BadParameter('it must be a JSON object such as {"key": "value"}')
     return found
+
+
+def scope_fields(text: str) -> dict[str, str]:
+    """Return the fields of a scope, as lists of scopes show them: `project=shop user=ana`."""
+    parts = [part.partition("=") for part in shlex.split(text)]
+    if not all(equals for _, equals, _ in parts):
+        raise click.BadParameter("write the fields of a scope like 'project=shop user=ana'")
+    return {name: value for name, _, value in parts}
 
 
 class MemoryId(click.types.StringParamType):

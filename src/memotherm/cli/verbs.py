@@ -13,7 +13,7 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output, content_of, progress_bar
-from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment, since
+from memotherm.cli.parsing import MemoryId, TextCommand, duration, json_object, moment, scope_fields, since
 from memotherm.errors import InvalidInput
 from memotherm.operations.parameters import Parameter
 from memotherm.operations.table import OPERATIONS
@@ -197,6 +197,8 @@ def _type(parameter: Parameter) -> Any:  # noqa: ANN401 - any type of click
         return since
     if parameter.type is datetime:
         return moment
+    if parameter.name == "scope":
+        return scope_fields
     if parameter.type in (int, float):
         numbers = click.IntRange if parameter.type is int else click.FloatRange
         return numbers(parameter.limits.get("ge"), parameter.limits.get("le"))

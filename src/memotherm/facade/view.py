@@ -381,7 +381,7 @@ class View(Queries):
         past = None if cursor is None else cursor_number(cursor, word)
         store, spaces = self.listed(include_narrower=include_narrower)
         events = [
-            *store.ledger(spaces, past, limit + 1, oldest_first=forward, where=where),
+            *store.ledger(spaces, past, limit + 1, where, oldest_first=forward),
             *filter(where.selects, adoption_events(store, past, oldest_first=forward)),
         ]
         events.sort(key=lambda event: event.seq, reverse=not forward)

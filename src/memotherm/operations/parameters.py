@@ -132,6 +132,7 @@ WIRES: Mapping[str, Parameter] = {
     "valid_until": _MOMENT,
     "true_at": _MOMENT,
     "metadata": _wire(Json, help="Further values, as JSON."),
+    "scope": _wire(dict[str, str], examples=[{"project": "shop"}], help="The fields of a scope."),
     "source": _LABEL,
     "supersedes": _wire(str, pattern=_ID),
     "key": _wire(str, min_length=1, max_length=400, pattern=_KEY),

@@ -189,6 +189,7 @@ _TABLE = (
         result="memories",
     ),
     _change("Memotherm.move_out_of_session", "POST /memories/{memory_id}/move-out-of-session"),
+    _change("Memotherm.rescope", "POST /memories/{memory_id}/rescope"),
     _change("Memotherm.archive", "POST /memories/{memory_id}/archive"),
     _change(
         "Memotherm.forget", "DELETE /memories/{memory_id}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -84,16 +84,21 @@ class Changes:
 
         return self.change(scope, memory_id, verified, cause)
 
-    def move_out_of_session(self, scope: Scope, memory_id: str, cause: Cause, owner: int | None = None) -> Memory:
-        """Remove the session from the scope of a memory; with `owner`, only of a memory in that space."""
+    def rescope(
+        self, scope: Scope, memory_id: str, cause: Cause, to: Mapping[str, str] | None = None, owner: int | None = None
+    ) -> Memory:
+        """Give a memory another scope, None = its own without the session; with `owner`, only one in that space."""
 
         def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory_id)
             _require_outside_notes(transaction, record)
             if owner is not None and record.space != owner:
                 raise NotFound(f"this session has no memory {memory_id!r}")
-            require_allowed(transaction, scope, [record.memory.content], cause.by)
-            after = replace(require_active(record.memory), scope=replace(record.memory.scope, session=None))
+            former = record.memory.scope
+            target = replace(former, session=None) if to is None else Scope(tenant=former.tenant).narrowed(**to)
+            _require_own(scope, target)
+            require_allowed(transaction, target, [record.memory.content], cause.by)
+            after = replace(require_active(record.memory), scope=target)
             return self._apply_once(transaction, record, after, cause).memory
 
         return self._store.transact(change)
@@ -212,6 +217,7 @@ class Changes:
             current = require_visible(transaction, scope, record.memory.id)
             _require_unchanged(event, current.memory)
             after = apply_changes(current.memory, before)
+            _require_own(scope, after.scope)
             if after.retention is current.memory.retention:
                 require_editable(current.memory)
             else:
@@ -283,6 +289,12 @@ class Changes:
                 )
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+
+def _require_own(scope: Scope, target: Scope) -> None:
+    """Refuse to give a memory to somebody else than the user of an API key."""
+    if scope.owner not in (None, target.user):
+        raise Forbidden(f"this API key may only store memories of the user {scope.owner}, not in the scope {target}")
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:

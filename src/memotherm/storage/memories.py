@@ -187,15 +187,18 @@ class MemoryStore(StoreBase):
         spaces: Sequence[int],
         past: int | None,
         limit: int,
+        where: EventFilter = EVERY_EVENT,
         *,
         oldest_first: bool,
-        where: EventFilter = EVERY_EVENT,
     ) -> list[Event]:
         """Return events of memories in some spaces, including purged ones, in ascending or descending order."""
-        name, begin = ("events_after", 0) if oldest_first else ("events_before", _EVERY)
-        values = {"past": begin if past is None else past, "limit": limit, **where._asdict()}
-        rows = self._rows(name, spaces=list(spaces), **values)
-        return [event_of(row) for row in rows]
+        values = {"spaces": list(spaces), "limit": limit, **where._asdict()}
+        if oldest_first:
+            return [event_of(row) for row in self._events_after(past=past or 0, **values)]
+        return [event_of(row) for row in self._rows("events_before", past=_EVERY if past is None else past, **values)]
+
+    def _events_after(self, **values: object) -> list[Row]:
+        return self._rows("events_after", **values)
 
     def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
         """Return the events of memories in some spaces from the first event after a moment on, oldest first."""

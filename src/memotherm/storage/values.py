@@ -254,8 +254,8 @@ class EventFilter(NamedTuple):
 
     def selects(self, event: Event) -> bool:
         """Return whether an event is one of them."""
-        texts = ((self.action, event.action), (self.actor, event.actor), (self.rule, event.rule))
-        return all(wanted in ("", found) for wanted, found in texts) and self.since <= to_micros(event.at) < self.until
+        texts = zip(self, (event.action, event.actor, event.rule), strict=False)
+        return all(wanted in ("", text) for wanted, text in texts) and self.since <= to_micros(event.at) < self.until
 
 
 EVERY_EVENT = EventFilter()

@@ -1,8 +1,8 @@
 // Changes of memories that the reader asks for: each is reported with a button that undoes it.
-import { change, readMemory, undo } from "./api.js";
+import { change, formatScope, readMemory, undo } from "./api.js";
 import { confirm } from "./components/dialog.js";
 import { toast } from "./components/toast.js";
-import { memories as memoriesText, number } from "./format.js";
+import { memories as memoriesText, number, scopeName } from "./format.js";
 
 const AT_ONCE = 4;
 export const TIERS = ["hot", "warm", "cold"];
@@ -28,6 +28,8 @@ export const ACTIONS = [
 export const PURGE = { name: "Purge", id: "purge", done: "Purged", fits: () => true };
 // Changes with a value that the reader chooses.
 export const prioritizing = (priority) => ({ name: `Set the priority ${priority}`, id: "prioritize", body: { priority }, done: `Made ${priority}`, fits: (memory) => isActive(memory) && memory.priority !== priority });
+export const rescoping = (scope) => ({ name: `Move to ${scopeName(scope)}`, id: "rescope", body: { scope }, done: `Moved to ${scopeName(scope)}:`,
+  fits: (memory) => isActive(memory) && memory.scope.tenant === scope.tenant && formatScope(memory.scope) !== formatScope(scope) });
 export const editing = (name, done, bodyOf) => ({ name, id: "edit", bodyOf, done, fits: isActive });
 
 // Call a function for each item, a few at once; return the results and the errors, each with its item.

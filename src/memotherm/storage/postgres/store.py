@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreBusy
-from memotherm.model import Event, Scope, Tier
+from memotherm.model import Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
@@ -44,24 +44,13 @@ from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.tables import PostgresTables, distribute, partition, require_coordinator
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import count_uses
-from memotherm.storage.rows import event_of, record_of, scope_row
+from memotherm.storage.rows import record_of, scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Claim, Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import (
-    EVERY_EVENT,
-    EventFilter,
-    Filter,
-    Identity,
-    LaterUse,
-    RecallEntry,
-    Record,
-    Scores,
-    Search,
-    TextMatches,
-)
+from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -480,29 +469,17 @@ class PostgresStore(Store):
 
     # The ledger, embedders and vectors
 
-    def ledger(
-        self,
-        spaces: Sequence[int],
-        past: int | None,
-        limit: int,
-        *,
-        oldest_first: bool,
-        where: EventFilter = EVERY_EVENT,
-    ) -> list[Event]:
-        """Return events of memories in some spaces; in ascending order, only those that none can precede any more.
+    def _events_after(self, **values: object) -> list[Row]:
+        """Return the rows of events in ascending order, only those that none can precede any more.
 
         Numbers are assigned before the commit, so that one with a lower number may still be on its way: the reader
         waits for the running writers, as a writer does, and then reads what they have committed.
         """
-        if not oldest_first:
-            return super().ledger(spaces, past, limit, oldest_first=False, where=where)
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
         name, asked = ("lock_store", {}) if self.tenant is None else ("lock_ledger", {"tenant": self.tenant})
         start = self._starting(**{name: {"store": LOCK, **asked}})
         with self._connections.transaction(self.tenant, start, mode=mode, patient=True) as statements:
-            values = {"past": past or 0, "limit": limit, **where._asdict()}
-            rows = statements.rows("events_after", spaces=list(spaces), **values)
-        return [event_of(row) for row in rows]
+            return statements.rows("events_after", **values)
 
     def _committed(self, transaction: Transaction) -> None:
         super()._committed(transaction)

@@ -1,7 +1,9 @@
 // Actions on the chosen memories. What was done before the reader stops it can be undone like the whole.
 import { html, useRef, useState } from "../html.js";
-import { ACTIONS, applyAction, editing, PRIORITIES, prioritizing, PURGE } from "../actions.js";
-import { memories as memoriesText, number } from "../format.js";
+import { ACTIONS, applyAction, editing, PRIORITIES, prioritizing, PURGE, rescoping } from "../actions.js";
+import { get } from "../api.js";
+import { memories as memoriesText, number, scopeName } from "../format.js";
+import { useLoaded } from "../loading.js";
 import { KINDS, tagsOf } from "./add-memory.js";
 
 function download(memories) {
@@ -14,6 +16,8 @@ export function Bulk({ chosen, count, most, onAll, onNone, onChange }) {
   const [progress, setProgress] = useState(0);
   const [tags, setTags] = useState("");
   const running = useRef(null);
+  const scopes = useLoaded(() => get("/scopes", {}, { scope: {} }));
+  const places = (scopes.value?.scopes ?? []).map(({ scope }) => scope).filter((scope) => !("session" in scope));
   const run = async (action) => {
     running.current = new AbortController();
     const changed = await applyAction(action, chosen, { onProgress: setProgress, signal: running.current.signal, onChange });
@@ -34,6 +38,7 @@ export function Bulk({ chosen, count, most, onAll, onNone, onChange }) {
     <div class="buttons">${ACTIONS.filter((action) => chosen.some(action.fits)).map((action) => html`<button key=${action.name} type="button" class="small" disabled=${progress > 0} onClick=${() => run(action)}>${action.name}</button>`)}
       ${choice("Set priority", PRIORITIES, prioritizing)}
       ${choice("Set kind", KINDS, (kind) => editing(`Set the kind ${kind}`, `Made ${kind}`, () => ({ kind })))}
+      ${choice("Move to scope", places.map(scopeName), (name) => rescoping(places.find((scope) => scopeName(scope) === name)))}
       <form class="row" onSubmit=${addTags}><input type="text" aria-label="Tags to add" placeholder="Add tags" size="10" value=${tags} onInput=${(event) => setTags(event.target.value)} /><button type="submit" class="small" disabled=${progress > 0 || !tags.trim()}>Tag</button></form>
       <button type="button" class="small" onClick=${() => download(chosen)}>Export</button>
       <details><summary class="hint">Purge</summary><button type="button" class="small danger" disabled=${progress > 0} onClick=${() => run(PURGE)}>Purge ${memoriesText(chosen.length)}</button></details>
