@@ -171,7 +171,7 @@ class Memotherm(Correction):
         What it writes has at most this trust. A program that a person uses calls `by("person")`; tools that a model
         calls must not. Without it, everything is written by an agent.
         """
-        return self._of(View(self._services, self.scope, Trust.of(trust)))
+        return self._of(self._view.by(Trust.of(trust)))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""

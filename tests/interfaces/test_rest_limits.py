@@ -19,6 +19,7 @@ from memotherm import Memotherm
 from memotherm.recall import as_of
 from memotherm.rest import app, reference
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
+from memotherm.tiers import policy
 from tests.helpers import opened, python
 from tests.interfaces.served import serving
 from tests.interfaces.test_rest import MCP_HEADERS, asking, bearer, problem
@@ -212,6 +213,36 @@ def test_nobody_waits_for_the_document_of_all_operations(mem: Memotherm, monkeyp
         finally:
             go_on.set()
         assert "/recall" in document.result().json()["paths"]
+
+
+def test_nobody_waits_for_a_policy_that_another_process_has_adopted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request that reads it does so off the event loop."""
+    begun, go_on, read = threading.Event(), threading.Event(), policy.unpacked
+
+    def held(text: str) -> policy.Policy:
+        begun.set()
+        assert go_on.wait(60)
+        return read(text)
+
+    with (
+        opened(tmp_path / "memory.db") as mem,
+        opened(tmp_path / "memory.db") as other,
+        serving(mem) as url,
+        httpx.Client(base_url=url, timeout=20) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.policies.adopt("research")
+        client.post("/memories", json={"content": "An otter"})  # A write sees that there is another policy.
+        monkeypatch.setattr(policy, "unpacked", held)
+        reading = pool.submit(client.get, "/memories", timeout=60)
+        try:
+            assert begun.wait(20)
+            assert client.get("/docs").status_code == 200
+        finally:
+            go_on.set()
+        assert reading.result().status_code == 200
 
 
 _READY = """

@@ -64,7 +64,7 @@ class Services:
         past: PastStates | None = None,
     ) -> Services:
         """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
-        active = active_policy.rules()
+        active = active_policy.last
         rules, settings = active.rules, active.settings
         vectorizer = vectorizer.on(store)
         reader = store.for_recall()

@@ -62,8 +62,13 @@ class View(Queries):
     @property
     def services(self) -> Services:
         """The services, with the rules and limits of the policy that is in force as far as was seen."""
+        self._services.active_policy.rules()
+        return self._last_services()
+
+    def _last_services(self) -> Services:
+        """Return the services with the policy that was read last, without reading: an event loop may call it."""
         services = self._services
-        if services.adoption != services.all_tenants.adopted:
+        if services.adoption != services.active_policy.last.adoption:
             services = self._services = services.on(services.store)
         return services
 
@@ -74,7 +79,7 @@ class View(Queries):
     def narrowed(self, *, owner: str | None = None, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""
         scope = self.scope.narrowed(owner=owner, **fields)
-        services = self.services
+        services = self._last_services()
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
         return View(services, scope, self.trust)
@@ -90,7 +95,11 @@ class View(Queries):
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
-        return View(self.services.read_only(), self.scope, self.trust)
+        return View(self._last_services().read_only(), self.scope, self.trust)
+
+    def by(self, trust: Trust) -> View:
+        """Return a view whose changes have at most a trust."""
+        return View(self._last_services(), self.scope, trust)
 
     def maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules over the memories of one part of the store inside the scope."""
@@ -131,7 +140,7 @@ class View(Queries):
 
     def now(self) -> datetime:
         """Return the time by the memory's clock."""
-        return read_clock(self.services.clock)
+        return read_clock(self._services.clock)
 
     def cause(self, action: str, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now."""

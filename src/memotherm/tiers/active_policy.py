@@ -49,23 +49,24 @@ class ActivePolicy:
         self.given = rules
         self._settings = settings
         self._lock = threading.Lock()
-        self._active = ActiveRules(adoption=-1, rules=rules or _installed_rules, settings=settings)
+        #: The rules and settings of the policy that was read last.
+        self.last = ActiveRules(adoption=-1, rules=rules or _installed_rules, settings=settings)
 
     def rules(self) -> ActiveRules:
         """Return the active rules as of the last read of the store; cheap enough for every call."""
-        if self._active.adoption != self._store.adopted:
+        if self.last.adoption != self._store.adopted:
             self.refresh()
-        return self._active
+        return self.last
 
     def refresh(self) -> ActiveRules:
         """Read the active policy from the store."""
         with self._lock:
             adoptions = self._store.adoptions()
             number = adoptions[-1].number if adoptions else 0
-            if self._active.adoption != number:
-                self._active = self._read(number, adoptions)
-                self._store.set_shadow("" if self._active.shadow is None else self._active.shadow.digest)
-            return self._active
+            if self.last.adoption != number:
+                self.last = self._read(number, adoptions)
+                self._store.set_shadow("" if self.last.shadow is None else self.last.shadow.digest)
+            return self.last
 
     def _read(self, adoption: int, adoptions: Sequence[AdoptionRow]) -> ActiveRules:
         rules, settings, problem = self.given or _installed_rules, self._settings, ""
