@@ -32,6 +32,8 @@ from tests.helpers import opened
         ("Vivo en Madrid", "Ya no vivo en Madrid", ("", "ya no")),
         ("Сервер слушает порт 5433", "Сервер слушает порт 5544", ("5433", "5544")),
         ("我住在北京", "我住在上海", ("北京", "上海")),
+        ("Your staging port is 5433", "Your staging port is 5544", ("5433", "5544")),
+        ("You work at Acme", "You no longer work at Acme", ("", "no longer")),
         ("服务器使用5433端口", "服务器不再使用5433端口", ("", "不再")),
     ],
 )
@@ -58,10 +60,15 @@ def test_another_value_of_the_same_thing_is_a_conflict(
         ("The port is 5433", "The port is open", "fact"),
         ("The trip to Rome was great!", "The trip to Rome was awful!", "fact"),
         ("The weather is nice", "The weather is bad", "message"),
+        ("Let me know if you need a hand", "Let me know if you need a map", "fact"),
+        ("Ich hoffe, dein Flug war ruhig", "Ich hoffe, dein Flug war kurz", "fact"),
+        ("I'm looking for some tips on pottery", "I'm looking for some tips on sailing", "fact"),
+        ("I like those colours", "I like those shapes", "fact"),
+        ("**Tips for pottery:**", "**Tips for sailing:**", "fact"),
     ],
 )
 def test_what_agrees_or_states_nothing_is_no_conflict(mem: Memotherm, one: str, other: str, kind: str) -> None:
-    """Other subjects, places with several values, refinements, exclamations and chatter."""
+    """Other subjects, places with several values, refinements, exclamations, headings, indefinite words and chatter."""
     mem.remember(one, kind=kind)
     mem.remember(other, kind=kind)
 

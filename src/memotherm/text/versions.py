@@ -7,7 +7,9 @@ on Fridays", "we no longer deploy on Fridays".
 
 A place is a slot if what stands there is the only answer:
 
-- a word after a linking verb or a preposition ("is", "until", "in"), or after a word for "prefer";
+- a word after a linking verb or a preposition ("is", "until", "in"), or after a word for "prefer", unless the
+  statement leaves open who or what is meant: "you" is another one from one text to the next, "some advice on" takes
+  several values, and "those" and "it" point to another text;
 - a number that at least two words precede;
 - anything, if one of the two statements says that something has changed ("now", "switched to").
 
@@ -42,13 +44,16 @@ _LEAST_WORDS = 2
 #: How many of the first words, and in how many characters, show what a statement is about.
 _FIRST_WORDS, _FIRST_CHARS = 4, 80
 
-_LINKING, _SINGLE, _BACK = (frozenset(WORD_LISTS["other"][name].split()) for name in ("linking", "single", "back"))
+_LINKING, _SINGLE, _BACK, _INDEFINITE = (
+    frozenset(WORD_LISTS["other"][name].split()) for name in ("linking", "single", "back", "indefinite")
+)
 _UNSPACED_LINKING = phrase_pattern(filter(is_unspaced, _LINKING))
 _NOW = phrase_pattern(WORD_LISTS["other"]["now"].split())
 _ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
 _PARTICLES = frozenset("的了在和与到于由从で に を が へ と も の 를 을 에 로 가 이 의".replace(" ", ""))
-#: Exclamations and questions state nothing.
-_NO_STATEMENT = ("!", "！", "?", "？")
+#: Exclamations, questions and headings state nothing.
+_NO_STATEMENT = ("!", "！", "?", "？", ":", "：")
+_MARKUP = " \n*_"
 _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
 _UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
@@ -117,7 +122,7 @@ class Statement:
         sentence = next(sentences(text), "") if len(text) <= _MOST_CHARS else ""
         plain = (
             ""
-            if sentence.rstrip().endswith(_NO_STATEMENT) or is_question(sentence)
+            if sentence.rstrip(_MARKUP).endswith(_NO_STATEMENT) or is_question(sentence)
             else f" {plain_text(_EQUALS.sub(_LINK, sentence.strip()))} "
         )
         languages = _languages(plain)
@@ -176,10 +181,12 @@ def _slots(words: list[_Word]) -> Iterator[tuple[str, _Value]]:
     contents = [0, *accumulate(word.content for word in words)]
     # What is before the verb belongs to the subject.
     verb = next((place for place, word in enumerate(words) if word.verb), 1)
+    definite = _INDEFINITE.isdisjoint(word.raw for word in words)
     for start in range(max(1, verb), len(words)):
         first = words[start]
         if not contents[start] or not first.content:
             continue
+        single = first.linked and definite and words[start - 1].raw not in _BACK
         longest = _LONGEST_UNSPACED if is_unspaced(first.raw) else _LONGEST_VALUE
         number = False
         for end in range(start + 1, min(len(words), start + longest) + 1):
@@ -187,7 +194,7 @@ def _slots(words: list[_Word]) -> Iterator[tuple[str, _Value]]:
             number = number or last.number
             if not last.content:
                 continue
-            if first.linked or (number and contents[start] >= _LEAST_WORDS):
+            if single or (number and contents[start] >= _LEAST_WORDS):
                 yield f"{before[start]}… {behind[end]}", _Value(words, start, end)
             if number or count - (contents[end] - contents[start]) >= _LEAST_WORDS:
                 yield f"~{before_content[start]}… {behind_content[end]}", _Value(words, start, end)
