@@ -29,9 +29,8 @@ class Bulk:
             dry_run: Return the memories without changing them.
             filters: As in `find`; at least one.
         """
-        memories = self._selected(count, filters)
-        ids = [memory.id for memory in memories]
-        return memories if dry_run else self._view.retain(ids, Retention.DELETED, "forget", why)
+        chosen = self._selected(count, filters)
+        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.DELETED, "forget", why)
 
     def restore(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -40,9 +39,8 @@ class Bulk:
 
         The arguments are those of `forget`.
         """
-        memories = self._selected(count, {"retention": Retention.DELETED, **filters})
-        ids = [memory.id for memory in memories]
-        return memories if dry_run else self._view.retain(ids, Retention.ACTIVE, "restore", why)
+        chosen = self._selected(count, {"retention": Retention.DELETED, **filters})
+        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.ACTIVE, "restore", why)
 
     def approve(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -51,9 +49,8 @@ class Bulk:
 
         The arguments are those of `forget`.
         """
-        memories = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        ids = [memory.id for memory in memories]
-        return memories if dry_run else self._view.review(ids, Retention.ACTIVE, "approve", why)
+        chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
+        return chosen if dry_run else self._view.review(_ids(chosen), Retention.ACTIVE, "approve", why)
 
     def reject(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -62,9 +59,8 @@ class Bulk:
 
         The arguments are those of `forget`.
         """
-        memories = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        ids = [memory.id for memory in memories]
-        return memories if dry_run else self._view.review(ids, Retention.DELETED, "reject", why)
+        chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
+        return chosen if dry_run else self._view.review(_ids(chosen), Retention.DELETED, "reject", why)
 
     def purge(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -75,8 +71,7 @@ class Bulk:
         """
         memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
         if memories and not dry_run:
-            ids = [memory.id for memory in memories]
-            self._view.services.changes.purge(self._view.scope, ids, self._view.cause("purge", why))
+            self._view.services.changes.purge(self._view.scope, _ids(memories), self._view.cause("purge", why))
         return memories
 
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
@@ -94,3 +89,7 @@ class Bulk:
         if count is not None and count != len(selected):
             raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
         return selected
+
+
+def _ids(memories: list[Memory]) -> list[str]:
+    return [memory.id for memory in memories]

@@ -69,7 +69,7 @@ class NoteWriter:
         plain_chunks: list[Chunk] = []
         for chunk in chunks:
             record = self._linkable(chunk, number, linked_ids) if chunk.memory_id else None
-            if record is None and chunk.memory_id and self.transaction.forgotten_in(self.scope, [chunk.text]):
+            if record is None and chunk.memory_id and self.transaction.tombstones.find(self.scope, [chunk.text]):
                 continue
             if record is None:
                 plain_chunks.append(chunk)

@@ -127,7 +127,7 @@ class Changes:
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
             for former in (record.memory.content, *removed):
-                transaction.mark_forgotten(record, cause, former, beside=content)
+                transaction.tombstones.add(record, cause, former, beside=content)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed.memory
 
@@ -149,7 +149,7 @@ class Changes:
                 after = replace(record.memory, retention=retention, expires_at=expires_at)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    transaction.mark_forgotten(record, cause)
+                    transaction.tombstones.add(record, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
@@ -180,7 +180,7 @@ class Changes:
                 after = replace(memory, retention=wanted, trust=trust, key=key)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    transaction.mark_forgotten(record, cause)
+                    transaction.tombstones.add(record, cause)
             return changed
 
         return self._store.transact(change)
@@ -228,7 +228,7 @@ class Changes:
                 require_allowed(transaction, scope, [after.content], cause.by)
             changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
             if _is_first(event):
-                transaction.mark_forgotten(current, cause)
+                transaction.tombstones.add(current, cause)
             if event.action == "approve" and current.memory.supersedes is not None:
                 self._bring_back(transaction, scope, current.memory.supersedes, event, cause)
             return changed.memory
@@ -371,7 +371,7 @@ def archive_superseded(
         return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
-    transaction.mark_forgotten(superseded, cause, beside=content)
+    transaction.tombstones.add(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
 
 

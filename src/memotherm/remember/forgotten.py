@@ -24,13 +24,13 @@ def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[
     It is empty if nothing else is left but headings.
     """
     wanted = set(texts)
-    found = store.transact(lambda transaction: transaction.forgotten_in(scope, wanted)) if wanted else {}
+    found = store.transact(lambda transaction: transaction.tombstones.find(scope, wanted)) if wanted else {}
     return {text: _marked(text, spans) for text, spans in found.items()}
 
 
 def require_allowed(transaction: Transaction, scope: Scope, texts: Iterable[str], by: Trust) -> None:
     """Raise `Forbidden` if a text says what somebody with more trust has forgotten, corrected, rejected or purged."""
-    for text, spans in transaction.forgotten_in(scope, texts, above=by).items():
+    for text, spans in transaction.tombstones.find(scope, texts, above=by).items():
         start, end, at = max(spans, key=lambda span: span[1] - span[0])
         raise Forbidden(
             f"{text[start:end][:_QUOTED]!r} was forgotten, corrected or purged here on {at:%Y-%m-%d}, and only a "

@@ -114,7 +114,7 @@ class MemoryWriter:
                 retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
                 after = replace(unwanted.memory, retention=retention)
                 transaction.change(unwanted, after, replace(cause, action="forget", why=why))
-                transaction.mark_forgotten(unwanted, cause)
+                transaction.tombstones.add(unwanted, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from hashlib import blake2s
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +15,6 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
-from memotherm.text.spelling import HEAD
 
 TIERS = tuple(Tier)
 PRIORITIES = tuple(Priority)
@@ -280,24 +277,6 @@ def event_of(row: Sequence[Any]) -> Event:
 def redacted(changes: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[Any, Any]]:
     """Return the changes without anything that quotes the memory."""
     return {name: pair for name, pair in changes.items() if name not in _QUOTED}
-
-
-class Tombstones:
-    """The keyed digests of forgotten passages in one store."""
-
-    def __init__(self, secret: str) -> None:
-        self._key = bytes.fromhex(secret)
-        self._head = blake2s(key=self._key, digest_size=2)
-
-    def mark(self, passage: str) -> str:
-        """Return what identifies a passage."""
-        return hmac.digest(self._key, passage.encode(errors="surrogatepass"), "sha256").hex()
-
-    def head(self, passage: str) -> int:
-        """Return 16 bits of a digest of the first letters of a passage."""
-        digest = self._head.copy()
-        digest.update(passage[:HEAD].encode(errors="surrogatepass"))
-        return int.from_bytes(digest.digest())
 
 
 def _encoded(value: object) -> object:

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
-from memotherm.model.clock import from_micros, to_micros
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
-    Tombstones,
     changes_between,
     changes_row,
     chunk_locations_of,
@@ -37,6 +36,7 @@ from memotherm.storage.rows import (
     with_version,
 )
 from memotherm.storage.statements import Statements
+from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import (
     AdoptionRow,
     Cause,
@@ -50,7 +50,6 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
-from memotherm.text.spelling import HEADINGS, spelled, statements_of
 from memotherm.text.words import query_words, words
 
 _UNLIMITED = 1 << 62
@@ -59,12 +58,6 @@ _EARLIEST = -_UNLIMITED
 _MOVED = {"tier", "tier_rule"}
 
 Vectors = NDArray[np.float32]
-
-
-def _own_text(memory: Memory, content: str) -> str:
-    """Return a content; that of a part of a note without headings, which other parts have as well."""
-    heading = memory.metadata.get("heading")
-    return content if heading is None else HEADINGS.sub("", content.removeprefix(f"{heading}\n\n"))
 
 
 def indexed_words(content: str, tags: Iterable[str]) -> str:
@@ -88,7 +81,7 @@ class Transaction(ABC):
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._accepts_vectors = bool(self._serving) and made_by in (None, self._serving)
-        self._tombstones = bool(purged)
+        self.tombstones = Tombstones(statements, exist=bool(purged))
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
         #: The numbers of the scopes and collections that were asked for.
@@ -182,7 +175,7 @@ class Transaction(ABC):
         self._index(record)
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        if memory.retention is Retention.ACTIVE and self._unmark(record, cause.by):
+        if memory.retention is Retention.ACTIVE and self.tombstones.drop(record, cause.by):
             cause = replace(cause, why=cause.why or "stored again after it was forgotten or corrected")
         self._append(record.no, seq, cause, created_row(memory))
         return record
@@ -208,7 +201,7 @@ class Transaction(ABC):
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
         self._append(record.no, seq, cause, changes_row(changes))
         if after.retention is Retention.ACTIVE and ("retention" in changes or "content" in changes):
-            self._unmark(changed, cause.by)
+            self.tombstones.drop(changed, cause.by)
         if "tier" in changes:
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
@@ -229,7 +222,7 @@ class Transaction(ABC):
                 hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
                 self._hidden_words.update(query_words(content))
                 self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
-            self.mark_forgotten(record, cause, content)
+            self.tombstones.add(record, cause, content)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:
@@ -244,57 +237,6 @@ class Transaction(ABC):
         self._sql.run("turn_drop", no=record.no)
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
-
-    def mark_forgotten(self, record: Record, cause: Cause, content: str | None = None, beside: str = "") -> None:
-        """Keep the content of a memory, or a former one, from being stored again unasked.
-
-        What is also said `beside` it, such as by the memory that replaces it, is not marked.
-        """
-        self._tombstones, marks = True, Tombstones(self._secret())
-        kept = spelled(beside).joined
-        said = statements_of(_own_text(record.memory, record.memory.content if content is None else content))
-        if len(said) > 1 and any(each in kept for each in said):
-            said.remove(max(said, key=len))  # all of it together
-        for each in said:
-            if each not in kept:
-                values = {"mark": marks.mark(each), "head": marks.head(each), "length": len(each)}
-                by = {"at": to_micros(cause.at), "trust": cause.by.rank}
-                self._sql.run("tombstone_add", space=record.space, **values, **by)
-
-    def _unmark(self, record: Record, by: Trust) -> bool:
-        """Delete the tombstones of what a memory says, except those of more trust; return whether there were any."""
-        if not self._tombstones:
-            return False
-        mark, memory = Tombstones(self._secret()).mark, record.memory
-        marks = [mark(said) for said in statements_of(_own_text(memory, memory.content))]
-        return bool(self._sql.rows("tombstone_drop", space=record.space, marks=marks, trust=by.rank))
-
-    def forgotten_in(
-        self, scope: Scope, texts: Iterable[str], above: Trust | None = None
-    ) -> dict[str, list[tuple[int, int, datetime]]]:
-        """Return where texts say, in any spelling, what was forgotten in what a scope can see, and since when.
-
-        With `above`, only what was forgotten by somebody with more trust.
-        """
-        if not self._tombstones or above is Trust.PERSON:
-            return {}
-        marks, row = Tombstones(self._secret()), scope_row(scope)
-        words = {text: spelled(text) for text in texts}
-        heads: dict[int, set[str]] = {}
-        for head in set().union(*(each.heads() for each in words.values())):
-            heads.setdefault(marks.head(head), set()).add(head)
-        like = self._sql.rows("tombstones_like", heads=list(heads), **row) if heads else []
-        lengths = [(head, length) for number, length in like for head in heads[number]]
-        found: dict[str, list[tuple[str, int, int]]] = {}
-        for text, each in words.items() if lengths else ():
-            for passage, start, end in each.passages(lengths):
-                found.setdefault(marks.mark(passage), []).append((text, start, end))
-        least = -1 if above is None else above.rank
-        spans: dict[str, list[tuple[int, int, datetime]]] = {}
-        for mark, at in self._sql.rows("tombstones_seen", marks=list(found), above=least, **row) if found else ():
-            for text, start, end in found[mark]:
-                spans.setdefault(text, []).append((start, end, from_micros(at)))
-        return spans
 
     def touch(self, nos: Iterable[int], now: datetime) -> None:
         """Count a use of each memory."""
@@ -513,9 +455,6 @@ class Transaction(ABC):
         changed = self._counts[counter_key(record)]
         changed[0] += sign
         changed[1] += sign * record.memory.tokens
-
-    def _secret(self) -> str:
-        return str(self._sql.value("meta_get", key="secret"))
 
     def _replace_vectors(self, record: Record, vectors: Vectors | None) -> Record:
         self._drop_vectors(record.no)

@@ -367,7 +367,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "each_transition_is_one_event",
     ),
     "purged_contents_are_forgotten": (
-        lambda: _returning("memotherm.storage.transaction:Transaction.forgotten_in", {}),
+        lambda: _returning("memotherm.storage.tombstones:Tombstones.find", {}),
         "a_purged_memory_does_not_come_back",
     ),
     "duplicates_are_stored": (lambda: _settings(deduplicate=False), "duplicates_are_detected"),

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.storage.store import Transaction
+from memotherm.storage.tombstones import Passages
 from memotherm.storage.values import Cause, Record, Use
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
 from memotherm.text.content import digest
@@ -171,8 +172,11 @@ class TransactionContract(Contract):
         self.purged(record)
         self.transaction.discard(copy, self.cause("purge"))
 
+        def passages(scope: Scope, *texts: str, above: Trust | None = None) -> Passages:
+            return self.store.transact(lambda transaction: transaction.tombstones.find(scope, texts, above))
+
         def found(scope: Scope, *texts: str) -> set[str]:
-            return set(self.transaction.forgotten_in(scope, texts))
+            return set(passages(scope, *texts))
 
         for scope in (ann, Scope(user="ann", session="s")):
             assert found(scope, *contents) == set(contents[:2])
@@ -180,17 +184,15 @@ class TransactionContract(Contract):
             assert found(scope, *contents) == set()
         spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret", "the se-cret"}
         assert found(ann, *spellings, "the secrets") == spellings
-        assert self.transaction.forgotten_in(ann, ["so another secret of mine"]) == {
-            "so another secret of mine": [(3, 17, self.clock())]
-        }
-        assert self.transaction.forgotten_in(ann, contents, above=Trust.AGENT) == {}
+        larger = "so another secret of mine"
+        assert passages(ann, larger) == {larger: [(3, 17, self.clock())]}
+        assert passages(ann, *contents, above=Trust.AGENT) == {}
         self.stored("the secret")
         assert found(ann, *contents) == set(contents[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
         assert found(ann, *contents) == {contents[1]}
-        self.transaction.mark_forgotten(
-            copy, self.cause("forget"), "the crane left. the stork came back", "the crane left"
-        )
+        said, cause = "the crane left. the stork came back", self.cause("forget")
+        self.store.transact(lambda transaction: transaction.tombstones.add(copy, cause, said, "the crane left"))
         assert found(ann, "the crane left", "yes, the stork came back") == {"yes, the stork came back"}
 
     def test_a_duplicate_is_visible_of_the_same_space_kind_and_content(self) -> None:
