@@ -140,6 +140,22 @@ def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) ->
     assert [url for url in asked if "/memories" in url] == [f"{page.url.split('/#')[0]}/memories:find"]
 
 
+def test_events_of_policies_are_named_and_have_no_undo(open_page: Open, mem: Memotherm) -> None:
+    """A policy is taken back on the page Rules."""
+    mem.policies.start_shadow("research")
+    mem.policies.stop_shadow()
+    page = open_page("/activity?action=end_shadow")
+    expect(page.locator(".event")).to_contain_text("Took a policy out of the shadow")
+    expect(page.locator(".event").get_by_role("button")).to_have_count(0)
+
+
+def test_costs_are_by_the_days_of_the_reader(open_page: Open) -> None:
+    """It is the morning of the 30th in Los Angeles, and the prompt was made on the 29th."""
+    page = open_page("/costs?period=7", timezone_id="America/Los_Angeles")
+    expect(page.locator(".legend li").first).to_have_text("30. Juni 2026")
+    expect(page.locator("figure .hidden")).to_contain_text("tokens in prompts from 0 to 0")
+
+
 def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memotherm) -> None:
     """A reload, and the address in another browser, show the same."""
     page = open_page("/memories")

@@ -21,13 +21,12 @@ async function* messages(response) {
   }
 }
 
-async function follow(path, query, signal, onEvent, onState) {
+async function follow(path, query, signal, onEvent) {
   let last = null;
   while (!signal.aborted) {
     try {
       const headers = { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": String(last) }) };
       const response = await send("GET", path, { headers, signal, query });
-      onState(true);
       for await (const event of messages(response)) {
         last = event.seq;
         onEvent(event);
@@ -37,15 +36,13 @@ async function follow(path, query, signal, onEvent, onState) {
       if (error.status === 401) return;
       if (error instanceof TypeError) connectionLost();
     }
-    onState(false);
     await new Promise((resolve) => setTimeout(resolve, RETRY_MILLISECONDS));
   }
 }
 
 // Call a function after new events, once for those that come together, while the component is shown.
 //   concerns: which events count.
-//   onState: is told whether the stream is connected.
-export function useEvents(run, { delay = 500, concerns = () => true, onState = () => {} } = {}) {
+export function useEvents(run, { delay = 500, concerns = () => true } = {}) {
   const newest = useRef(null);
   newest.current = { run, concerns };
   useEffect(() => {
@@ -56,7 +53,7 @@ export function useEvents(run, { delay = 500, concerns = () => true, onState = (
       clearTimeout(timer);
       timer = setTimeout(() => newest.current.run(), delay);
     };
-    follow("/events/stream", { include_narrower: true }, abort.signal, receive, onState);
+    follow("/events/stream", { include_narrower: true }, abort.signal, receive);
     return () => { abort.abort(); clearTimeout(timer); };
   }, []);
 }

@@ -12,7 +12,7 @@ const MOST = 1000;
 const COOL = ACTIONS.find((action) => action.name === "Move to warm");
 
 // Return the hot memories of a scope to cool so that the others fit the limit: the ones not used for longest.
-export async function leastUsed(scope, limit) {
+async function leastUsed(scope, limit) {
   const { memories: found } = await post("/memories:find", { tier: "hot", order: "used", limit: MOST }, { scope });
   const own = found.filter((memory) => formatScope(memory.scope) === formatScope(scope));
   let left = own.reduce((sum, memory) => sum + memory.tokens, 0);

@@ -1,6 +1,6 @@
 // Small parts that several pages use.
 import { html } from "../html.js";
-import { clock, day, relative, scopeName, time } from "../format.js";
+import { clock, day, percent, relative, scopeName, time } from "../format.js";
 import { hrefOf } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
@@ -25,10 +25,10 @@ export function Loaded({ state, children, rows }) {
 export const ErrorNotice = ({ error, retry }) => html`<div class="notice row" role="alert"><p>${error.message}</p>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
 
-// A part of a whole as a bar; what is above the whole is said by the text beside it.
-export function Meter({ label, value, limit, tier = "" }) {
-  const share = limit ? Math.min(1, value / limit) : 0;
-  return html`<div class="bar-meter ${tier} ${value > limit ? "over" : ""}" role="img" aria-label=${label}><span style=${{ width: `${100 * share}%` }}></span></div>`;
+// The used part of a budget as a bar; what is above it is said by the text beside it.
+export function BudgetMeter({ used, budget }) {
+  const share = budget ? used / budget : 0;
+  return html`<div class="bar-meter ${used > budget ? "over" : ""}" role="img" aria-label=${`${percent(share)} of the budget`}><span style=${{ width: `${100 * Math.min(1, share)}%` }}></span></div>`;
 }
 
 // What to do where there is nothing to show.

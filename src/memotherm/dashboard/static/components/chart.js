@@ -28,7 +28,7 @@ const SHADES = { one: "grey-2", two: "grey-4" };
 export function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${SHADES[name] ?? name}`).trim(); }
 
 // Return the series as sums from the bottom, for stacked areas.
-export function stacked(series) {
+function stacked(series) {
   const sums = [];
   series.forEach((values, index) => sums.push(values.map((value, at) => value + (index ? sums[index - 1][at] : 0))));
   return sums;

@@ -1,9 +1,9 @@
 // The context of a question: its text, what is in it, what is left out and at which budget it enters.
 import { html, useState } from "../html.js";
 import { post } from "../api.js";
-import { number, percent, tokens } from "../format.js";
+import { number, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { Loaded, MemoryLink, Meter } from "./basics.js";
+import { BudgetMeter, Loaded, MemoryLink } from "./basics.js";
 import { ContextText, Entries, inText, nextToEnter } from "./context.js";
 
 const SHOWN = 15;
@@ -23,7 +23,7 @@ export function ContextResult({ state, setting, of = "" }) {
     const next = nextToEnter(receipt, setting.budget);
     return html`<div aria-busy=${state.loading ? "true" : "false"}>
       <p class="hint">${number(used)} of ${tokens(receipt.budget)}. ${next ? html`Next to enter: <strong>${next.title}</strong> at ${number(next.fits_at)} tokens, ${number(next.fits_at - setting.budget)} more.` : "A larger budget adds nothing."}</p>
-      <${Meter} label=${`${percent(receipt.budget ? used / receipt.budget : 0)} of the budget`} value=${used} limit=${receipt.budget} />
+      <${BudgetMeter} used=${used} budget=${receipt.budget} />
       ${[...receipt.notes, ...receipt.degraded].map((note) => html`<p key=${note} class="notice">${note}</p>`)}
       ${parts.length > 0 && html`<${ContextText} of=${of} parts=${parts} included=${receipt.included} selected=${selected} onSelect=${(id) => setSelected(id === selected ? null : id)} />`}
       <h3>In the context: ${number(receipt.included.length)}</h3><${Entries} entries=${receipt.included} facts=${inText} most=${SHOWN} />

@@ -18,24 +18,20 @@ let present = () => {};
 
 // Ask the reader to confirm, and return whether they did.
 //   typed: a word that must be typed first, for what cannot be undone.
-//   reason: whether to ask for a reason, which the result then holds as text.
-export function confirm({ title, text, action, typed = null, reason = false, danger = false }) {
-  return new Promise((resolve) => present({ title, text, action, typed, reason, danger, resolve }));
+export function confirm({ title, text, action, typed = null, danger = false }) {
+  return new Promise((resolve) => present({ title, text, action, typed, danger, resolve }));
 }
 
-function Confirmation({ title, text, action, typed, reason, danger, resolve }) {
+function Confirmation({ title, text, action, typed, danger, resolve }) {
   const [word, setWord] = useState("");
-  const [why, setWhy] = useState("");
   const close = (result) => { present(null); resolve(result); };
   const submit = (event) => {
     event.preventDefault();
-    if (typed === null || word === typed) close(reason ? { why } : true);
+    if (typed === null || word === typed) close(true);
   };
   return html`<${Dialog} title=${title} onClose=${() => close(false)}>
     <form onSubmit=${submit}>
       <p>${text}</p>
-      ${reason && html`<label>Reason (kept in the ledger)
-        <input type="text" maxlength="1000" value=${why} onInput=${(event) => setWhy(event.target.value)} /></label>`}
       ${typed !== null && html`<label>Type <strong>${typed}</strong> to confirm
         <input type="text" autocomplete="off" spellcheck=${false} value=${word}
           onInput=${(event) => setWord(event.target.value)} /></label>`}

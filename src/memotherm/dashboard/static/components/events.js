@@ -9,11 +9,12 @@ import { MemoryLink, Tier } from "./basics.js";
 
 const LONGEST = 140, AT_ONCE = 500;
 const DONE = { remember: "Stored", update: "Edited", move: "Moved", prioritize: "Changed the priority", archive: "Archived", forget: "Forgot", approve: "Approved", reject: "Rejected", restore: "Restored", purge: "Purged",
-  expire: "Expired", undo: "Undid a change", verify: "Verified", adopt: "Adopted a policy", rollback: "Rolled back a policy", shadow: "Put a policy in the shadow", move_out_of_session: "Kept after its session", rescope: "Moved to another scope" };
+  expire: "Expired", undo: "Undid a change", verify: "Verified", adopt: "Adopted a policy", rollback: "Rolled back a policy", shadow: "Put a policy in the shadow", end_shadow: "Took a policy out of the shadow", amend: "Corrected a part", sync: "Followed its note", move_project: "Moved to another project", move_out_of_session: "Kept after its session", rescope: "Moved to another scope" };
 // What follows from other changes, or is said in another way.
 const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 
-export const canUndo = (event) => event.action !== "purge" && !["adopt", "rollback", "shadow", "stop_shadow"].includes(event.action);
+// Events of policies concern no memory, and have a rollback of their own.
+const canUndo = (event) => event.id !== "" && event.action !== "purge";
 export const ACTIONS = Object.keys(DONE);
 export const done = (action) => DONE[action] ?? action.replaceAll("_", " ");
 
@@ -61,7 +62,7 @@ export function Changes({ event }) {
 }
 
 // Who did it, by which rule, and why.
-export const Cause = ({ event }) => html`<span class="hint">${[event.why, event.rule && event.rule !== "explicit" && event.rule !== "default" ? `rule ${event.rule}` : "", `by ${event.actor}`].filter(Boolean).join(" · ")}</span>`;
+const Cause = ({ event }) => html`<span class="hint">${[event.why, event.rule && event.rule !== "explicit" && event.rule !== "default" ? `rule ${event.rule}` : "", `by ${event.actor}`].filter(Boolean).join(" · ")}</span>`;
 
 const Undo = ({ events, label, onChange }) => {
   const [busy, setBusy] = useState(false);
@@ -81,7 +82,7 @@ export function EventRow({ event, named = true, when = clock(event.at), onChange
 }
 
 // Events that one call made together: a run of the rules, an import, a change of many memories. A partial run has more events.
-export function RunRow({ events, partial, onChange }) {
+function RunRow({ events, partial, onChange }) {
   const writable = useWritable();
   const [open, setOpen] = useState(false);
   const rules = [...new Set(events.map((event) => event.rule).filter((rule) => rule && rule !== "explicit" && rule !== "default"))];

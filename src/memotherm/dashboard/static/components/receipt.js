@@ -1,10 +1,10 @@
 // One turn: its context as it was sent, the four groups, the difference to the turn before, and the answer for any memory.
 import { html } from "../html.js";
 import { formatScope, get, post, readMemory } from "../api.js";
-import { number, percent, scopeName, shortened, time, tokens } from "../format.js";
+import { number, scopeName, shortened, time, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam } from "../route.js";
-import { Empty, Loaded, MemoryLink, Meter } from "./basics.js";
+import { BudgetMeter, Empty, Loaded, MemoryLink } from "./basics.js";
 import { ContextText, Entries, groupsOf, inText } from "./context.js";
 import { MemoryTitle } from "./events.js";
 import { TextFilter } from "./filters.js";
@@ -73,7 +73,7 @@ export function ReceiptDetail({ receiptNumber, listed }) {
     <div><h2>Turn ${receipt.number}</h2>
       ${receipt.query !== null ? html`<p><q>${receipt.query}</q></p>` : html`<p class="hint">No question: the start of a session, or a prompt whose text is not kept.</p>`}
       <p class="hint">${time(receipt.at)}, ${scopeName(receipt.scope)}, ${number(receipt.tokens)} of ${tokens(receipt.budget)} as ${receipt.format}</p>
-      <${Meter} label=${`${percent(receipt.budget ? receipt.tokens / receipt.budget : 0)} of the budget`} value=${receipt.tokens} limit=${receipt.budget} /></div>
+      <${BudgetMeter} used=${receipt.tokens} budget=${receipt.budget} /></div>
     <div class="card"><${Question} receipt=${receipt} /></div>
     <div><h3>${sent.exact ? "The context as it was sent" : "The context, made again"}</h3>
       ${!sent.exact && html`<p class="hint">Receipts keep no texts, and memories of this turn were edited or purged since: the text may differ.</p>`}

@@ -10,7 +10,7 @@ const FIELDS = ["project", "environment", "user", "agent", "session"];
 const MOST = 500;
 
 // Return the scopes as a tree in reading order, each with its depth and the memories at and below it.
-export function scopeTree(scopes) {
+function scopeTree(scopes) {
   const nodes = new Map();
   for (const { scope, memories } of scopes) {
     const path = FIELDS.filter((name) => name in scope).map((name) => [name, scope[name]]);

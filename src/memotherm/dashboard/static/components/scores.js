@@ -7,13 +7,13 @@ const ADDED = [["relevance", "relevance", "shade-1"], ["use", "use", "shade-2"],
 // The evidence that makes the relevance.
 const EVIDENCE = [["vector", "meaning"], ["text", "words"], ["time", "time"]];
 
-export function evidence(parts) {
+function evidence(parts) {
   const found = EVIDENCE.filter(([name]) => parts[name] !== null && parts[name] !== 0).map(([name, label]) => `${label} ${decimal(parts[name])}`);
   return [...found, ...(parts.author ? ["author"] : []), ...(parts.rerank === null || parts.rerank === undefined ? [] : [`reranked ${decimal(parts.rerank)}`])].join(", ");
 }
 
 // Return the parts that are not zero: [label, value, shade].
-export function addends(parts) {
+function addends(parts) {
   return ADDED.filter(([name]) => parts[name]).map(([name, label, shade]) => [label, parts[name], shade]);
 }
 

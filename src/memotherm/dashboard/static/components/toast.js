@@ -7,7 +7,7 @@ let listener = () => {};
 let next = 1;
 
 function show(list) { shown = list; listener(shown); }
-export function dismiss(id) { show(shown.filter((each) => each.id !== id)); }
+function dismiss(id) { show(shown.filter((each) => each.id !== id)); }
 
 // Show a message. `undo` is an asynchronous function; `error` marks a failure, which stays until it is dismissed.
 export function toast(text, { undo = null, error = false } = {}) {

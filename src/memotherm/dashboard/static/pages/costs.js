@@ -53,12 +53,11 @@ const priceOf = (text) => { const price = Number(text.replace(",", ".")); return
 function Report({ receipts, cut, days, price }) {
   const money = price === null ? null : (value) => { const amount = (value / 1e6) * price; return decimal(amount, amount && amount < 1 ? 4 : 2); };
   const chart = useMemo(() => {
-    const last = Math.floor(Date.now() / 1000 / DAY_SECONDS);
-    const times = Array.from({ length: days }, (_, index) => (last - days + 1 + index) * DAY_SECONDS);
-    const places = new Map(times.map((time, index) => [time, index]));
-    const values = times.map(() => 0);
-    for (const receipt of receipts) { const place = places.get(Math.floor(new Date(receipt.at) / 1000 / DAY_SECONDS) * DAY_SECONDS); if (place !== undefined) values[place] += receipt.tokens; }
-    return { times, series: [{ label: "tokens in prompts", colour: "one", values }] };
+    // The days of the reader's zone, each by its noon: a day may have 23 or 25 hours.
+    const times = Array.from({ length: days }, (_, index) => new Date().setHours(12, 0, 0, 0) / 1000 - (days - 1 - index) * DAY_SECONDS);
+    const used = new Map();
+    for (const receipt of receipts) used.set(day(receipt.at), (used.get(day(receipt.at)) ?? 0) + receipt.tokens);
+    return { times, series: [{ label: "tokens in prompts", colour: "one", values: times.map((time) => used.get(day(time * 1000)) ?? 0) }] };
   }, [receipts, days]);
   const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map((receipt) => receipt.given_tokens)), budget = sum(receipts.map((receipt) => receipt.budget));
   return html`${cut && html`<p class="notice">The newest ${number(receipts.length)} turns are counted; there were more.</p>`}

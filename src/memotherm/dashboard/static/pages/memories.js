@@ -95,7 +95,7 @@ export function Memories({ route }) {
   const classOf = (memory) => `${chosen.has(memory.id) ? "selected" : ""} ${memory.id === opened ? "open" : ""}`;
   return html`<${Chips} params=${params} />
     ${rows.error && html`<${ErrorNotice} error=${rows.error} retry=${rows.reload} />`}
-    <div class="row"><p class="hint grow" role="status">${found(rows, text)}</p></div>
+    <p class="hint" role="status">${found(rows, text)}</p>
     ${chosen.size > 0 && html`<${Bulk} chosen=${[...chosen.values()]} count=${rows.count ?? 0} most=${MOST_CHOSEN} onAll=${chooseAll} onNone=${() => setChosen(new Map())} onChange=${rows.reload} />`}
     ${rows.count === null && !rows.error && html`<${Skeleton} rows=${10} />`}
     <div onKeyDown=${keys}>${count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${count} row=${rows.row} onRange=${rows.load} classOf=${classOf}

@@ -3,11 +3,11 @@ import { html, useMemo, useRef, useState } from "../html.js";
 import { ACTIONS, applyAction, TIERS } from "../actions.js";
 import { get, post } from "../api.js";
 import { Alerts } from "../components/alerts.js";
-import { Empty, Loaded, MemoryLink, Meter, Skeleton, Tier, Time } from "../components/basics.js";
+import { BudgetMeter, Empty, Loaded, MemoryLink, Skeleton, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { Run, runsOf } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
-import { compact, count, day, memories, number, percent, scopeName, shortened, tokens } from "../format.js";
+import { compact, count, day, memories, number, scopeName, shortened, tokens } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
@@ -47,7 +47,7 @@ function LastTurn({ receipt }) {
   if (!receipt) return html`<${Empty} title="No prompt has had memories yet."><code>memotherm install claude-code</code> connects an agent; its prompts appear here.</${Empty}>`;
   return html`${receipt.query !== null ? html`<p><q>${shortened(receipt.query, 200)}</q></p>` : html`<p class="hint">The start of a session, or a prompt whose text is not kept.</p>`}
     <p class="hint">${number(receipt.tokens)} of ${tokens(receipt.budget)}, <${Time} at=${receipt.at} />, ${scopeName(receipt.scope)}</p>
-    <${Meter} label=${`${percent(receipt.budget ? receipt.tokens / receipt.budget : 0)} of the budget`} value=${receipt.tokens} limit=${receipt.budget} />
+    <${BudgetMeter} used=${receipt.tokens} budget=${receipt.budget} />
     <ol class="plain rows">${receipt.included.slice(0, 6).map((entry) => html`<li key=${entry.id}><${MemoryLink} id=${entry.id}>${entry.title ?? "a memory that is gone"}</${MemoryLink}>
       <div class="meta">${entry.tier && html`<${Tier} tier=${entry.tier} />`}<span>${entry.reason}</span><span>${tokens(entry.tokens)}</span></div></li>`)}</ol>
     <p><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.included.length > 6 ? `All ${number(receipt.included.length)} that went in, and ` : ""}Why was a memory (not) in it?</a></p>`;

@@ -11,7 +11,7 @@ import { hrefOf, useParam, useRoute } from "../route.js";
 const PAGE = 40;
 
 // Return the sessions of receipts, newest first, each with its turns and tokens.
-export function sessionsOf(receipts) {
+function sessionsOf(receipts) {
   const sessions = new Map();
   for (const receipt of receipts) {
     const key = formatScope(receipt.scope);
