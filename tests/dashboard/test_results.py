@@ -208,6 +208,12 @@ def test_a_turn_shows_what_was_sent_in_four_groups_and_since_the_turn_before(ope
     assert mem.find(include_narrower=True, limit=1000) == before, "to look at a turn is no use of its memories"
 
 
+def test_a_list_of_turns_has_no_border_of_a_conflict(open_page: Open) -> None:
+    """Both are at a side of something."""
+    page = open_page("/prompts")
+    expect(page.locator("main .grid.side")).to_have_css("border-left-width", "0px")
+
+
 def test_costs_are_the_tokens_of_the_turns(open_page: Open, mem: Memotherm) -> None:
     """By session and agent, with what not repeating saved, and a price if the reader enters one."""
     session = mem.scoped(project="costs", agent="planner").session("s1")

@@ -12,7 +12,7 @@ import { useParam } from "../route.js";
 
 const RECENT = 300;
 const SLOWEST = 10;
-const milliseconds = (value) => `${decimal(value, value < 10 ? 1 : 0)} ms`;
+const milliseconds = (value) => `${decimal(value, value && value < 10 ? 1 : 0)} ms`;
 const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 
 function State({ status, store }) {
