@@ -5,10 +5,10 @@ const RETRY_MILLISECONDS = 2000;
 const LOST = "memotherm:lost", BACK = "memotherm:back";
 let lost = false;
 
-// The server cannot be reached: what the reader wanted was not done.
+// The server cannot be reached: nobody knows whether it has done what the reader wanted.
 export class Unreachable extends Error {
   constructor() {
-    super("The server does not respond. Nothing was changed.");
+    super("The server does not respond. What you were changing may not be saved.");
     this.name = "Unreachable";
   }
 }
