@@ -452,3 +452,16 @@ def test_a_hot_memory_that_is_updated_needs_room_only_for_what_it_grows_by(open_
     assert {memory.id for memory in session.hot()} == {first.id, second.id}
     mem.scoped(session="s").update(second.id, content="the museum opens at six today")
     assert {memory.id for memory in session.hot()} == {second.id}
+
+
+def test_a_memory_moves_to_another_scope_of_its_tenant(mem: Memotherm) -> None:
+    """What sees it changes at once, and one undo takes it back; a tenant cannot be named, a bad scope is refused."""
+    memory = mem.scoped(project="shop").remember("The till has a drawer")
+    moved = mem.scoped(project="shop").rescope(memory.id, {"project": "depot"})
+    assert found(mem.scoped(project="depot"), "till drawer") == [memory.id]
+    assert found(mem.scoped(project="shop"), "till drawer") == []
+    for scope in ({"tenant": "acme"}, {"colour": "red"}, "project=depot"):
+        with pytest.raises(InvalidInput):
+            mem.scoped(project="depot").rescope(memory.id, scope)  # type: ignore[arg-type]
+    mem.scoped(project="depot").undo(moved.version)
+    assert found(mem.scoped(project="shop"), "till drawer") == [memory.id]

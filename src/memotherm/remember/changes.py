@@ -96,6 +96,8 @@ class Changes:
                 raise NotFound(f"this session has no memory {memory_id!r}")
             former = record.memory.scope
             target = replace(former, session=None) if to is None else Scope(tenant=former.tenant).narrowed(**to)
+            if target.tenant != former.tenant:
+                raise InvalidInput(f"a memory stays with its tenant: leave out the tenant {target.tenant!r}")
             _require_own(scope, target)
             require_allowed(transaction, target, [record.memory.content], cause.by)
             after = replace(require_active(record.memory), scope=target)
