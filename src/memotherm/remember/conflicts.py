@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Scope
@@ -71,14 +71,15 @@ def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> lis
     for number, statement in enumerate(statements):
         for slot in statement.slots:
             holders[slot].append(number)
+    shared = {slot: numbers for slot, numbers in holders.items() if len(numbers) > 1}
     # To recognise the kind of a statement takes longer than to compare it.
     chatter = {
         number
-        for number in {number for numbers in holders.values() if len(numbers) > 1 for number in numbers}
+        for number in set(chain.from_iterable(shared.values()))
         if stated[number].kind == "message" and kind_of(stated[number].content) is None
     }
     found: dict[tuple[int, int], tuple[int, Difference]] = {}
-    for slot, numbers in holders.items():
+    for slot, numbers in shared.items():
         compared = [each for each in numbers if each not in chatter]
         for seen in [compared] if together else _by_scope(stated, compared):
             for pair, difference in _differences(statements, slot, seen):
