@@ -45,6 +45,14 @@ _SERVER = """## A server with many clients
 Half of the requests write, the others recall, ask for a context, or read a memory.
 CPU times are milliseconds for an average request ([load.json](../../bench/results/load.json)).
 """
+_DASHBOARD = """## The dashboard
+
+`python -m bench dashboard` visits each page in Chromium, on a store of several scopes with 500 turns and 2,000 edits.
+Each visit asks a server process that has just started, on the same machine; the second one follows the first.
+Wall-clock milliseconds until the page shows its content are the median of the runs.
+The main thread is the CPU time of the page's scripts, which depends less on the load of the machine.
+The wall-clock times of all runs are in [dashboard.json](../../bench/results/dashboard.json).
+"""
 _MORE = """## More
 
 - [Evaluation](../evaluation.md): how well memories are found.
@@ -66,7 +74,7 @@ def files() -> dict[Path, str]:
         for name, system in sizes["systems"].items()
     ]
     return {
-        _PAGE: "\n".join((*_systems(sizes), "", *_server(load), "", _MORE)),
+        _PAGE: "\n".join((*_systems(sizes), "", *_server(load), "", *_dashboard(), "", _MORE)),
         _REVISIONS: "\n".join((*_fresh(fresh), "")),
         _PLOT: log_plot("A search for ten memories, wall-clock p50", "memories", "milliseconds", lines),
     }
@@ -110,6 +118,22 @@ def _server(load: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     alone = ", ".join(f"a {kind} {milliseconds:g}" for kind, milliseconds in load["costs"].items())
     yield f"With one client and no embedder, CPU milliseconds of a request: {alone}."
+
+
+def _dashboard() -> Iterator[str]:
+    dashboard = _results("dashboard")
+    found = {row["key"]: row for row in dashboard["rows"]}
+    yield _DASHBOARD
+    yield _conditions(dashboard)
+    if note := dashboard["options"].get("note"):
+        yield note
+    yield ""
+    yield "| page | memories | runs | load | first visit, ms | second visit, ms | main thread, ms | over the wire, kB |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for name, size in dict.fromkeys(tuple(key.split("_")[:2]) for key in found):
+        rows = [row for key, row in found.items() if key.startswith(f"{name}_{size}_")]
+        notes, cells = rows[0]["notes"], " | ".join(f"{row['value']:,.0f}" for row in rows)
+        yield f"| {name} | {int(size):,} | {len(notes['runs'])} | {notes['load']:g} | {cells} |"
 
 
 def _systems(sizes: Mapping[str, Any]) -> Iterator[str]:
