@@ -460,7 +460,7 @@ def test_a_memory_moves_to_another_scope_of_its_tenant(mem: Memotherm) -> None:
     moved = mem.scoped(project="shop").rescope(memory.id, {"project": "depot"})
     assert found(mem.scoped(project="depot"), "till drawer") == [memory.id]
     assert found(mem.scoped(project="shop"), "till drawer") == []
-    for scope in ({"tenant": "acme"}, {"colour": "red"}, "project=depot"):
+    for scope in ({"tenant": "acme"}, {"colour": "red"}, {"self": "x"}, "project=depot"):
         with pytest.raises(InvalidInput):
             mem.scoped(project="depot").rescope(memory.id, scope)  # type: ignore[arg-type]
     mem.scoped(project="depot").undo(moved.version)

@@ -224,7 +224,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
         """Return the Markdown notes of a folder: MEMORY.md and memory/**/*.md, indexed and searchable."""
         return AsyncNotes(self.sync.notes(root, extra_paths, name=name), self._run)
 
-    def scoped(self, **fields: Unpack[ScopeFields]) -> AsyncMemotherm:
+    def scoped(self, /, **fields: Unpack[ScopeFields]) -> AsyncMemotherm:
         """Return the same store seen from a narrower scope; closing it closes nothing."""
         return AsyncMemotherm(self.sync.scoped(**fields), self._executor)
 

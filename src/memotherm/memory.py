@@ -146,7 +146,7 @@ class Memotherm(Correction):
 
     # Scope and lifetime
 
-    def scoped(self, **fields: Unpack[ScopeFields]) -> Self:
+    def scoped(self, /, **fields: Unpack[ScopeFields]) -> Self:
         """Return the same store seen from a narrower scope; closing it does not close the store.
 
         Args:

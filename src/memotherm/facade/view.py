@@ -76,7 +76,7 @@ class View(Queries):
         """Read which policy is in force, before the rules run."""
         self.services.active_policy.refresh()
 
-    def narrowed(self, *, owner: str | None = None, **fields: str | None) -> View:
+    def narrowed(self, /, *, owner: str | None = None, **fields: str | None) -> View:
         """Return a view from a narrower scope; another tenant has services of its own."""
         scope = self.scope.narrowed(owner=owner, **fields)
         services = self._last_services()

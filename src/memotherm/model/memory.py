@@ -195,7 +195,7 @@ class Scope(Value):
         values = ((name, getattr(self, name)) for name in SCOPE_FIELDS)
         return [(name, value) for name, value in values if value is not None]
 
-    def narrowed(self, *, owner: str | None = None, **values: str | None) -> Scope:
+    def narrowed(self, /, *, owner: str | None = None, **values: str | None) -> Scope:
         """Return a scope with more fields set; a field that is set cannot change, and None is ignored."""
         current = dict(self.items())
         for name, value in values.items():

@@ -79,7 +79,7 @@ class RemoteMemotherm(Memotherm):
 
     # Scope and lifetime
 
-    def scoped(self, **fields: Unpack[ScopeFields]) -> Self:
+    def scoped(self, /, **fields: Unpack[ScopeFields]) -> Self:
         """Return the same store seen from a narrower scope."""
         return self._seen_from(self.scope.narrowed(**fields))
 
