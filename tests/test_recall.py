@@ -442,5 +442,11 @@ def test_a_recall_finds_what_has_another_name(open_mem: Callable[..., Memotherm]
     assert len(found("What is the address of 张伟?")) == 1
     assert "Hauptstrasse" in mem.context(question).text
     assert not found("What is the address of Wei?")
+    assert named.id in mem.select("everything about Zhang Wei", include_hidden=True).ids
+    assert named.id in {hit.memory.id for hit in mem.recall(question, retention="any").hits}
+    for names in (5, "Zhang", None):
+        mem.remember(f"Zhang Wei, {names}", kind="alias", metadata={"names": names})
+        assert mem.recall(question).hits
+    mem.bulk.purge(kind="alias", contains="Zhang Wei,")
     mem.forget(alias.id)
     assert not found(question)

@@ -114,7 +114,7 @@ class Watched:
             f"{self._memory / _MB:.0f} MB (`{self._memory_of}`); the loop was {self._delay:.0f} ms late"
             f" (`{self._delay_of}`), {self._slow} times more than 100 ms; {self._idle:.0f} ms beside `/status` alone",
         )
-        assert self.faults == []
+        assert self.faults == [], self.faults
         assert self.server.ask("GET", "/health")[0] == 200
 
 

@@ -79,6 +79,10 @@ class WithHidden:
             )
             yield from pages(self._store, question.spaces, find)
 
+    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+        """Return a page of a listing, such as that of the aliases, as the store has it."""
+        return self._store.find(spaces, find)
+
     def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
         """Return the pinned memories, oldest first."""
         pinned = [each.record for each in self._hidden.values() if each.record.memory.priority is Priority.PINNED]

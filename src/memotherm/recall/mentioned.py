@@ -37,11 +37,7 @@ def mentioned(
 def with_aliases(store: Store, spaces: Sequence[int], names: Sequence[str], now: datetime) -> list[str]:
     """Return names with all that mean the same, as `alias` has recorded."""
     found = dict.fromkeys(names)
-    aliases = [
-        list(map(str, same))
-        for record in pages(store, spaces, Find(now=now, prefix=ALIASES, limit=_PAGE))
-        if isinstance(same := record.memory.metadata.get("names"), list)
-    ]
+    aliases = list(map(_names, pages(store, spaces, Find(now=now, prefix=ALIASES, limit=_PAGE))))
     # An alias of an alias is one as well.
     while more := [same for same in aliases if 0 < sum(_is_named(each, found) for each in same) < len(same)]:
         found |= dict.fromkeys(each for same in more for each in same)
@@ -64,8 +60,8 @@ class AddAliases:
         if ALIAS not in first.kind:
             return
         aliases = [no for no, kind in zip(first.no.tolist(), first.kind, strict=True) if kind == ALIAS]
-        metadata = (record.memory.metadata for record in self._store.records(aliases).values())
-        known = dict.fromkeys(str(name) for each in metadata for name in each.get("names", ()))
+        named = map(_names, self._store.records(aliases).values())
+        known = dict.fromkeys(chain.from_iterable(named))
         for name in (name for name in known if mentions(question.text, name)):
             asked = [word for word in query_words(name) if word in state.terms]
             others = with_aliases(self._store, question.spaces, [name], question.where.now)[1:]
@@ -73,6 +69,12 @@ class AddAliases:
         if state.also:
             state.blocks.clear()
             self._find_candidates(state)
+
+
+def _names(alias: Record) -> list[str]:
+    """Return the names of an alias; a memory that only has its kind or its key may have none."""
+    names = alias.memory.metadata.get("names")
+    return list(map(str, names)) if isinstance(names, list) else []
 
 
 def _is_named(name: str, names: Iterable[str]) -> bool:

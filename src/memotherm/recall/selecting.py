@@ -101,7 +101,10 @@ def _missing(request: Request, memory: Memory) -> str:
 
 
 def _capitalised(content: str, name: str) -> bool:
-    """Return whether the first word of a name begins with a capital letter in a content, if its script has them."""
+    """Return whether the first word of a name begins with a capital letter in a content, if it is there at all.
+
+    A content that mentions an alias need not have it, and not every script has capital letters.
+    """
     first = tokens(name)[:1]
-    spelled = (word for word in _WORD.findall(unicodedata.normalize("NFKC", content)) if tokens(word)[:1] == first)
-    return any(not word[0].islower() for word in spelled) or not first[0][:1].islower()
+    spelled = [word for word in _WORD.findall(unicodedata.normalize("NFKC", content)) if tokens(word)[:1] == first]
+    return not spelled or any(not word[0].islower() for word in spelled)
