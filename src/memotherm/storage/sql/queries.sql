@@ -376,7 +376,7 @@ SELECT EXISTS (
 SELECT min(e.no), max(e.at), min(e.changes), m.tier, m.retention, count(*)
 FROM events e {cross} memories m ON {same e m}m.no = e.no
 WHERE {own e}e.at >= :since AND m.space {in spaces}
-GROUP BY m.tier, m.retention, CASE WHEN EXISTS (SELECT 1 FROM events o WHERE {own o}o.no = e.no AND o.seq <> e.seq)
+GROUP BY m.tier, m.retention, CASE WHEN EXISTS (SELECT 1 FROM events o WHERE {same e o}o.no = e.no AND o.seq <> e.seq)
     THEN -e.seq ELSE (:until - e.at) / :step END
 ORDER BY max(e.seq) DESC
 
