@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import chain, combinations
+from functools import cache
+from itertools import combinations
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Scope
@@ -53,35 +53,18 @@ def supersede(
     return store.transact(change)
 
 
-def is_compared(memory: MemoryFields) -> bool:
-    """Return whether a memory can be in a conflict: no summary, no part of a file, and no closed task."""
-    return memory.kind != SUMMARY and not memory.source.startswith(FILE_SOURCE) and not is_closed(memory)
-
-
 def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> list[Conflict]:
     """Return the conflicts, newest first: for each slot with several values, the newest one with each of the others.
 
-    Of messages, only those are compared that make a statement of a known kind. Two memories that were both verified
-    after the newer one was stated hold both. Unless they are seen `together`, one of the two must be visible from the
-    scope of the other.
+    Two memories that were both verified after the newer one was stated hold both. Unless they are seen `together`, one
+    of the two must be visible from the scope of the other.
     """
-    stated = sorted(filter(is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
+    stated = sorted(filter(_is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
     statements = [Statement(memory.content) for memory in stated]
-    holders: defaultdict[str, list[int]] = defaultdict(list)
-    for number, statement in enumerate(statements):
-        for slot in statement.slots:
-            holders[slot].append(number)
-    shared = {slot: numbers for slot, numbers in holders.items() if len(numbers) > 1}
-    # To recognise the kind of a statement takes longer than to compare it.
-    chatter = {
-        number
-        for number in set(chain.from_iterable(shared.values()))
-        if stated[number].kind == "message" and kind_of(stated[number].content) is None
-    }
+    wider_of = cache(_wider)
     found: dict[tuple[int, int], tuple[int, Difference]] = {}
-    for slot, numbers in shared.items():
-        compared = [each for each in numbers if each not in chatter]
-        for seen in [compared] if together else _by_scope(stated, compared):
+    for slot, numbers in _shared_slots(statements):
+        for seen in [numbers] if together else _by_scope(stated, numbers, wider_of):
             for pair, difference in _differences(statements, slot, seen):
                 # The longest slot has the shortest values.
                 if pair not in found or len(slot) > found[pair][0]:
@@ -94,17 +77,49 @@ def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> lis
     return [each for each in conflicts if not _both_hold(each)]
 
 
-def _by_scope(stated: Sequence[Memory], numbers: Sequence[int]) -> list[list[int]]:
+def _is_compared(memory: MemoryFields) -> bool:
+    """Return whether a memory can be in a conflict: no summary, part of a file or closed task, and it states something.
+
+    A message does if its statement is of a known kind.
+    """
+    return (
+        memory.kind != SUMMARY
+        and not memory.source.startswith(FILE_SOURCE)
+        and not is_closed(memory)
+        and (memory.kind != "message" or kind_of(memory.content) is not None)
+    )
+
+
+def _shared_slots(statements: Sequence[Statement]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the slots that several statements have, with the places of these in the list.
+
+    Of the loose slots, only those count that a statement has which says that something has changed.
+    """
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    changed = [statement for statement in statements if statement.changed]
+    outlines = {outline for statement in changed for outline in statement.outlines}
+    loose = {slot for statement in changed for slot in statement.loose_slots}
+    for number, statement in enumerate(statements):
+        for slot in statement.slots:
+            holders[slot].append(number)
+        if outlines and not outlines.isdisjoint(statement.outlines):
+            for slot in loose.intersection(statement.loose_slots):
+                holders[slot].append(number)
+    return ((slot, numbers) for slot, numbers in holders.items() if len(numbers) > 1)
+
+
+def _by_scope(
+    stated: Sequence[Memory], numbers: Sequence[int], wider_of: Callable[[Scope], Iterable[Scope]]
+) -> list[list[int]]:
     """Return what each scope of some memories sees of them."""
     held: defaultdict[Scope, list[int]] = defaultdict(list)
     for number in numbers:
         held[stated[number].scope].append(number)
     if len(held) < 2:
         return [list(numbers)]
-    return [sorted(number for wider in _wider(scope) for number in held.get(wider, ())) for scope in held]
+    return [sorted(number for wider in wider_of(scope) for number in held.get(wider, ())) for scope in held]
 
 
-@lru_cache(maxsize=10_000)
 def _wider(scope: Scope) -> tuple[Scope, ...]:
     """Return the scopes whose memories a scope sees."""
     named = scope.items()
@@ -119,12 +134,16 @@ def _differences(
     statements: Sequence[Statement], slot: str, numbers: Sequence[int]
 ) -> list[tuple[tuple[int, int], Difference]]:
     """Return what the newest statement of a slot and each other one say differently; none if the slot takes several."""
-    found = [
-        ((number, numbers[-1]), difference)
-        for number in numbers[:-1]
-        if (difference := statements[number].differs(statements[numbers[-1]], slot)) is not None
-    ]
-    return found if len({difference.values[0] for _, difference in found}) < _MOST_VALUES else []
+    found: list[tuple[tuple[int, int], Difference]] = []
+    values: set[str] = set()
+    for number in numbers[:-1]:
+        difference = statements[number].differs(statements[numbers[-1]], slot)
+        if difference is not None:
+            found.append(((number, numbers[-1]), difference))
+            values.add(difference.values[0])
+            if len(values) == _MOST_VALUES:
+                return []
+    return found
 
 
 def _conflict(older: Memory, newer: Memory, difference: Difference) -> Conflict:

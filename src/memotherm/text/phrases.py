@@ -14,6 +14,8 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
@@ -92,7 +94,7 @@ def is_question(sentence: str) -> bool:
         return not any(phrase in plain for phrase in _plain_phrases("reminder"))
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
-    return plain.startswith(_plain_phrases("question", " ")) or any(each in plain for each in _question_words())
+    return _question_pattern().search(plain) is not None
 
 
 def asks_for_tasks(prompt: str) -> bool:
@@ -207,14 +209,17 @@ def listed_phrases(name: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _plain_phrases(name: str, end: str = "") -> tuple[str, ...]:
-    return tuple(f"{plain_text(phrase)}{end}" for phrase in listed_phrases(name))
+def _plain_phrases(name: str) -> tuple[str, ...]:
+    return tuple(map(plain_text, listed_phrases(name)))
 
 
 @functools.cache
-def _question_words() -> tuple[str, ...]:
-    found = ((language, plain_text(phrase)) for language in _ANYWHERE for phrase in phrases_of(language, "question"))
-    return tuple(phrase if language == "chinese" else f" {phrase} " for language, phrase in found)
+def _question_pattern() -> re.Pattern[str]:
+    """Return a pattern for the words of a question: first in most languages, anywhere in some."""
+    first = _any_of(f"{plain_text(phrase)} " for phrase in listed_phrases("question"))
+    words = [(language, plain_text(phrase)) for language in _ANYWHERE for phrase in phrases_of(language, "question")]
+    anywhere = _any_of(word if language == "chinese" else f" {word} " for language, word in words)
+    return re.compile(f"^{first}|{anywhere}")
 
 
 def phrases_of(language: str, name: str) -> list[str]:
@@ -228,15 +233,31 @@ def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
 
     In a phrase, `^` begins a sentence and `*` is the rest of a word.
     """
-    return re.compile("|".join(map(_pattern, sorted(phrases, key=len, reverse=True))) or "(?!)")
+    first, anywhere = [], []
+    for phrase in phrases:
+        plain = plain_text(phrase)
+        unspaced = is_unspaced(plain)
+        text = plain if unspaced or phrase.endswith("*") else f"{plain} "
+        if phrase.startswith("^"):
+            first.append(f" {text}")
+        else:
+            anywhere.append(text if unspaced else f" {text}")
+    return re.compile(f"^{_any_of(first)}|{_any_of(anywhere)}")
 
 
-def _pattern(phrase: str) -> str:
-    plain = re.escape(plain_text(phrase))
-    start = "^ " if phrase.startswith("^") else " "
-    if is_unspaced(plain_text(phrase)):
-        return plain if start == " " else start + plain
-    return start + plain + ("" if phrase.endswith("*") else " ")
+def _any_of(texts: Iterable[str]) -> str:
+    """Return a pattern for any of some texts, longer ones first.
+
+    Letters that begin several of them stand once: a list of alternatives takes ten times as long.
+    """
+    found = sorted(set(texts), reverse=True)
+    if len(found) == 1:
+        return re.escape(found[0])
+    alternatives = [
+        re.escape(letter) + _any_of(text[1:] for text in group) if letter else ""
+        for letter, group in groupby(found, key=itemgetter(slice(1)))
+    ]
+    return f"(?:{'|'.join(alternatives)})" if alternatives else "(?!)"
 
 
 def plain_text(text: str) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from itertools import accumulate, islice
 from typing import NamedTuple, TypeVar
 
@@ -58,6 +58,8 @@ _DIGIT = re.compile(r"\d")
 _EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
 _UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
 _BETWEEN_UNSPACED = re.compile("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
+#: How a slot begins that only counts for a change.
+_LOOSE = "~"
 #: A linking verb in the place of a colon and of words that say that something has changed.
 _LINK = " is "
 
@@ -94,29 +96,15 @@ class _Word(NamedTuple):
     number: bool = False
 
 
-class _Value(NamedTuple):
-    """The place of a value in a statement; an empty one at the end stands for the whole statement."""
-
-    words: list[_Word]
-    start: int
-    end: int
-
-    @property
-    def said(self) -> list[_Word]:
-        """The words of the value."""
-        return self.words[self.start : self.end]
-
-    @property
-    def about(self) -> str:
-        """The words around it."""
-        gap = [_GAP] if self.start < self.end else []
-        return _raw([*self.words[: self.start], *gap, *self.words[self.end :]])
+#: Which words of a statement, and where a value begins and ends in them; an empty one at the end stands for the whole
+#: statement.
+_Place = tuple[int, int, int]
 
 
 class Statement:
     """The first sentence of a text, and the slots in it."""
 
-    __slots__ = ("changed", "denial", "slots")
+    __slots__ = ("_loose_slots", "_words", "changed", "denial", "slots")
 
     def __init__(self, text: str) -> None:
         sentence = next(sentences(text), "") if len(text) <= _MOST_CHARS else ""
@@ -126,78 +114,130 @@ class Statement:
             else f" {plain_text(_EQUALS.sub(_LINK, sentence.strip()))} "
         )
         languages = _languages(plain)
+        denies, corrects = _pattern(languages, "negation"), _pattern(languages, "correction")
+        denial = denies.search(plain)
         #: The words that deny it; empty if none do.
-        self.denial = ""
-        for pattern in (_pattern(language, "negation") for language in languages):
-            if found := pattern.search(plain):
-                self.denial = found[0].strip()
-                plain = pattern.sub(" ", plain)
-                break
-        changes = [_pattern(language, "correction") for language in languages]
+        self.denial = denial[0].strip() if denial else ""
+        if denial:
+            plain = denies.sub(" ", plain)
         #: Whether it says that something has changed.
-        self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (*changes, _NOW))
-        #: What stands in each slot; the slots that only count for a change begin with "~".
-        self.slots = dict(_slots(_words(plain, languages)))
-        if self.changed:
-            # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
-            shorter = functools.reduce(lambda said, pattern: pattern.sub(_LINK, said), changes, plain)
-            self.slots = {**dict(_slots(_words(shorter, languages))), **self.slots}
+        self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW))
+        # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
+        said = (corrects.sub(_LINK, plain), plain) if self.changed else (plain,)
+        self._words = [_words(each, languages) for each in said]
+        #: Where the value of each slot stands.
+        self.slots = self._places(_slots)
+        self._loose_slots: dict[str, _Place] | None = None
+
+    @property
+    def loose_slots(self) -> dict[str, _Place]:
+        """The slots that only count if one of two statements says that something has changed."""
+        if self._loose_slots is None:
+            self._loose_slots = self._places(_loose_slots)
+        return self._loose_slots
+
+    def _places(self, slots: Callable[[list[_Word]], Iterator[tuple[str, int, int]]]) -> dict[str, _Place]:
+        numbered = enumerate(self._words)
+        return {slot: (number, start, end) for number, words in numbered for slot, start, end in slots(words)}
+
+    @property
+    def outlines(self) -> set[tuple[str, ...]]:
+        """Two statements that have none of these in common have no loose slot in common."""
+        found = set()
+        for words in self._words:
+            content = [word.stem for word in words if word.content]
+            # Before a value are two content words or more, or one, and then some behind it, unless it is a number.
+            found |= {tuple(content[:2]), (*content[:1], "…", *content[-1:])}
+            if len(content) <= 1 + _LONGEST_UNSPACED and _has_number(words):
+                found.add((*content[:1], "…"))
+        return found
 
     def difference(self, other: Statement) -> Difference | None:
         """Return what another statement says differently; None if it is about something else, or agrees."""
         shared = self.slots.keys() & other.slots.keys()
+        if self.changed or other.changed:
+            shared |= self.loose_slots.keys() & other.loose_slots.keys()
         # The longest slot has the shortest values.
         return next(filter(None, (self.differs(other, slot) for slot in sorted(shared, key=len, reverse=True))), None)
 
     def differs(self, other: Statement, slot: str) -> Difference | None:
         """Return what another statement with the same slot says differently in it; None if nothing."""
-        place, other_place = self.slots[slot], other.slots[slot]
-        own, others = place.said, other_place.said
-        if not own:
+        (words, start, end), (other_words, *other_place) = self._place(slot), other._place(slot)
+        if start == end:
             if bool(self.denial) is bool(other.denial):
                 return None
-            return Difference(place.about, (self.denial, other.denial), other.changed)
-        if self.denial or other.denial or (slot.startswith("~") and not (self.changed or other.changed)):
+            return Difference(_raw(words), (self.denial, other.denial), other.changed)
+        if self.denial or other.denial or (slot.startswith(_LOOSE) and not (self.changed or other.changed)):
             return None
-        stems, other_stems = ({word.stem for word in words} for words in (own, others))
+        own, others = words[start:end], other_words[slice(*other_place)]
+        stems, other_stems = ({word.stem for word in value} for value in (own, others))
         if _has_number(own) is not _has_number(others) or stems <= other_stems or other_stems <= stems:
             return None
-        return Difference(place.about, (_raw(own), _raw(others)), other.changed)
+        about = _raw([*words[:start], _GAP, *words[end:]])
+        return Difference(about, (_raw(own), _raw(others)), other.changed)
+
+    def _place(self, slot: str) -> tuple[list[_Word], int, int]:
+        """Return the words of a slot, and where its value begins and ends in them."""
+        number, start, end = self.loose_slots[slot] if slot.startswith(_LOOSE) else self.slots[slot]
+        return self._words[number], start, end
 
 
-def _slots(words: list[_Word]) -> Iterator[tuple[str, _Value]]:
-    """Yield each slot of a statement with the place of its value; that of the whole statement has none."""
-    count = sum(word.content for word in words)
-    if not count or len(words) > MOST_WORDS or words[0].raw in _BACK or _is_small_talk(words[0]):
+def _slots(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
+    """Yield each slot of a statement with the place of its value, and the whole statement, which has none."""
+    if not _states(words):
         return
     if len(words) >= _LEAST_WORDS:
-        yield " ".join(word.stem for word in words), _Value(words, len(words), len(words))
-    # The words before and behind each place, and the content words among them.
-    stems = [f"{word.stem} " for word in words]
-    before, behind = _joined(stems)
-    before_content, behind_content = _joined(
-        [stem if word.content else "" for stem, word in zip(stems, words, strict=True)]
-    )
+        yield " ".join(word.stem for word in words), len(words), len(words)
+    before, behind = _joined([f"{word.stem} " for word in words])
     contents = [0, *accumulate(word.content for word in words)]
+    definite = _INDEFINITE.isdisjoint(word.raw for word in words)
+    numbers = [place for place, word in enumerate(words) if word.number]
+    for start in _starts(words):
+        if words[start].linked and definite and words[start - 1].raw not in _BACK:
+            least = start
+        elif contents[start] >= _LEAST_WORDS and numbers and numbers[-1] >= start:
+            least = next(place for place in numbers if place >= start)
+        else:
+            continue
+        yield from ((f"{before[start]}… {behind[end]}", start, end) for end in _ends(words, start) if end > least)
+
+
+def _loose_slots(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
+    """Yield each loose slot of a statement with the place of its value: the content words around it."""
+    if not _states(words):
+        return
+    before, behind = _joined([f"{word.stem} " if word.content else "" for word in words])
+    contents = [0, *accumulate(word.content for word in words)]
+    for start in _starts(words):
+        for end in _ends(words, start):
+            around = contents[-1] - (contents[end] - contents[start])
+            if around >= _LEAST_WORDS or _has_number(words[start:end]):
+                yield f"{_LOOSE}{before[start]}… {behind[end]}", start, end
+
+
+def _states(words: list[_Word]) -> bool:
+    """Return whether some words can be a statement."""
+    return (
+        0 < len(words) <= MOST_WORDS
+        and any(word.content for word in words)
+        and words[0].raw not in _BACK
+        and not _is_small_talk(words[0])
+    )
+
+
+def _starts(words: list[_Word]) -> Iterator[int]:
+    """Yield the places where a value may begin."""
+    subject = next(place for place, word in enumerate(words) if word.content)
     # What is before the verb belongs to the subject.
     verb = next((place for place, word in enumerate(words) if word.verb), 1)
-    definite = _INDEFINITE.isdisjoint(word.raw for word in words)
-    for start in range(max(1, verb), len(words)):
-        first = words[start]
-        if not contents[start] or not first.content:
-            continue
-        single = first.linked and definite and words[start - 1].raw not in _BACK
-        longest = _LONGEST_UNSPACED if is_unspaced(first.raw) else _LONGEST_VALUE
-        number = False
-        for end in range(start + 1, min(len(words), start + longest) + 1):
-            last = words[end - 1]
-            number = number or last.number
-            if not last.content:
-                continue
-            if single or (number and contents[start] >= _LEAST_WORDS):
-                yield f"{before[start]}… {behind[end]}", _Value(words, start, end)
-            if number or count - (contents[end] - contents[start]) >= _LEAST_WORDS:
-                yield f"~{before_content[start]}… {behind_content[end]}", _Value(words, start, end)
+    return (place for place in range(max(subject + 1, verb), len(words)) if words[place].content)
+
+
+def _ends(words: list[_Word], start: int) -> Iterator[int]:
+    """Yield the places where a value may end."""
+    longest = _LONGEST_UNSPACED if is_unspaced(words[start].raw) else _LONGEST_VALUE
+    ends = range(start + 1, min(len(words), start + longest) + 1)
+    return (end for end in ends if words[end - 1].content)
 
 
 def _is_small_talk(first: _Word) -> bool:
@@ -283,5 +323,5 @@ def first_words(text: str) -> frozenset[str]:
 
 
 @functools.cache
-def _pattern(language: str, name: str) -> re.Pattern[str]:
-    return phrase_pattern(phrases_of(language, name))
+def _pattern(languages: tuple[str, ...], name: str) -> re.Pattern[str]:
+    return phrase_pattern(phrase for language in languages for phrase in phrases_of(language, name))
