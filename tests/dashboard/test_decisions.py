@@ -50,6 +50,33 @@ def test_a_conflict_is_shown_decided_and_taken_back(open_page: Open, mem: Memoth
     expect(conflict).to_be_visible()
 
 
+def test_one_key_decides_a_conflict(open_page: Open, mem: Memotherm) -> None:
+    """Of the conflict in the frame: 1 keeps the newer memory, 2 the older one, b both; j and k choose another one."""
+    view = mem.scoped(project="keys")
+    ports = [view.remember(f"The {name} port is {port}") for name in ("red", "blue", "green") for port in (5433, 5544)]
+    page = open_page("/conflicts?scope=project%3Dkeys")
+    conflicts, current = page.locator(".conflict"), page.locator(".conflict[aria-current]")
+    expect(current).to_have_attribute("aria-label", "green port …")
+    page.keyboard.press("j")
+    expect(current).to_have_attribute("aria-label", "blue port …")
+    page.keyboard.press("2")
+    expect(conflicts).to_have_count(2)
+    assert [view.get(each.id).retention for each in ports[2:4]] == ["active", "archived"]
+    expect(current).to_have_attribute("aria-label", "red port …")
+    page.keyboard.press("1")
+    expect(conflicts).to_have_count(1)
+    assert [view.get(each.id).retention for each in ports[:2]] == ["archived", "active"]
+    page.keyboard.press("k")
+    page.keyboard.press("b")
+    expect(page.locator("main")).to_contain_text("No memories disagree.")
+    assert [view.get(each.id).retention for each in ports[4:]] == ["active", "active"]
+    undo(page, "Verified both")
+    expect(current).to_have_attribute("aria-label", "green port …")
+    page.keyboard.press("/")
+    page.keyboard.press("1")
+    expect(conflicts).to_have_count(1)
+
+
 def test_proposals_are_edited_approved_and_rejected_alone_or_together(open_page: Open, mem: Memotherm) -> None:
     """The overview says how many wait; each decision can be undone, and an edit does not approve."""
     view = mem.scoped(project="shop")

@@ -9,7 +9,7 @@ import { Confirmations, Dialog } from "./components/dialog.js";
 import { Palette } from "./components/palette.js";
 import { Sidebar } from "./components/sidebar.js";
 import { Toasts, toastError } from "./components/toast.js";
-import { SHORTCUTS, useShortcuts } from "./keys.js";
+import { SHORTCUTS, useKeys } from "./keys.js";
 import { LoginPage } from "./pages/login.js";
 import { pageOf } from "./pages/index.js";
 import { navigate, parseRoute, useRoute } from "./route.js";
@@ -77,7 +77,7 @@ function Dashboard({ route, login: who, onLogout }) {
     else setLayer("search");
   };
   const add = who.read_only ? null : () => setLayer("add");
-  useShortcuts({ "/": find, "?": () => setLayer("help"), ...(add ? { n: add } : {}) }, () => setLayer("search"));
+  useKeys({ "/": find, "?": () => setLayer("help"), ...(add ? { n: add } : {}) }, () => setLayer("search"));
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to content</a>
     <div class="frame"><${Sidebar} route=${route} login=${who} onLogout=${onLogout} onSearch=${() => setLayer("search")} onHelp=${() => setLayer("help")} />
       <div class="grow"><${ConnectionBanner} /><${Page} route=${route} onAdd=${add} /></div></div>

@@ -5,7 +5,8 @@ import { useEffect } from "./html.js";
 export const SHORTCUTS = [
   ["⌘K or Ctrl K", "Search memories and pages"], ["/", "Search on this page"], ["n", "Add a memory"], ["?", "Show these shortcuts"],
   ["↑ ↓", "Go to another row of a table"], ["Space", "Choose the row"], ["Enter", "Open the memory of the row"], ["e", "Edit the memory of the row"],
-  ["Delete", "Forget the memory of the row"], ["Esc", "Close what is open"],
+  ["Delete", "Forget the memory of the row"], ["j k", "Go to another conflict"], ["1 2 b", "Keep its first memory, its second one, or both"],
+  ["Esc", "Close what is open"],
 ];
 
 // Whether a key belongs to the browser, to a field that the reader types into, or to an open dialog.
@@ -23,11 +24,11 @@ export function handleKey(event, actions) {
 }
 
 // Handle keys of the whole page: `actions` by key, and `search` for ⌘K and Ctrl K, which work in fields, too.
-export function useShortcuts(actions, search) {
+export function useKeys(actions, search = null) {
   useEffect(() => {
     const handle = (event) => {
       const withCommand = (event.metaKey || event.ctrlKey) && !event.altKey && !event.shiftKey;
-      if (withCommand && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+      if (search && withCommand && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
         event.preventDefault();
         search();
       } else handleKey(event, actions);

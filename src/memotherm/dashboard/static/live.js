@@ -44,14 +44,14 @@ async function follow(path, query, signal, onEvent) {
 //   concerns: which events count.
 export function useEvents(run, { delay = 500, concerns = () => true } = {}) {
   const newest = useRef(null);
-  newest.current = { run, concerns };
+  newest.current = { run, concerns, delay };
   useEffect(() => {
     const abort = new AbortController();
     let timer = 0;
     const receive = (event) => {
       if (!newest.current.concerns(event)) return;
       clearTimeout(timer);
-      timer = setTimeout(() => newest.current.run(), delay);
+      timer = setTimeout(() => newest.current.run(), newest.current.delay);
     };
     follow("/events/stream", { include_narrower: true }, abort.signal, receive);
     return () => { abort.abort(); clearTimeout(timer); };

@@ -1,23 +1,28 @@
-// Memories that disagree: what each says, which one counts meanwhile and why, and the buttons that decide it.
-import { html, useState } from "../html.js";
+// Memories that disagree: what each says, which one counts meanwhile and why, and the buttons and keys that decide it.
+import { html, useEffect, useRef, useState } from "../html.js";
 import { undoAllOf } from "../actions.js";
 import { change, get, post } from "../api.js";
 import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, scopeName } from "../format.js";
+import { useKeys } from "../keys.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
 
 const DELAY_MILLISECONDS = 3000;
+// The server compares all memories again after this many times as long as it took before, so that it has time for others.
+const PAUSE = 20;
 const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
 // A conflict is decided from the narrower scope of its two, which sees both.
 async function load() {
+  const begun = performance.now();
   const { conflicts } = await get("/conflicts", { include_narrower: true });
-  return conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
+  const listed = conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
+  return { listed, milliseconds: performance.now() - begun };
 }
 
 // The content with the value that differs marked, where it stands in these letters.
@@ -26,11 +31,11 @@ function Marked({ text, value }) {
   return at < 0 ? text : html`${text.slice(0, at)}<mark>${text.slice(at, at + value.length)}</mark>${text.slice(at + value.length)}`;
 }
 
-function Side({ memory, value, wins, busy, onKeep }) {
+function Side({ memory, value, wins, busy, shortcut, onKeep }) {
   const writable = useWritable();
   return html`<div class="side ${wins ? "wins" : ""}"><p class="content" dir="auto"><${Marked} text=${memory.content} value=${value} /></p>
     <div class="meta"><${Time} at=${memory.updated_at} /><span>by ${BY[memory.trust]}</span><span class="scope">${scopeName(memory.scope)}</span><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
-    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this: ${memory.content.slice(0, 60)}`} onClick=${onKeep}>Keep this</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
+    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this: ${memory.content.slice(0, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
 }
 
 function reasonOf({ older, newer, winner }) {
@@ -39,33 +44,52 @@ function reasonOf({ older, newer, winner }) {
   return `The ${won === newer ? "newer" : "older"} one counts meanwhile: ${BY[won.trust]} is trusted more than ${BY[lost.trust]}.`;
 }
 
-function Conflict({ conflict, onChange }) {
+// What decides a conflict, by its key: the memories that it changes, what it says when done, and what it hides from the list.
+const keep = (kept, other) => ({ done: "Kept one and archived the other", hides: other.id, run: async ({ scope }) => (await post(`/memories/${kept.id}/decide`, { over: [other.id] }, { scope })).memories });
+const decisionsOf = ({ older, newer, key }) => ({
+  1: keep(newer, older),
+  2: keep(older, newer),
+  b: { done: "Verified both", hides: key, run: () => Promise.all([older, newer].map((memory) => change(memory, "verify"))) },
+});
+
+function Conflict({ conflict, current, busy, onDecide }) {
   const writable = useWritable();
+  const card = useRef(null);
+  useEffect(() => current && card.current.scrollIntoView({ block: "nearest" }), [current]);
+  const { older, newer, values, winner } = conflict;
+  const shortcut = (key) => (current ? key : null);
+  return html`<section ref=${card} class="card conflict" aria-label=${conflict.about} aria-current=${current ? "true" : null}><div class="card-head"><h2>${conflict.about}</h2><span class="hint">${values.every(Boolean) ? `${values[1]} or ${values[0]}` : `one of them says "${values.join("")}"`}</span></div>
+    <div class="grid even"><${Side} memory=${newer} value=${values[1]} wins=${winner === newer.id} busy=${busy} shortcut=${shortcut("1")} onKeep=${() => onDecide("1")} />
+      <${Side} memory=${older} value=${values[0]} wins=${winner === older.id} busy=${busy} shortcut=${shortcut("2")} onKeep=${() => onDecide("2")} /></div>
+    <div class="buttons"><span class="hint grow">${reasonOf(conflict)}</span>${writable && html`<button type="button" disabled=${busy} onClick=${() => onDecide("b")}>Both hold${current && html` <kbd>b</kbd>`}</button>`}</div></section>`;
+}
+
+export function Conflicts() {
+  const state = useLoaded(load);
+  const writable = useWritable();
+  const [hidden, setHidden] = useState([]);
+  const [place, setPlace] = useState(0);
   const [busy, setBusy] = useState(false);
-  const { older, newer, values, winner, scope } = conflict;
-  const run = async (done, decide) => {
+  useEffect(() => setHidden([]), [state.value]);
+  useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
+  const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => ![key, older.id, newer.id].some((each) => hidden.includes(each)));
+  const at = Math.max(0, Math.min(place, conflicts.length - 1));
+  const decide = async (conflict, key) => {
+    const { done, hides, run } = decisionsOf(conflict)[key];
     setBusy(true);
     try {
-      toast(done, { undo: undoAllOf(await decide(), onChange) });
-      await onChange();
+      const changed = await run(conflict);
+      setHidden((before) => [...before, hides]);
+      toast(done, { undo: undoAllOf(changed, () => setHidden((before) => before.filter((each) => each !== hides))) });
     } catch (error) {
       toastError(error);
     }
     setBusy(false);
   };
-  const keep = (kept, other) => () => run("Kept one and archived the other", async () => (await post(`/memories/${kept.id}/decide`, { over: [other.id] }, { scope })).memories);
-  const both = () => run("Verified both", () => Promise.all([older, newer].map((memory) => change(memory, "verify"))));
-  return html`<section class="card conflict" aria-label=${conflict.about}><div class="card-head"><h2>${conflict.about}</h2><span class="hint">${values.every(Boolean) ? `${values[1]} or ${values[0]}` : `one of them says "${values.join("")}"`}</span></div>
-    <div class="grid even"><${Side} memory=${newer} value=${values[1]} wins=${winner === newer.id} busy=${busy} onKeep=${keep(newer, older)} />
-      <${Side} memory=${older} value=${values[0]} wins=${winner === older.id} busy=${busy} onKeep=${keep(older, newer)} /></div>
-    <div class="buttons"><span class="hint grow">${reasonOf(conflict)}</span>${writable && html`<button type="button" disabled=${busy} onClick=${both}>Both hold</button>`}</div></section>`;
-}
-
-export function Conflicts() {
-  const state = useLoaded(load);
-  useEvents(state.reload, { delay: DELAY_MILLISECONDS });
-  return html`<${Loaded} state=${state} rows=${6}>${(conflicts) => html`
-    ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed.</p>`}
-    <div class="grid">${conflicts.map((conflict) => html`<${Conflict} key=${conflict.key} conflict=${conflict} onChange=${state.reload} />`)}</div>
+  const decideCurrent = (key) => () => conflicts.length && writable && !busy && decide(conflicts[at], key);
+  useKeys({ j: () => setPlace(at + 1), k: () => setPlace(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
+  return html`<${Loaded} state=${state} rows=${6}>${() => html`
+    ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</p>`}
+    <div class="grid">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div>
     ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }
