@@ -50,7 +50,6 @@ function Question({ receipt }) {
 
 // What this turn had that the one before did not, and what it no longer had.
 function Difference({ receipt, before }) {
-  if (!before) return html`<p class="hint">This is the first turn of its session.</p>`;
   const ids = (turn) => new Set(turn.included.map((entry) => entry.id));
   const now = ids(receipt), then = ids(before);
   const added = [...now].filter((id) => !then.has(id)), left = [...then].filter((id) => !now.has(id));
@@ -58,18 +57,22 @@ function Difference({ receipt, before }) {
     <ul class="plain rows diff">${added.map((id) => html`<li key=${id}><ins>+</ins> <${MemoryTitle} id=${id} /></li>`)}${left.map((id) => html`<li key=${id}><del>−</del> <${MemoryTitle} id=${id} /></li>`)}</ul>`;
 }
 
-// Return a receipt, its text, and the turn before it in its session, which may be among the listed ones.
-async function load(number, listed) {
-  const [receipt, sent] = await Promise.all([get(`/receipts/${number}`), get(`/receipts/${number}/context`)]);
-  const known = listed.find((each) => each.number < number && formatScope(each.scope) === formatScope(receipt.scope));
-  if (known) return { receipt, sent, before: known };
-  const { receipts } = await get("/receipts", { limit: 1, cursor: `before-${number}` }, { scope: receipt.scope });
-  return { receipt, sent, before: receipts[0] ?? null };
+function SinceTurnBefore({ receipt }) {
+  const state = useLoaded(() => get("/receipts", { limit: 1, cursor: `before-${receipt.number}` }, { scope: receipt.scope }));
+  return html`<${Loaded} state=${state}>${({ receipts: [before] }) => (before
+    ? html`<${Difference} receipt=${receipt} before=${before} />`
+    : html`<p class="hint">This is the first turn of its session.</p>`)}</${Loaded}>`;
 }
 
-export function ReceiptDetail({ receiptNumber, listed }) {
-  const state = useLoaded(() => load(receiptNumber, listed), [receiptNumber]);
-  return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent, before }) => html`<div class="grid">
+// A receipt and the text of its context.
+async function load(number) {
+  const [receipt, sent] = await Promise.all([get(`/receipts/${number}`), get(`/receipts/${number}/context`)]);
+  return { receipt, sent };
+}
+
+export function ReceiptDetail({ receiptNumber }) {
+  const state = useLoaded(() => load(receiptNumber), [receiptNumber]);
+  return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent }) => html`<div class="grid">
     <div><h2>Turn ${receipt.number}</h2>
       ${receipt.query !== null ? html`<p><q>${receipt.query}</q></p>` : html`<p class="hint">No question: the start of a session, or a prompt whose text is not kept.</p>`}
       <p class="hint">${time(receipt.at)}, ${scopeName(receipt.scope)}, ${number(receipt.tokens)} of ${tokens(receipt.budget)} as ${receipt.format}</p>
@@ -80,5 +83,5 @@ export function ReceiptDetail({ receiptNumber, listed }) {
       ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} />` : html`<${Empty} title="Nothing was sent.">Every memory that fits was given before, or none was relevant.</${Empty}>`}</div>
     ${groupsOf(receipt).map(([title, entries]) => html`<details key=${title} class="card" open=${title === "In the prompt"}><summary><strong>${title}: ${number(entries.length)}</strong></summary>
       <${Entries} entries=${entries} facts=${(entry) => (entry.form ? inText(entry) : html`<span>${tokens(entry.tokens)}</span>`)} /></details>`)}
-    <div class="card"><h3>Since the turn before</h3><${Difference} receipt=${receipt} before=${before} /></div></div>`}</${Loaded}></section>`;
+    <div class="card"><h3>Since the turn before</h3><${SinceTurnBefore} key=${receipt.number} receipt=${receipt} /></div></div>`}</${Loaded}></section>`;
 }

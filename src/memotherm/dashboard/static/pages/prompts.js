@@ -25,13 +25,13 @@ function sessionsOf(receipts) {
 
 const Turn = ({ receipt, params, chosen }) => html`<li><a href=${hrefOf(["prompts"], { ...Object.fromEntries(params), receipt: receipt.number, memory: "" })} aria-current=${receipt.number === chosen ? "true" : undefined}>
   <span class="line">${receipt.query ? shortened(receipt.query, 120) : "Start of the session"}</span>
-  <span class="hint">${clock(receipt.at)} · ${number(receipt.tokens)} of ${tokens(receipt.budget)} · ${number(receipt.included.length)} in</span></a></li>`;
+  <span class="hint">${clock(receipt.at)} · ${number(receipt.tokens)} of ${tokens(receipt.budget)}</span></a></li>`;
 
 export function Prompts() {
   const { params } = useRoute();
   const [wanted] = useParam("receipt", "last");
   const [page] = useParam("page");
-  const state = useLoaded(() => get("/receipts", { limit: PAGE, cursor: page }), [page]);
+  const state = useLoaded(() => get("/receipts", { limit: PAGE, cursor: page, entries: false }), [page]);
   useEvents(state.reload);
   const sessions = useMemo(() => sessionsOf(state.value?.receipts || []), [state.value]);
   // The address may ask for the last turn without knowing its number.
@@ -42,5 +42,5 @@ export function Prompts() {
         ${sessions.map((session) => html`<section key=${session.id}><h2>${scopeName(session.scope)}</h2><p class="hint">${day(session.turns[0].at)} · ${count(session.turns.length, "turn")} · ${tokens(session.tokens)}</p>
           <ol class="plain">${session.turns.map((receipt) => html`<${Turn} key=${receipt.number} receipt=${receipt} params=${params} chosen=${chosen} />`)}</ol></section>`)}
         <div class="buttons">${page && html`<a href=${hrefOf(["prompts"], { page: "" })}>Newest turns</a>`}${next && html`<a href=${hrefOf(["prompts"], { page: next })}>Older turns</a>`}</div></nav>
-      ${chosen !== undefined && html`<${ReceiptDetail} key=${chosen} receiptNumber=${chosen} listed=${receipts} />`}</div>`)}</${Loaded}>`;
+      ${chosen !== undefined && html`<${ReceiptDetail} key=${chosen} receiptNumber=${chosen} />`}</div>`)}</${Loaded}>`;
 }
