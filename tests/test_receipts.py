@@ -100,6 +100,27 @@ def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, 
         assert (state, reason in told) == ("not_considered", True), told
 
 
+def test_what_did_not_fit_is_explained_with_the_budget_that_it_fits_at_now(mem: Memotherm) -> None:
+    """With that budget a turn has it, beside what the session was given before; with one token less, it has not."""
+    mem.remember_many(
+        [{"content": f"Otter {number} swims in the river every day", "tier": "hot"} for number in range(20)]
+    )
+    session = mem.session("s1")
+    session.before_turn("what does the otter do?", budget=100)
+    session.before_turn("what does the otter do?", budget=100)
+    second, first = mem.receipts.list()
+    waiting = [entry.id for entry in second.left_out if entry.rule == "budget"]
+    fits = {each: mem.receipts.explain(second.number, each).fits_at or 0 for each in waiting}
+    alone = {each: mem.receipts.explain(first.number, each).fits_at or 0 for each in waiting}
+    assert all(100 < fits[each] < alone[each] for each in waiting)
+    next_one = min(fits, key=lambda each: fits[each])
+    for budget, has in ((fits[next_one] - 1, False), (fits[next_one], True)):
+        again = mem.session(f"with {budget}")
+        again.before_turn("what does the otter do?", budget=100)
+        context = again.before_turn("what does the otter do?", budget=budget)
+        assert (next_one in {entry.id for entry in context.included}) is has
+
+
 def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem: Open, clock: FakeClock) -> None:
     """What the session was given, with the turn; a full section; what was never recorded is not guessed."""
     mem = open_mem(settings={"hot_max_facts": 40})

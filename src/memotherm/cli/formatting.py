@@ -119,7 +119,8 @@ def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any valu
         case KeptReceipt():
             return _receipt_lines(value)
         case ReceiptAnswer():
-            return [row(_numbered(value.receipt), Text(f"{value.state.replace('_', ' ')}: {value.reason}"))]
+            enters = "" if value.fits_at is None else f"; it enters at {pluralize(value.fits_at, 'token')} now"
+            return [row(_numbered(value.receipt), Text(f"{value.state.replace('_', ' ')}: {value.reason}{enters}"))]
         case Status():
             return _status_lines(value)
         case Mapping():

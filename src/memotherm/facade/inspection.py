@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, cast
 
 from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
@@ -15,7 +15,8 @@ from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier
-from memotherm.model.clock import as_moment
+from memotherm.model.clock import as_moment, to_micros
+from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
 from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
@@ -234,10 +235,22 @@ class Receipts:
                 raise
             record, reader = inner, store
         answer = explain(receipt, record.memory, reader.events(record))
+        if answer.rule == "budget":
+            return replace(answer, fits_at=self._fits_at(receipt, memory_id))
         if answer.rule != "given":
             return answer
         before = store.receipts_of(self._view.spaces_inside(), record.memory.id, LARGEST_PAGE)
         return replace(answer, given_in=next((each.number for each in before if _gave(each, receipt, answer.id)), None))
+
+    def _fits_at(self, receipt: KeptReceipt, memory_id: str) -> int | None:
+        """Return the least budget with which a context like that of a receipt has a memory now; None if none does."""
+        view = self._view.narrowed(**dict(receipt.scope.items())).read_only()
+        ids = [entry.id for entry in receipt.left_out if entry.rule == "given"]
+        records = filter(None, (view.services.store.get(view.spaces(), each) for each in ids))
+        given = {record.no: to_micros(record.memory.updated_at) for record in records}
+        request = view.context_request(receipt.query, receipt.budget, cast("FormatName", receipt.format), track=False)
+        left_out = view.services.assembler.context(replace(request, injected=given)).left_out
+        return next((entry.fits_at for entry in left_out if entry.id == memory_id), None)
 
 
 def _gave(earlier: KeptReceipt, receipt: KeptReceipt, memory_id: str) -> bool:

@@ -75,6 +75,8 @@ class ReceiptAnswer(Value):
     rule: str = ""
     #: The receipt of the turn that the session was given it in; None unless that is the reason.
     given_in: int | None = None
+    #: If it did not fit the budget, the least one with which a context of the same question has it now; else None.
+    fits_at: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -31,7 +31,7 @@ async function answers(receipt, text) {
 
 // What helps against a reason.
 const HELP = {
-  budget: (receipt) => html`${" "}<a href=${hrefOf(["playground"], { q: receipt.query ?? "", budget: receipt.budget, scope: formatScope(receipt.scope) })}>At which budget does it enter?</a>`,
+  budget: (receipt, answer) => html`${answer.fits_at !== null && ` It enters at ${tokens(answer.fits_at)} now.`}${" "}<a href=${hrefOf(["playground"], { q: receipt.query ?? "", budget: receipt.budget, scope: formatScope(receipt.scope) })}>Try other budgets</a>`,
   given: (_, answer) => answer.given_in !== null && html`${" "}It was in <a href=${hrefOf(["prompts"], { receipt: answer.given_in })}>turn ${answer.given_in}</a>.`,
 };
 
