@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -126,6 +126,9 @@ def test_events_are_found_by_actor_rule_action_and_time(mem: Memotherm, clock: F
     assert [event.action for event in mem.events(rule="explicit", oldest_first=True)] == ["adopt", "move", "move"]
     assert len(mem.events(actor=moves[0].actor, until="1h")) == 31
     assert len(mem.events(actor="nobody")) == 0
+    clock.now = datetime(1969, 7, 20, tzinfo=UTC)
+    mem.remember("The eagle has landed")
+    assert [event.at for event in mem.events(1)] == [clock.now]
 
 
 def test_the_ledger_tells_how_many_memories_each_tier_had(mem: Memotherm, clock: FakeClock) -> None:

@@ -249,7 +249,7 @@ class EventFilter(NamedTuple):
     actor: str = ""
     rule: str = ""
     #: The first moment, and the one before which they end, in microseconds.
-    since: int = 0
+    since: int = -(1 << 62)
     until: int = 1 << 62
 
     def selects(self, event: Event) -> bool:
