@@ -55,6 +55,8 @@ _PARTICLES = frozenset("的了在和与到于由从で に を が へ と も �
 _NO_STATEMENT = ("!", "！", "?", "？", ":", "：")
 _MARKUP = " \n*_"
 _DIGIT = re.compile(r"\d")
+#: A letter that is neither Latin nor an accent.
+_OTHER_SCRIPT = re.compile("[\u0370-\U0010ffff]")
 _EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
 _UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
 _BETWEEN_UNSPACED = re.compile("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
@@ -123,7 +125,7 @@ class Statement:
         #: Whether it says that something has changed.
         self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW))
         # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
-        said = (corrects.sub(_LINK, plain), plain) if self.changed else (plain,)
+        said = [_NOW.sub(" ", each) for each in (corrects.sub(_LINK, plain), plain)] if self.changed else [plain]
         self._words = [_words(each, languages) for each in said]
         #: Where the value of each slot stands.
         self.slots = self._places(_slots)
@@ -262,23 +264,26 @@ def _has_number(words: list[_Word]) -> bool:
 
 
 def _words(plain: str, languages: tuple[str, ...]) -> list[_Word]:
-    """Return the words of a statement, without articles, linking verbs and words for "now"."""
+    """Return the words of a statement, without articles and linking verbs."""
     frequent = _function_words(languages)
     found: list[_Word] = []
     linked = verb = False
-    plain = _NOW.sub(" ", plain)
     if not plain.isascii():
         plain = _UNSPACED_TEXT.sub(" ", _UNSPACED_LINKING.sub(_LINK, plain))
     for raw in plain.split():
         if raw in _LINKING:
             linked = verb = True
         elif raw not in _ARTICLES:
-            content = (
-                raw not in frequent and raw not in _PARTICLES and (len(raw) > 1 or raw.isdigit() or raw > "\u0dff")
-            )
-            found.append(_Word(raw, folded(raw), content, linked, verb, _DIGIT.search(raw) is not None))
-            linked, verb = not content or raw in _SINGLE, False
+            word = _word(raw, raw in frequent, linked, verb)
+            found.append(word)
+            linked, verb = not word.content or raw in _SINGLE, False
     return found
+
+
+@functools.lru_cache(maxsize=10_000)  # most words of a text are in others as well
+def _word(raw: str, frequent: bool, linked: bool, verb: bool) -> _Word:
+    content = not frequent and raw not in _PARTICLES and (len(raw) > 1 or raw.isdigit() or raw > "\u0dff")
+    return _Word(raw, folded(raw), content, linked, verb, _DIGIT.search(raw) is not None)
 
 
 @functools.cache
@@ -288,7 +293,7 @@ def _function_words(languages: tuple[str, ...]) -> frozenset[str]:
 
 def _languages(plain: str) -> tuple[str, ...]:
     """Return the languages whose phrases are looked for: those of a script, or English and the text's own."""
-    if not plain.isascii() and any(is_unspaced(char) or char > "\u036f" for char in plain):
+    if _OTHER_SCRIPT.search(plain):
         return _OTHER_SCRIPTS
     return tuple(dict.fromkeys((latin_language(plain.split()), ENGLISH)))
 

@@ -70,17 +70,22 @@ export function Conflicts() {
   const [hidden, setHidden] = useState([]);
   const [place, setPlace] = useState(0);
   const [busy, setBusy] = useState(false);
+  const newest = useRef(null);
+  newest.current = state.value;
   useEffect(() => setHidden([]), [state.value]);
   useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
   const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => ![key, older.id, newer.id].some((each) => hidden.includes(each)));
   const at = Math.max(0, Math.min(place, conflicts.length - 1));
   const decide = async (conflict, key) => {
     const { done, hides, run } = decisionsOf(conflict)[key];
+    const compared = state.value;
+    // A list that was loaded since does not have it.
+    const show = () => (newest.current === compared ? setHidden((before) => before.filter((each) => each !== hides)) : state.reload());
     setBusy(true);
     try {
       const changed = await run(conflict);
       setHidden((before) => [...before, hides]);
-      toast(done, { undo: undoAllOf(changed, () => setHidden((before) => before.filter((each) => each !== hides))) });
+      toast(done, { undo: undoAllOf(changed, show) });
     } catch (error) {
       toastError(error);
     }
