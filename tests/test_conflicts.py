@@ -157,3 +157,12 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
     assert "The staging port is 5433" in kept_one.output
     with opened(store) as mem:
         assert mem.conflicts() == []
+
+
+def test_the_memories_that_were_stored_last_are_compared(mem: Memotherm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listing takes neither minutes nor the memory of the machine, however many memories there are."""
+    monkeypatch.setattr("memotherm.remember.conflicts._MOST_COMPARED", 1000)
+    mem.remember_many([{"content": f"The red port is {port}"} for port in (5433, 5544)])
+    mem.remember_many([{"content": f"Otter {number} swims"} for number in range(999)])
+    mem.remember_many([{"content": f"The blue port is {port}"} for port in (5433, 5544)])
+    assert [conflict.about for conflict in mem.conflicts()] == ["blue port …"]

@@ -122,7 +122,8 @@ class Correction:
         """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
 
         It compares short statements, of messages only those of a known kind. Nothing is decided: `decide` does that.
-        Two memories that were both verified since do not disagree. It reads all visible memories.
+        Two memories that were both verified since do not disagree. The 25,000 memories that were stored last are
+        compared.
 
         Args:
             limit: The most conflicts.
