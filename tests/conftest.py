@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -25,6 +26,10 @@ from tests.postgres import server  # noqa: E402
 
 # Commands and hooks of tests neither start a daemon nor use one that is running; its own tests do.
 os.environ["MEMOTHERM_DAEMON"] = "off"
+
+# A shell that runs the tests in the background has them ignore SIGINT, and commands that they interrupt inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same few examples in every run, so that a change is judged by what it does; `make explore` looks for new ones.
 _PROFILE = hypothesis_settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
