@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from memotherm import Memotherm
 from memotherm.cli.app import app
-from memotherm.errors import NotFound
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.mcp.results import concise
 from memotherm.rest.app import application
 from memotherm.testing import FakeClock
@@ -159,10 +159,13 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
         assert mem.conflicts() == []
 
 
-def test_the_memories_that_were_stored_last_are_compared(mem: Memotherm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memories_that_were_stored_last_are_compared(mem: Memotherm) -> None:
     """A listing takes neither minutes nor the memory of the machine, however many memories there are."""
-    monkeypatch.setattr("memotherm.remember.conflicts._MOST_COMPARED", 1000)
     mem.remember_many([{"content": f"The red port is {port}"} for port in (5433, 5544)])
-    mem.remember_many([{"content": f"Otter {number} swims"} for number in range(999)])
+    mem.remember_many([{"content": f"Otter {number} swims"} for number in range(1100)])
     mem.remember_many([{"content": f"The blue port is {port}"} for port in (5433, 5544)])
-    assert [conflict.about for conflict in mem.conflicts()] == ["blue port …"]
+    listed = {newest: [each.about for each in mem.conflicts(newest=newest)] for newest in (0, 1, 2, 1103, 1104)}
+    both = ["blue port …", "red port …"]
+    assert listed == {0: [], 1: [], 2: both[:1], 1103: both[:1], 1104: both}
+    with pytest.raises(InvalidInput, match="newest must be a whole number from 0 to 25000"):
+        mem.conflicts(newest=25_001)

@@ -193,10 +193,10 @@ def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
     return (wanted,)
 
 
-def require_limit(limit: int, most: int) -> None:
+def require_limit(limit: int, most: int, name: str = "limit") -> None:
     """Refuse a limit that is no whole number, negative, or more than can be served."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
-        raise InvalidInput(f"limit must be a whole number from 0 to {most}, not {limit!r}")
+        raise InvalidInput(f"{name} must be a whole number from 0 to {most}, not {limit!r}")
 
 
 def require_where(where: object) -> None:

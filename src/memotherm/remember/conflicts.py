@@ -21,17 +21,23 @@ from memotherm.text.versions import Difference, Statement
 from memotherm.tiers.rules.properties import FILE_SOURCE, is_closed
 
 _PAGE = 1000
-#: The most memories that are compared: 5 seconds and 200 MB.
-_MOST_COMPARED = 25_000
 #: A slot with more values than this takes several of them: "Ana has been to ...".
 _MOST_VALUES = 4
 
 
-def conflicts_in(store: Store, spaces: Sequence[int], find: Find, *, together: bool) -> list[Conflict]:
-    """Return the conflicts among the last memories that a listing selects; `together` if one scope sees all of them."""
+def conflicts_in(store: Store, spaces: Sequence[int], find: Find, newest: int, *, together: bool) -> list[Conflict]:
+    """Return the conflicts among the newest memories that a listing selects.
+
+    Args:
+        store: The store.
+        spaces: The spaces of the listing.
+        find: What it selects.
+        newest: How many memories are compared at most.
+        together: Whether one scope sees all of them.
+    """
     memories: list[Memory] = []
     with store.snapshot():
-        while len(memories) < _MOST_COMPARED and (page := store.find(spaces, replace(find, limit=_PAGE))):
+        while page := store.find(spaces, replace(find, limit=min(_PAGE, newest - len(memories)))):
             memories += [record.memory for record in page]
             find = replace(find, before=page[-1].no)
     return conflicts_among(memories, together=together)

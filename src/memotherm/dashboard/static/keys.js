@@ -1,5 +1,5 @@
 // Keys that do something wherever the reader is.
-import { useEffect } from "./html.js";
+import { useEffect, useRef } from "./html.js";
 
 // The keys as the help shows them.
 export const SHORTCUTS = [
@@ -25,8 +25,12 @@ export function handleKey(event, actions) {
 
 // Handle keys of the whole page: `actions` by key, and `search` for ⌘K and Ctrl K, which work in fields, too.
 export function useKeys(actions, search = null) {
+  // The functions of what is shown: effects run later than that.
+  const shown = useRef(null);
+  shown.current = { actions, search };
   useEffect(() => {
     const handle = (event) => {
+      const { actions, search } = shown.current;
       const withCommand = (event.metaKey || event.ctrlKey) && !event.altKey && !event.shiftKey;
       if (search && withCommand && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
         event.preventDefault();
@@ -35,5 +39,5 @@ export function useKeys(actions, search = null) {
     };
     addEventListener("keydown", handle);
     return () => removeEventListener("keydown", handle);
-  });
+  }, []);
 }

@@ -13,16 +13,18 @@ import { useWritable } from "../login.js";
 const DELAY_MILLISECONDS = 3000;
 // The server compares all memories again after this many times as long as it took before, so that it has time for others.
 const PAUSE = 20;
+// The newest memories are compared first, and then as many as the server compares.
+const FIRST = 500;
 const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
 // A conflict is decided from the narrower scope of its two, which sees both.
-async function load() {
+async function load(newest) {
   const begun = performance.now();
-  const { conflicts } = await get("/conflicts", { include_narrower: true });
+  const { conflicts } = await get("/conflicts", { include_narrower: true, newest });
   const listed = conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
-  return { listed, milliseconds: performance.now() - begun };
+  return { listed, begun, milliseconds: performance.now() - begun };
 }
 
 // The content with the value that differs marked, where it stands in these letters.
@@ -65,26 +67,38 @@ function Conflict({ conflict, current, busy, onDecide }) {
 }
 
 export function Conflicts() {
-  const state = useLoaded(load);
+  const first = useLoaded(() => load(FIRST));
+  const ready = !first.loading;
+  const whole = useLoaded(() => (ready ? load(null) : Promise.resolve(undefined)), [ready]);
+  const complete = whole.value !== undefined || whole.error !== null;
+  const state = complete ? whole : first;
   const writable = useWritable();
   const [hidden, setHidden] = useState([]);
-  const [place, setPlace] = useState(0);
+  const [chosen, setChosen] = useState({ key: null, place: 0 });
   const [busy, setBusy] = useState(false);
   const newest = useRef(null);
   newest.current = state.value;
-  useEffect(() => setHidden([]), [state.value]);
-  useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
-  const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => ![key, older.id, newer.id].some((each) => hidden.includes(each)));
-  const at = Math.max(0, Math.min(place, conflicts.length - 1));
+  // What was decided before the list was asked for is not in it.
+  useEffect(() => setHidden((before) => before.filter(({ at }) => at > (state.value?.begun ?? 0))), [state.value]);
+  useEvents(whole.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
+  const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => !hidden.some(({ what }) => [key, older.id, newer.id].includes(what)));
+  // The frame stays at its conflict when others come before it, and goes to the next one when it was decided.
+  const found = conflicts.findIndex(({ key }) => key === chosen.key);
+  const at = found >= 0 ? found : Math.max(0, Math.min(chosen.place, conflicts.length - 1));
+  const choose = (index) => { const place = Math.max(0, Math.min(index, conflicts.length - 1)); setChosen({ key: conflicts[place]?.key ?? null, place }); };
+  useEffect(() => { if (found !== chosen.place) choose(at); }, [found, chosen.place]);
   const decide = async (conflict, key) => {
     const { done, hides, run } = decisionsOf(conflict)[key];
     const compared = state.value;
-    // A list that was loaded since does not have it.
-    const show = () => (newest.current === compared ? setHidden((before) => before.filter((each) => each !== hides)) : state.reload());
+    const show = () => {
+      setHidden((before) => before.filter(({ what }) => what !== hides));
+      // A list that was loaded since may not have it.
+      if (newest.current !== compared) whole.reload();
+    };
     setBusy(true);
     try {
       const changed = await run(conflict);
-      setHidden((before) => [...before, hides]);
+      setHidden((before) => [...before, { what: hides, at: performance.now() }]);
       toast(done, { undo: undoAllOf(changed, show) });
     } catch (error) {
       toastError(error);
@@ -92,9 +106,10 @@ export function Conflicts() {
     setBusy(false);
   };
   const decideCurrent = (key) => () => conflicts.length && writable && !busy && decide(conflicts[at], key);
-  useKeys({ j: () => setPlace(at + 1), k: () => setPlace(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
+  useKeys({ j: () => choose(at + 1), k: () => choose(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
     ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span></p>`}
+    ${!complete && html`<p class="hint" role="status">Comparing older memories…</p>`}
     <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div>
-    ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
+    ${complete && !conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }
