@@ -162,6 +162,32 @@ def test_a_request_is_carried_out_if_the_one_before_it_was_undone(
         assert len(mem.scoped(session="chat").events()) == (status == 201)
 
 
+def test_a_request_that_was_undone_gives_nobody_its_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next user's memory is theirs alone, whatever numbers the undone request had assigned."""
+    settings = Settings(default_tier="hot")
+    store = ContestedStore(str(tmp_path / "memory.db"), settings)
+    with Memotherm(store, HashEmbedder(), settings=settings) as mem:
+        client = TestClient(application(mem), "http://127.0.0.1", raise_server_exceptions=False)
+
+        def post(user: str, path: str, body: Any = None, **headers: str) -> Any:
+            return client.post(path, json=body, headers={"memotherm-scope": f"user={user}", **headers})
+
+        for user in ("alice", "carol"):
+            monkeypatch.setattr(ContestedStore, "others", 100)
+            told = {"summary": f"{user} moved the billing job to the nightly queue"}
+            for number in range(3):
+                undone = post(user, f"/sessions/s{number}/end", told, **{"idempotency-key": "k"})
+                assert undone.status_code == 503, undone.text
+        monkeypatch.setattr(ContestedStore, "others", 0)
+        for number in range(8):
+            user = f"dave{number}"
+            stored = post(user, "/memories", {"content": f"The plan of {user} is secret"}).json()
+            assert stored["scope"] == {"user": user}
+            pin = f"/memories/{stored['id']}/pin"
+            assert [post(other, pin).status_code for other in ("alice", "carol", user)] == [404, 404, 200]
+        assert mem.check() == []
+
+
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, tmp_path: Path) -> None:
     """Also those whose change another one has just made; none is answered with an error."""

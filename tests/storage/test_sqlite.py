@@ -639,7 +639,7 @@ def test_a_store_with_many_spaces_caches_a_limited_number_of_scopes(
     assert [mem.scoped(session=f"s{number}").get(id_).scope.session for number, id_ in enumerate(ids)] == [
         f"s{number}" for number in range(30)
     ]
-    assert 0 < len(mem._services.store._scopes) <= 10  # type: ignore[attr-defined]
+    assert 0 < len(mem._services.store._shared.scopes) <= 10  # type: ignore[attr-defined]
 
 
 # Erasure
@@ -740,6 +740,26 @@ def test_a_purge_during_a_read_is_finished_at_the_next_occasion(open_mem: Open, 
 
         assert _SECRET.encode() not in b"".join(files(tmp_path).values())
         assert Path(f"{path}-wal").exists()
+
+
+@pytest.mark.parametrize("damage", ["DROP TABLE text_live", "DELETE FROM text_live_data"])
+def test_a_store_with_a_pending_erasure_and_a_lost_index_can_be_opened_and_repaired(
+    open_mem: Open, tmp_path: Path, damage: str
+) -> None:
+    """The erasure goes on waiting until the index is there again; then nothing of the secret is left."""
+    path = tmp_path / "memory.db"
+    with memotherm.open(path, embedder=HashEmbedder(), settings=_PATIENT) as mem:
+        purge_while_read(mem, path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('erasure', 'indexes:1')")
+        connection.execute(damage)
+    mem = open_mem(path)
+
+    assert {problem.code for problem in mem.check()} >= {"text_lost"}
+    mem.store.repair()
+    mem.maintain()
+    assert mem.check() == []
+    assert _SECRET.encode() not in b"".join(files(tmp_path).values())
 
 
 def test_a_purge_without_cleaning_is_finished_by_the_next_start(open_mem: Open, tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
 from memotherm.errors import LeaseLost
 from memotherm.model import Scope
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
+from memotherm.model.results import Problem
 from memotherm.storage.recall_log import without_purged, write_entries
 from memotherm.storage.rows import record_of, scope_of
 from memotherm.storage.statements import Row, Statements
@@ -26,7 +28,7 @@ Result = TypeVar("Result")
 #: A function of the statements of a write transaction.
 Job = Callable[[Any], Result]
 
-#: How many scopes are cached, and how many spaces whose scope is.
+#: How many scopes are cached.
 MOST_SCOPES = 10_000
 
 
@@ -38,6 +40,8 @@ class _Shared:
         self.adopted = 0
         #: The hash of the policy in the shadow; empty without one.
         self.shadow = ""
+        #: The scopes of committed spaces by number; they never change.
+        self.scopes: dict[int, Scope] = {}
 
     def saw(self, adopted: int) -> None:
         """Note the number of an adoption that was read."""
@@ -51,6 +55,8 @@ class _Unit:
         self.transaction = ExitStack()
         self.statements: Statements | None = None
         self.after_commit: list[Callable[[], None]] = []
+        #: The error of the first change that failed.
+        self.failure: BaseException | None = None
 
 
 class _Local(threading.local):
@@ -104,7 +110,6 @@ class StoreBase(ABC):
         self.schema = schema
         self._process = OwnProcess(name)
         self._shared = _Shared()
-        self._scopes: dict[int, Scope] = {}
         self._local = _Local()
         self._writer = Writer(name, self._process, execute)
 
@@ -131,15 +136,10 @@ class StoreBase(ABC):
         def job(statements: Statements) -> Result:
             if self.claim is not None:
                 self.claim.require(statements)
-            # A cache of its own: after a rollback, the numbers of new spaces may be assigned to other scopes.
-            scopes: dict[int, Scope] = {}
-
-            def scope_of(space: int) -> Scope:
-                return self._scope(statements, space, scopes)
-
+            scope_of = cache(lambda space: self._scope(statements, space))
             transaction = self._transaction(statements, scope_of, made_by)
             begun[:] = [transaction]
-            self._shared.saw(transaction.adopted)
+            self._saw(transaction.adopted)
             result = change(transaction)
             transaction.finish()
             if transaction.erased_spaces:
@@ -147,10 +147,7 @@ class StoreBase(ABC):
             return result
 
         result = self._write(job)
-        if self._local.unit is None:
-            self._committed(begun[0])
-        else:
-            self._local.unit.after_commit.append(lambda: self._committed(begun[0]))
+        self._after_commit(lambda: self._committed(begun[0]))
         return result
 
     @contextmanager
@@ -159,18 +156,30 @@ class StoreBase(ABC):
 
         Functions that are given to `transact` run in this thread.
         The transaction begins with the first change; from then on, reads of this thread see it, searches do not.
+        If a change fails, nothing is committed, even if its error was handled: it may have been made in part.
         """
         if self._local.unit is not None:
             yield
             return
-        unit = self._local.unit = _Unit()
+        unit = _Unit()
         try:
+            self._local.unit = unit
             with unit.transaction:
                 yield
+                if unit.failure is not None:
+                    raise unit.failure
         finally:
             self._local.unit = None
         for call in unit.after_commit:
             call()
+
+    def _after_commit(self, call: Callable[[], None]) -> None:
+        """Call a function now, or after the commit of the unit of work; not at all if that is rolled back."""
+        unit = self._local.unit
+        if unit is None:
+            call()
+        else:
+            unit.after_commit.append(call)
 
     def _write(self, job: Job[Result], *, exclusive: bool = True) -> Result:
         """Run a job in a transaction, or in that of the unit of work; return its result after the commit."""
@@ -180,7 +189,11 @@ class StoreBase(ABC):
             return self._run(job, exclusive=exclusive)
         if unit.statements is None:
             unit.statements = unit.transaction.enter_context(self._exclusive())
-        return job(self._joined(unit.statements, wide=not exclusive))
+        try:
+            return job(self._joined(unit.statements, wide=not exclusive))
+        except BaseException as exc:
+            unit.failure = unit.failure or exc
+            raise
 
     def _committed(self, transaction: Transaction) -> None:
         self._shared.saw(transaction.adopted)
@@ -248,21 +261,38 @@ class StoreBase(ABC):
         """Return rows whose third column is a space, each with its scope."""
         with self._reading(once=True) as statements:
             rows = statements.rows(name, **values)
-            return [(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+            return [(row, self._scope(statements, row[2])) for row in rows]
 
     def _converted(self, statements: Statements, rows: Sequence[Row]) -> list[Record]:
         """Return the records of rows of memories, with the uses that a snapshot does not see."""
         unwritten = statements.unwritten
         if unwritten:
             rows = [unwritten.counted_in(row) for row in rows]
-        return [record_of(row, self._scope(statements, row[2], self._scopes)) for row in rows]
+        return [record_of(row, self._scope(statements, row[2])) for row in rows]
 
-    def _scope(self, statements: Statements, space: int, cache: dict[int, Scope]) -> Scope:
-        """Return the scope of a space; it never changes, so it is cached."""
-        scope = self._scopes.get(space) or cache.get(space)
+    def _scope(self, statements: Statements, space: int) -> Scope:
+        """Return the scope of a space, which is cached if the space is committed."""
+        scopes = self._shared.scopes
+        scope = scopes.get(space)
         if scope is None:
-            if len(cache) >= MOST_SCOPES:
-                cache.clear()
             ((*fields,),) = statements.rows("space_scope", space=space)
-            scope = cache[space] = scope_of(fields)
+            scope = scope_of(fields)
+            if statements.committed:
+                if len(scopes) >= MOST_SCOPES:
+                    scopes.clear()
+                scopes[space] = scope
         return scope
+
+    def _saw(self, adopted: int) -> None:
+        """Note the number of an adoption that was read, unless a unit of work may still take it back."""
+        if self._local.unit is None:
+            self._shared.saw(adopted)
+
+    def _check_scopes(self, statements: Statements) -> Iterator[Problem]:
+        """Compare the cached scopes with their rows."""
+        cached = dict(self._shared.scopes)
+        stored = {row[0]: scope_of(row[1:]) for row in statements.rows("scopes_of", spaces=list(cached))}
+        for space, scope in cached.items():
+            if stored.get(space) != scope:
+                detail = f"space {space} is cached as {scope} and stored as {stored.get(space)}"
+                yield Problem(code="scope_cache", detail=detail)

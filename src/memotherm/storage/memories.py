@@ -40,7 +40,7 @@ class MemoryStore(StoreBase):
         """Return the spaces whose memories a scope can see."""
         rows = self._visible_spaces(scope)
         if rows:
-            self._shared.saw(rows[0][1])
+            self._saw(rows[0][1])
         return tuple(row[0] for row in rows)
 
     def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:

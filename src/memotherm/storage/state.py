@@ -41,8 +41,12 @@ class StateStore(StoreBase):
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later."""
         self._process.require()
-        self._writer.add(UnwrittenEntry(entry, keep, self.tenant))
-        if entry.relevance:
+        # The numbers of a unit of work that is rolled back are not its own any more.
+        self._after_commit(lambda: self._log(UnwrittenEntry(entry, keep, self.tenant)))
+
+    def _log(self, entry: UnwrittenEntry) -> None:
+        self._writer.add(entry)
+        if entry.entry.relevance:
             self._writer.flush()
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
@@ -238,7 +242,7 @@ class StateStore(StoreBase):
         names = ("number", "at", "actor", "action", "name", "hash", "document")
         rows = [dict(zip(names, row, strict=True)) for row in self._unlogged_rows("adoptions")]
         if rows:
-            self._shared.saw(rows[-1]["number"])
+            self._saw(rows[-1]["number"])
         return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
 
     def set_shadow(self, policy: str) -> None:

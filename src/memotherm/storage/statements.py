@@ -57,6 +57,8 @@ class Statements(ABC):
 
     #: The uses that this transaction does not see, because they are not written yet.
     unwritten: UnwrittenUses = NO_USES
+    #: Whether it reads committed rows only. What a writing transaction reads may be rolled back, so it is not cached.
+    committed = False
 
     @abstractmethod
     def rows(self, name: str, /, **values: object) -> list[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -123,9 +123,13 @@ class Transaction(ABC):
         if number is None:
             row = {**scope_row(scope), "collection": collection}
             found = self._sql.value("space_find", **row)
-            number = int(found if found is not None else self._sql.value("space_add", **row))
+            number = int(found) if found is not None else self._add_space(row)
             self._spaces[scope, collection] = number
         return number
+
+    def _add_space(self, row: Mapping[str, str]) -> int:
+        """Add a scope or collection and return its number, which no other one ever has."""
+        return int(self._sql.value("space_add", **row))
 
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""

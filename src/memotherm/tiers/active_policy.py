@@ -63,10 +63,14 @@ class ActivePolicy:
         with self._lock:
             adoptions = self._store.adoptions()
             number = adoptions[-1].number if adoptions else 0
-            if self.last.adoption != number:
-                self.last = self._read(number, adoptions)
-                self._store.set_shadow("" if self.last.shadow is None else self.last.shadow.digest)
-            return self.last
+            if self.last.adoption == number:
+                return self.last
+            active = self._read(number, adoptions)
+            # A greater number is that of a unit of work that may still be rolled back.
+            if number <= self._store.adopted:
+                self.last = active
+                self._store.set_shadow("" if active.shadow is None else active.shadow.digest)
+            return active
 
     def _read(self, adoption: int, adoptions: Sequence[AdoptionRow]) -> ActiveRules:
         rules, settings, problem = self.given or _installed_rules, self._settings, ""

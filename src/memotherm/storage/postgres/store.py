@@ -136,11 +136,13 @@ class PostgresStore(Store):
 
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
-            statements = self._current or stack.enter_context(
-                self._server.transaction(self.tenant, start, mode=_REPEATABLE)
-            )
-            self._snapshots.current = (self.tenant, self._source, statements)
+            statements = self._current
+            if statements is None:
+                transaction = self._server.transaction(self.tenant, start, mode=_REPEATABLE)
+                statements = stack.enter_context(transaction)
+                statements.committed = True
             try:
+                self._snapshots.current = (self.tenant, self._source, statements)
                 yield None
             finally:
                 self._snapshots.current = before
@@ -187,6 +189,7 @@ class PostgresStore(Store):
             self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
         with self._server.transaction(self.tenant, self._starting(**expected), mode=mode) as statements:
+            statements.committed = True
             yield statements
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
@@ -203,8 +206,9 @@ class PostgresStore(Store):
         if self._current is not None:
             return super()._records(name, **values)
         rows = self._rows(name, **values)
-        if {row[2] for row in rows} <= self._scopes.keys():
-            return [record_of(row, self._scopes[row[2]]) for row in rows]
+        scopes = self._shared.scopes
+        if {row[2] for row in rows} <= scopes.keys():
+            return [record_of(row, scopes[row[2]]) for row in rows]
         with self._reading(once=True, logged=False) as statements:
             return self._converted(statements, rows)
 
@@ -309,7 +313,7 @@ class PostgresStore(Store):
         with self._reading(once=True, logged=False, spaces_visible=asked, embedder_serving={}) as statements:
             rows, identity = statements.rows("spaces_visible", **asked), identity_of(statements)
         if rows:
-            self._shared.saw(rows[0][1])
+            self._saw(rows[0][1])
         return tuple(row[0] for row in rows), identity
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
@@ -551,7 +555,7 @@ class PostgresStore(Store):
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
         with self.for_tenant(None)._reading() as statements:
-            return check(statements, identity_of(statements))
+            return [*check(statements, identity_of(statements)), *self._check_scopes(statements)]
 
     def _tables(self, statements: PostgresStatements) -> PostgresTables:
         return PostgresTables(statements)

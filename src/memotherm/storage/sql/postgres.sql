@@ -25,6 +25,11 @@ SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock_shared(hashte
 -- try_lock_tenant: The same as lock_tenant, without waiting.
 SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
 
+-- space_add: A number for a new scope or collection.
+INSERT INTO spaces (tenant, project, environment, user_, agent, session, collection)
+VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
+RETURNING space
+
 -- space_tenant: The tenant of a space.
 SELECT tenant FROM spaces WHERE space = :space
 

@@ -27,11 +27,6 @@ SELECT space FROM spaces
 WHERE tenant = :tenant AND project = :project AND environment = :environment
   AND user_ = :user AND agent = :agent AND session = :session AND collection = :collection
 
--- space_add: A number for a new scope or collection.
-INSERT INTO spaces (tenant, project, environment, user_, agent, session, collection)
-VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
-RETURNING space
-
 -- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last, and the last adoption.
 SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions) FROM spaces
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
@@ -58,6 +53,9 @@ ORDER BY 1, 2, 3, 4, 5, 6
 
 -- space_scope: The scope behind a number.
 SELECT tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space = :space
+
+-- scopes_of: The scopes behind some numbers.
+SELECT space, tenant, project, environment, user_, agent, session FROM spaces WHERE {own}space {in spaces}
 
 -- embedder_by_name: The number of an embedder that has made vectors here.
 SELECT number, dimensions FROM embedders WHERE name = :name

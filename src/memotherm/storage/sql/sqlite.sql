@@ -7,6 +7,12 @@ ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELS
   + CASE agent WHEN '' THEN 0 ELSE 1 END + CASE session WHEN '' THEN 0 ELSE 1 END,
   CASE collection WHEN '' THEN 1 ELSE 0 END, space
 
+-- space_add: A number for a new scope or collection, above all that are stored or were assigned.
+INSERT INTO spaces (space, tenant, project, environment, user_, agent, session, collection)
+VALUES (1 + max(:above, coalesce((SELECT max(space) FROM spaces), 0)),
+    :tenant, :project, :environment, :user, :agent, :session, :collection)
+RETURNING space
+
 -- memory_last_no: The highest number in use.
 SELECT coalesce(max(no), 0) FROM memories
 

@@ -230,15 +230,22 @@ class CodedBand:
         self._dead.clear()
         self.repacked += 1
 
+    @property
+    def keys(self) -> Numbers:
+        """The keys it holds, in any order."""
+        return np.concatenate([self._alive(self._slots.keys), self._fresh.keys])
+
     def keys_of(self, nos: Numbers) -> Numbers:
         """Return the keys of those memories that are here."""
-        keys = self._slots.keys[self._slots.of(nos)]
-        if self._dead:
-            keys = keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))]
+        keys = self._alive(self._slots.keys[self._slots.of(nos)])
         if not len(self._fresh):
             return keys
         fresh = self._fresh.keys
         return np.concatenate([keys, fresh[np.isin(fresh >> PART_BITS, nos)]])
+
+    def _alive(self, keys: Numbers) -> Numbers:
+        """Return the keys without those of dead memories."""
+        return keys[~np.isin(keys >> PART_BITS, np.fromiter(self._dead, np.int64))] if self._dead else keys
 
     def search(self, query: Vectors, limit: int, allowed: Numbers | None) -> tuple[Numbers, Vectors]:
         """Return up to `limit` (keys, similarities), best first, of the memories allowed (None = all)."""

@@ -248,6 +248,21 @@ class _LoadedBand(Projection):
                 exact = ExactBand(dimensions)
         return exact if coded is None else coded
 
+    def agrees(self, connection: sqlite3.Connection) -> bool:
+        """Return whether it has the keys that the store has, and, if it is exact, their vectors."""
+        band = self._vectors
+        place = {"base": self._base, "space": self._key.space, "tier": self._key.tier.rank}
+        here = {key: row for row, key in enumerate(band.keys.tolist())}
+        stored = 0
+        for key, blob in connection.execute(SQL["vectors_of_place"], place):
+            row = here.get(key - self._base)
+            if row is None:
+                return False
+            if isinstance(band, ExactBand) and blob != band.vectors[row].astype("<f4").tobytes():
+                return False
+            stored += 1
+        return stored == len(here)
+
     # Files
 
     def _from_file(self, connection: sqlite3.Connection) -> CodedBand | None:
@@ -388,13 +403,21 @@ class Bands:
         """Return the files of this store."""
         return self._place.files(f"{self._place.store}-*.npz")
 
-    def check(self, connection: sqlite3.Connection, files: Sequence[Path]) -> Iterator[Problem]:
-        """Compare files, which were there before the read transaction began, with the store."""
+    def check(self, statements: SqliteStatements, files: Sequence[Path]) -> Iterator[Problem]:
+        """Compare the bands in memory, and files that were there before the read transaction began, with the store."""
+        with self._lock:
+            bands = list(self._loaded.items())
+        for ((space, tier), _), band in bands:
+            with band.lock:
+                band.follow(statements)
+                agrees = band.agrees(statements.connection)
+            if not agrees:
+                detail = f"the vectors in memory of space {space}, {tier}, differ from the store: open it again"
+                yield Problem(code="vector_cache", detail=detail)
         for file in files:
             try:
-                fault = (
-                    None if _BandFile.read(file).belongs_to(connection) else "was made from another state of the store"
-                )
+                belongs = _BandFile.read(file).belongs_to(statements.connection)
+                fault = None if belongs else "was made from another state of the store"
             except FileNotFoundError:
                 continue  # replaced by a newer one
             except Exception as exc:  # noqa: BLE001 - a file may contain anything

@@ -7,7 +7,7 @@ here, and after one of another process the uses are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from sys import intern
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Tier
 from memotherm.model.clock import to_micros
+from memotherm.model.results import Problem
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import passing_rows
 from memotherm.storage.rows import UnwrittenUses
@@ -156,11 +157,12 @@ class _Table:
         numbers[:, _BEGINNING] = self._word_count + np.cumsum(lengths) - lengths
         self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
         self._add_words(words)
-        self._filled = end
-        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
         for row, ids in fragments.items():
             self._fragments[start + row] = ids
             self._fragment_bytes += _FRAGMENTS_SIZE + ids.nbytes
+        self._filled = end
+        # Last: a memory is here when all its columns are.
+        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
 
     def _add_words(self, words: NDArray[np.int64]) -> None:
         start, end = self._word_count, self._word_count + len(words)
@@ -216,6 +218,19 @@ class _Table:
             _, times, moments = np.array(uses.totals(nos), np.int64).T
             self._uses[slots, 0] = moments
             self._uses[slots, 1] += times
+
+    def fields(self, no: int) -> tuple[object, ...] | None:
+        """Return all fields of a memory but its uses; None if it is not here."""
+        slot = self.slots.get(no)
+        if slot is None:
+            return None
+        numbers = self._numbers[[slot]]
+        words, fragments = self._words_of(numbers), self._fragments_of([slot])
+        return (*numbers[0, :_BEGINNING].tolist(), *self._names[slot], words.ids.tolist(), fragments.ids.tolist())
+
+    def uses(self, no: int) -> list[float]:
+        """Return when a memory was used last, 0 if never, and how often."""
+        return [float(value) for value in np.nan_to_num(self._uses[self.slots[no]])]
 
     def taken(self, slots: Sequence[int], read_texts: ReadTexts) -> _TakenRows:
         """Return the rows in some slots, in their order."""
@@ -301,8 +316,9 @@ class CandidateColumns(Projection):
         """Add the uses that this process has counted; after those of another process, all uses are read again."""
         with self.lock:
             if counted.number == self._counted + 1:
-                self._counted = counted.number
+                # In this order: if it is interrupted, the number is missing and all uses are read again.
                 self._table.use(counted.uses)
+                self._counted = counted.number
 
     def clear(self) -> None:
         """Read everything again."""
@@ -358,6 +374,24 @@ class CandidateColumns(Projection):
         table = _Table()
         table.add(candidate_rows(statements, list(nos)) if current else read)
         return table.taken(table.here(nos), self._read_texts)
+
+    def check(self, statements: SqliteStatements) -> Iterator[Problem]:
+        """Compare the fields in memory with the store."""
+        with self.lock:
+            if not self._follow(statements):
+                return
+            nos = list(self._table.slots)
+            stored = _Table()
+            stored.add(candidate_rows(statements, nos))
+            different = [
+                no
+                for no in nos
+                if self._table.fields(no) != stored.fields(no)
+                or (not self._table.outdated([no]) and self._table.uses(no) != stored.uses(no))
+            ]
+        for no in different:
+            detail = f"the fields in memory of the memory with number {no} differ from the store: open it again"
+            yield Problem(code="column_cache", detail=detail)
 
     def _unknown(self, nos: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the memories that are not here, and those whose uses are to be read again."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from memotherm.errors import (
     InvalidInput,
@@ -31,7 +32,7 @@ from memotherm.settings import Settings
 from memotherm.settings.paths import create_file
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
-from memotherm.storage.sqlite.statements import SqliteStatements
+from memotherm.storage.sqlite.statements import Assigned, SqliteStatements
 from memotherm.storage.writer import Writer
 
 #: The write-ahead log is truncated to this size; twice what SQLite keeps in use.
@@ -89,10 +90,8 @@ def _translated(exc: BaseException, name: str) -> MemothermError:
     return StoreError(f"SQLite could not use {name}: {exc}")
 
 
-class _Here(threading.local):
-    """How many connections the current thread uses."""
-
-    lent = 0
+class _Loan:
+    """A connection is out of the pool as long as this exists, whatever interrupts its user."""
 
 
 class Connections:
@@ -111,10 +110,10 @@ class Connections:
         self.cipher = self._read_cipher()
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
-        #: How many connections are out of the pool.
-        self._lent = 0
+        #: The connections that are out of the pool, and the thread that uses each.
+        self._lent: WeakKeyDictionary[_Loan, int] = WeakKeyDictionary()
         self._pool = threading.Lock()
-        self._here = _Here()
+        self._assigned = Assigned()
         #: Whether a fork has the turn of the writing connection.
         self._paused = False
         #: The device and inode of the file, once it is open, and of its log.
@@ -214,23 +213,25 @@ class Connections:
         self._process.require()
         if self.name == MEMORY:
             with self._turn.held(), mapped(self.name):
-                yield SqliteStatements(self._opened_writer())
+                writer = self._opened_writer()
+                yield SqliteStatements(writer, committed=not writer.in_transaction)
             return
+        loan, connection = _Loan(), None
         with mapped(self.name):
-            with self._pool:
-                self._require_open()
-                self._count_lent(1)
-                connection = self._idle.pop() if self._idle and not new else None
             try:
+                with self._pool:
+                    self._require_open()
+                    self._lent[loan] = threading.get_ident()
+                    connection = self._idle.pop() if self._idle and not new else None
                 if connection is None:
                     connection = self._connect("normal")
                 if not once:
                     connection.execute("BEGIN")
-                yield SqliteStatements(connection)
+                yield SqliteStatements(connection, committed=True)
             finally:
-                self._give_back(connection, keep=not new)
+                self._give_back(loan, connection, keep=not new)
 
-    def _give_back(self, connection: sqlite3.Connection | None, *, keep: bool) -> None:
+    def _give_back(self, loan: _Loan, connection: sqlite3.Connection | None, *, keep: bool) -> None:
         """End the read transaction of a connection and return it to the pool, or close it."""
         if not self._process.current:
             _abandoned.append(connection)
@@ -241,16 +242,12 @@ class Connections:
         except driver.errors():
             keep = False
         with self._pool:
-            self._count_lent(-1)
+            self._lent.pop(loan, None)
             if connection is not None and keep and not self._closed:
                 self._idle.append(connection)
                 return
         if connection is not None:
             connection.close()
-
-    def _count_lent(self, change: int) -> None:
-        self._lent += change
-        self._here.lent += change
 
     @contextmanager
     def transaction(
@@ -270,7 +267,7 @@ class Connections:
         self._process.require()
         with mapped(self.name):
             writer = self._opened_writer()
-            statements = SqliteStatements(writer)
+            statements = SqliteStatements(writer, assigned=self._assigned)
             if log_only:
                 self._set_patience(writer, 0, "normal")
             try:
@@ -324,7 +321,7 @@ class Connections:
         self._turn.stop()
         deadline = time.monotonic() + self._settings.busy_timeout_ms / 1000
         # What this thread uses itself will not be returned meanwhile.
-        in_use = self._turn.is_held or self._here.lent
+        in_use = self._turn.is_held or threading.get_ident() in self._lent.values()
         self._paused = self._turn.pause(self._settings.busy_timeout_ms / 1000)
         self._pool.acquire()
         while self._lent and time.monotonic() < deadline and not in_use:

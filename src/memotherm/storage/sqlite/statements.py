@@ -59,11 +59,22 @@ class CountedUses(NamedTuple):
     uses: UnwrittenUses
 
 
+class Assigned:
+    """The highest numbers that this process has assigned: those of a transaction that fails are not assigned again."""
+
+    space = 0
+    memory = 0
+
+
 class SqliteStatements(Statements):
     """The statements on one connection, in one transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, *, committed: bool = False, assigned: Assigned | None = None
+    ) -> None:
         self.connection = connection
+        self.committed = committed
+        self.assigned = assigned or Assigned()
         #: What a write transaction has counted, and what it changes in the text indexes before the commit.
         self.counted: list[CountedUses] = []
         self.text_changes: list[TextChange] = []

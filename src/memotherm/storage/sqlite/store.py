@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import SCOPE_FIELDS, Retention, Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
@@ -179,8 +179,13 @@ class SqliteStore(Store):
         return answer
 
     def _count_uses(self, statements: SqliteStatements) -> None:
-        for counted in statements.counted:
-            self._columns.add_uses(counted)
+        """Add the uses of a transaction to the columns; it is committed, so that a failure only clears them."""
+        try:
+            for counted in statements.counted:
+                self._columns.add_uses(counted)
+        except Exception:  # noqa: BLE001 - the caller's change is stored
+            self._columns.clear()
+            _log.exception("the uses of recalls are read again from %s", self.name)
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
         """Count the uses of a recall and log it, unless the file cannot be written."""
@@ -226,9 +231,9 @@ class SqliteStore(Store):
                     statements = stack.enter_context(self._connections.reading())
                     moment = statements.moment()
                 statements.unwritten = unwritten
-            self._shared.saw(statements.adopted)
-            self._snapshot.statements = statements
+            self._saw(statements.adopted)
             try:
+                self._snapshot.statements = statements
                 yield moment.seq
             finally:
                 self._snapshot.statements = None
@@ -420,8 +425,8 @@ class SqliteStore(Store):
                 self._writer.run(lambda statements: statements.run("meta_drop_value", **done))
         except StoreBusy:
             return
-        except (StoreFull, StoreUnavailable) as exc:
-            # The purge itself is committed.
+        except (StoreError, OSError) as exc:
+            # The purge itself is committed, and a damaged index must not keep the store from being opened and repaired.
             _log.warning("purged content is not erased from the files yet, which will be tried again: %s", exc)
 
     def repair(self) -> None:
@@ -451,7 +456,9 @@ class SqliteStore(Store):
             # A full-text table of a newer SQLite compares with what its connection has read before a write of another.
             with self._connections.reading(new=True) as statements:
                 problems = check(statements, identity_of(statements))
-                problems += self._bands.check(statements.connection, caches)
+                problems += self._bands.check(statements, caches)
+                problems += self._columns.check(statements)
+                problems += self._check_scopes(statements)
             if self._connections.read_only:
                 return problems
             return problems + self._write(check_text_structure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -30,7 +30,7 @@ class SqliteTransaction(Transaction):
     _sql: SqliteStatements
 
     def _begin(self, seq: int, last_no: int, erasure: str | None) -> None:
-        self._seq, self._last_no = seq, last_no
+        self._seq, self._last_no = seq, max(last_no, self._sql.assigned.memory)
         #: Whether the log of an earlier purge is left to be truncated.
         self.log_pending = erasure is not None and erasure.startswith(LOG)
 
@@ -68,7 +68,13 @@ class SqliteTransaction(Transaction):
 
     def _next_numbers(self) -> tuple[int, int]:
         self._last_no += 1
+        self._sql.assigned.memory = self._last_no
         return self._last_no, self._next_seq()
+
+    def _add_space(self, row: Mapping[str, str]) -> int:
+        assigned = self._sql.assigned
+        assigned.space = int(self._sql.value("space_add", above=assigned.space, **row))
+        return assigned.space
 
     def _index(self, record: Record) -> None:
         row = _text_row(record)

@@ -10,7 +10,7 @@ from typing import Any
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import TierCount
-from memotherm.storage.values import Find, Record
+from memotherm.storage.values import Find, Record, Use
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
 from memotherm.testing.fakes import FakeClock
 
@@ -37,6 +37,29 @@ class ReadingContract(Contract):
         later = self.transaction.space(_PROJECT)
 
         assert first == again == later != other
+
+    def test_a_scope_that_was_rolled_back_lends_its_number_to_nobody(self) -> None:
+        """What a unit of work reads of its own scope is forgotten with it: another scope keeps its own memories."""
+        with self.aborted_work():
+            lost = self.now(self.stored("for the session", _SESSION))
+            assert lost.memory.scope == _SESSION
+            self.listed(_SESSION)
+        kept = self.stored("for the rival", _OTHER)
+
+        assert self.now(kept).memory.scope == _OTHER
+        assert kept.space != lost.space
+        assert self.listed(_SESSION) == []
+        assert self.store.check() == []
+
+    def test_a_recall_in_a_unit_of_work_that_fails_is_not_logged(self) -> None:
+        """Its query and its uses would be those of whoever gets the numbers next."""
+        with self.aborted_work():
+            lost = self.stored("for the session", _SESSION)
+            self.log(lost.space, query="a private question", uses=(Use(lost.no),))
+        kept = self.stored("for the rival", _OTHER)
+
+        assert self.store.log_entries(self.seen(_OTHER), 0, 10) == []
+        assert self.now(kept).memory.access_count == 0
 
     def test_each_scope_is_listed_with_what_it_holds(self) -> None:
         """Only those of the spaces that are given, each with its own memories."""

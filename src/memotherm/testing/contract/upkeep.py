@@ -101,6 +101,31 @@ class UpkeepContract(Contract):
         assert self.store.seq() == 2
         assert self.store.get_values("replies", now) == {"a": "1"}
 
+    def test_a_unit_of_work_with_a_failed_change_is_not_committed(self) -> None:
+        """Whoever ignores the error does not commit half of the change: leaving the context raises it again."""
+
+        def work() -> None:
+            with self.store.unit_of_work():
+                space = self.stored("a fact").space
+                self.aborted(lambda transaction: transaction.insert(space, self.memory("half"), None, self.cause()))
+
+        assert raises(Exception, work)
+        assert self.store.seq() == 0
+        assert self.listed() == []
+        self.stored("a later fact")
+        assert self.listed() == ["a later fact"]
+
+    def test_a_policy_of_a_unit_of_work_that_fails_is_not_in_force(self) -> None:
+        """Nor does a reader take the next adoption, which gets the same number, for the one that it knows."""
+        policy = AdoptionRow(at=self.clock(), actor="ann", action="adopt", name="p", hash="h", document="one")
+        before = self.store.adopted
+        with self.aborted_work():
+            self.transaction.adopt(policy)
+            self.store.adoptions()
+            self.stored("a fact")
+        assert self.store.adopted == before
+        assert self.store.adoptions() == []
+
     def test_tallies_add_up(self) -> None:
         """By name, over the spaces asked for."""
         one, two = self.stored("one").space, self.stored("two", _SESSION).space
