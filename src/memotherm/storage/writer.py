@@ -66,6 +66,10 @@ Committing = Callable[[Sequence[UnwrittenEntry]], AbstractContextManager[None]]
 Execute = Callable[[Sequence[Job], Sequence[UnwrittenEntry], Committing], None]
 
 
+class _Beginning:
+    """A snapshot begins as long as this exists, whatever interrupts it."""
+
+
 class Writer:
     """The queue and the thread of one store."""
 
@@ -80,8 +84,8 @@ class Writer:
         self._changed = threading.Condition()
         #: Held while a transaction runs, by the thread or by a caller that writes without it.
         self._turn = threading.RLock()
-        #: How many snapshots begin, which no entries are committed meanwhile, and whether entries are committed.
-        self._beginning = 0
+        #: The snapshots that begin, while no entries are committed, and whether entries are committed.
+        self._beginning: WeakSet[_Beginning] = WeakSet()
         self._committing_entries = False
         self._thread: threading.Thread | None = None
         #: The thread that holds the turn, and whether it does more than to write entries.
@@ -159,8 +163,8 @@ class Writer:
         """Write in the current thread: all others wait until the context is left."""
         with self._turn:
             before = self._holder, self._occupied
-            self._hold(threading.get_ident(), occupied=not log_only)
             try:
+                self._hold(threading.get_ident(), occupied=not log_only)
                 yield
             finally:
                 self._hold(*before)
@@ -184,14 +188,15 @@ class Writer:
         if not self._uses or not self._process.current:
             yield NO_USES
             return
-        with self._changed:
-            self._changed.wait_for(lambda: not self._committing_entries)
-            self._beginning += 1
+        beginning = _Beginning()
         try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._committing_entries)
+                self._beginning.add(beginning)
             yield self._uses
         finally:
             with self._changed:
-                self._beginning -= 1
+                self._beginning.discard(beginning)
                 if self._committing_entries:
                     self._changed.notify_all()
 
@@ -329,10 +334,12 @@ class Writer:
         if not entries:
             yield
             return
-        with self._changed:
-            self._committing_entries = True
-            self._changed.wait_for(lambda: not self._beginning)
         try:
+            with self._changed:
+                self._committing_entries = True
+                # A snapshot whose beginning was interrupted may notify nobody.
+                while self._beginning:
+                    self._changed.wait(_RETRY)
             yield
             with self._changed:
                 self._remove(entries)

@@ -118,6 +118,8 @@ Started = TypeVar("Started")
 
 #: How long a connection waits for its next use before it is closed.
 _IDLE_SECONDS = 600.0
+#: How many seconds a caller waits before it looks for connections that nobody has given back.
+_LOOK_AGAIN = 0.1
 
 
 class Lent:
@@ -125,6 +127,7 @@ class Lent:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._process = os.getpid()
         #: When it was taken back.
         self.idle_since = 0.0
         self._mode = ExitStack()
@@ -173,10 +176,19 @@ class Lent:
             self.finish()
         self.connection.close()
 
+    def __del__(self) -> None:
+        """Close the connection of a user that was interrupted before it was given back."""
+        if self._process == os.getpid() and not self.connection.closed:
+            self.connection.close()
+
     def abandon(self) -> None:
         """Let nothing more reach the server from this forked process: the connection is its parent's."""
         with Path(os.devnull).open("r+b") as nowhere:
             os.dup2(nowhere.fileno(), self.connection.fileno())
+
+
+class _Connecting:
+    """A connection that is being made."""
 
 
 class Pool:
@@ -184,8 +196,12 @@ class Pool:
 
     def __init__(self, name: str, size: int, connect: Callable[[], Connection]) -> None:
         self._name = name
+        self._size = size
         self._connect = connect
-        self._permits = threading.Semaphore(size)
+        #: The connections in use, as long as their users live: one that was interrupted may not give its own back.
+        self._lent: WeakSet[Lent | _Connecting] = WeakSet()
+        #: Held while the connections change; notified when one is given back.
+        self._changed = threading.Condition()
         #: In the order in which they were taken back.
         self.idle: deque[Lent] = deque()
         self._closed = False
@@ -197,26 +213,36 @@ class Pool:
         """Return a connection; raise `StoreBusy` if all are in use."""
         if self._closed:
             raise StoreClosed(f"{self._name} is closed: open it again")
-        if not self._permits.acquire(timeout=timeout):
-            raise StoreBusy(
-                f"all connections to {self._name} are in use: try again, or raise the setting postgres_pool_size"
-            )
-        try:
+        connecting, deadline = _Connecting(), time.monotonic() + timeout
+        with self._changed:
+            while len(self._lent) >= self._size:
+                if time.monotonic() >= deadline:
+                    cure = "try again, or raise the setting postgres_pool_size"
+                    raise StoreBusy(f"all connections to {self._name} are in use: {cure}")
+                self._changed.wait(min(_LOOK_AGAIN, max(0.0, deadline - time.monotonic())))
             with suppress(IndexError):
-                return self.idle.pop()
-            return Lent(self._connect())
-        except BaseException:
-            self._permits.release()
-            raise
+                lent = self.idle.pop()
+                self._lent.add(lent)
+                return lent
+            self._lent.add(connecting)
+        try:
+            lent = Lent(self._connect())
+            self._lent.add(lent)
+            return lent
+        finally:
+            self._lent.discard(connecting)
 
     def take_back(self, lent: Lent) -> None:
         """Take back a connection whose transaction has ended, or whose commit was sent."""
         lent.idle_since = time.monotonic()
-        if lent.usable:
-            self.idle.append(lent)
-        else:
+        usable = lent.usable
+        with self._changed:
+            self._lent.discard(lent)
+            if usable:
+                self.idle.append(lent)
+            self._changed.notify()
+        if not usable:
             lent.close()
-        self._permits.release()
         _close_idle(self.idle, math.inf if self._closed else lent.idle_since - _IDLE_SECONDS)
 
     def close(self) -> None:

@@ -34,6 +34,8 @@ class Projection(ABC):
             self._steps.append((self.seq, changed))
         elif seq < self.seq:
             changed = self._changed_after(seq)
+        # Until all is applied, its state is that of no event: after an error or an interrupt, everything is read again.
+        self.seq = -1
         if changed is None:
             self._steps.clear()
             self.load(statements)
