@@ -457,6 +457,63 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
 
 
+@pytest.mark.parametrize("session", ["", "main"])
+def test_a_reply_belongs_to_the_turn_of_its_own_project(session: str, home: Path, tmp_path: Path):
+    """Also when the host names no session, or gives the sessions of two projects the same name."""
+    for name in ("shop", "bank"):
+        (tmp_path / name).mkdir()
+
+    def said(name: str, event: str, **fields: str) -> None:
+        folder = str(tmp_path / name)
+        hook({"hook_event_name": event, "session_id": session, "cwd": folder, **fields}, "--project", "auto")
+
+    said("shop", "UserPromptSubmit", prompt="The mascot of the shop is a purple walrus")
+    said("bank", "UserPromptSubmit", prompt="Which port has the gateway of the bank?")
+    said("bank", "Stop", last_assistant_message="The gateway of the bank uses port 7001.")
+    said("bank", "SessionEnd")
+    first = process_spool(Spool(home / "spool"))
+    assert (first.captured, first.ended, first.waiting, first.failed) == (1, 1, 1, ())
+    said("shop", "Stop", last_assistant_message="Noted: the walrus is in assets/walrus.svg.")
+    said("shop", "SessionEnd")
+    process_spool(Spool(home / "spool"))
+
+    with memotherm.open() as mem:
+        stored = {
+            name: mem.scoped(project=project_names(tmp_path / name)[0]).find(kind="message").memories
+            for name in ("shop", "bank")
+        }
+    assert [memory.content for memory in stored["bank"]] == [
+        "Which port has the gateway of the bank?\nThe gateway of the bank uses port 7001."
+    ]
+    assert [memory.content for memory in stored["shop"]] == [
+        "The mascot of the shop is a purple walrus\nNoted: the walrus is in assets/walrus.svg."
+    ]
+    sessions = {memory.metadata["session"] for memories in stored.values() for memory in memories}
+    assert len(sessions) == (1 if session else 2)
+
+
+@pytest.mark.parametrize("folders", [("shop", "shop/src"), ("shop", "bank"), ("shop", "shop-feature")])
+def test_a_session_without_an_id_is_that_of_its_working_tree(folders: tuple[str, str], tmp_path: Path):
+    """Folders of one working tree share it; other folders and other hosts do not."""
+    for name in ("shop/.git", "shop/src", "bank", "shop-feature"):
+        (tmp_path / name).mkdir(parents=True)
+    events = [
+        parse_event({"hook_event_name": "Stop", "cwd": str(tmp_path / folder)}, client=client)
+        for folder, client in (*((folder, "claude") for folder in folders), (folders[0], "codex"))
+    ]
+    one, two, of_codex = (event.session for event in events if event)
+    assert (one == two) == (folders[1] == "shop/src")
+    assert of_codex not in (one, two)
+
+
+def test_long_ids_of_sessions_stay_different():
+    """They are shortened, and keep a digest of the rest."""
+    events = [parse_event({"hook_event_name": "Stop", "session_id": "s" * 300 + end}) for end in "ab"]
+    one, two = (event.session for event in events if event)
+    assert one != two
+    assert max(len(one), len(two)) <= 200
+
+
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     """What is said in it is captured and recalled there, beside a server as without one."""

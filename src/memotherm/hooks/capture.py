@@ -26,7 +26,7 @@ from memotherm.errors import (
     StoreUnavailable,
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
-from memotherm.hooks.spool import Job, Spool, destination, locked
+from memotherm.hooks.spool import Job, SessionKey, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -220,12 +220,12 @@ def _summarize(mem: Memotherm, session: str) -> None:
 def _ready(jobs: list[Job], now: float) -> list[Job]:
     """Return the jobs of sessions that have since ended, were compacted, or have timed out."""
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
-    released: dict[object, str] = {}
+    released: dict[SessionKey, str] = {}
     for path, job in jobs:
         if job.get("do") not in ("capture", "run") or path.name < timed_out:
-            released[job.get("session")] = path.name
+            released[session_key(job)] = path.name
     return [
-        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(job.get("session"), "")
+        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(session_key(job), "")
     ]
 
 

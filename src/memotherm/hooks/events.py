@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memotherm.hooks.project import digest, working_tree
+
 CLIENTS = ("claude", "codex", "gemini", "cursor", "openclaw")
 #: The longest text that every host passes on unchanged.
 MAX_CHARS = 9000
@@ -26,6 +28,9 @@ _NAMES = {
 _MOMENTS = {name: moment for moment, names in _NAMES.items() for name in names.split()}
 _GEMINI = {"BeforeAgent", "AfterAgent", "PreCompress"}
 _CLOSE = "</memotherm-memory>"
+#: The names of a session's id in the events of hosts.
+_SESSION_NAMES = ("session_id", "sessionId", "conversation_id", "sessionKey")
+_MAX_SESSION_CHARS = 200
 #: What begins a turn of OpenClaw without the user, and how the prompt of such a turn begins in Claude Code.
 _OWN_TURNS = ("heartbeat", "cron", "memory")
 _NOTIFICATION = "<task-notification>"
@@ -61,14 +66,16 @@ def parse_event(payload: dict[str, Any], name: str = "", client: str = "auto") -
     moment = _MOMENTS.get(event_name)
     if moment is None:
         return None
+    client = client if client in CLIENTS else _client(event_name, payload)
+    folder = _text(payload, "cwd") or _first(payload.get("workspace_roots"))
     return HookEvent(
-        client=client if client in CLIENTS else _client(event_name, payload),
+        client=client,
         name=event_name,
         moment=moment,
-        session=_text(payload, "session_id", "sessionId", "conversation_id", "sessionKey")[:200] or "unknown",
+        session=_session(_text(payload, *_SESSION_NAMES), client, folder),
         prompt=_text(payload, "prompt"),
         reply=_text(payload, "last_assistant_message", "prompt_response", "reply"),
-        folder=_text(payload, "cwd") or _first(payload.get("workspace_roots")),
+        folder=folder,
         transcript=_text(payload, "transcript_path"),
         context_tokens=_number(payload, "context_tokens", "contextTokens"),
         context_window=_number(payload, "context_window", "contextWindow"),
@@ -109,6 +116,13 @@ def _client(name: str, payload: dict[str, Any]) -> str:
     if name[0].islower():
         return "cursor"
     return "codex" if "turn_id" in payload else "claude"
+
+
+def _session(named: str, client: str, folder: str) -> str:
+    """Return the id of a session, shortened if it is long; without one, each host and working tree has its own."""
+    if not named:
+        return f"unknown-{digest(f'{client} {working_tree(folder or Path())}')}"
+    return named if len(named) <= _MAX_SESSION_CHARS else f"{named[: _MAX_SESSION_CHARS - 9]}-{digest(named)}"
 
 
 def _text(payload: dict[str, Any], *names: str) -> str:

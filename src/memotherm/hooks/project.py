@@ -65,16 +65,23 @@ def is_repository(folder: Path) -> bool:
 
 def project_names(folder: str | Path) -> list[str]:
     """Return the name of a folder's project, and what it was called without its remote and in former versions."""
-    root, git, remote = Path(folder), None, ""
+    root, git, remote = working_tree(folder), None, ""
     with suppress(OSError, ValueError):
-        root = Path(os.path.realpath(folder))
-        root = _root(root)
         git = _git_directory(root)
         remote = "" if git is None else _remote(_read(git / "config", _MAX_CONFIG_BYTES))
     # Not the git directory if it lies in the folder: `git init` does not change the project.
     place = root if git is None else git.parent if git.name in (".git", ".bare") else git
-    local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{_digest(str(place))}"
+    local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{digest(str(place))}"
     return list(dict.fromkeys(filter(None, [remote, local, _printable(root.name)[:_MAX_CHARS]])))
+
+
+def working_tree(folder: str | Path) -> Path:
+    """Return the root of a folder's working tree without symbolic links; the folder if it is in no repository."""
+    root = Path(folder)
+    with suppress(OSError, ValueError):
+        root = Path(os.path.realpath(folder))
+        root = _root(root)
+    return root
 
 
 def _root(folder: Path) -> Path:
@@ -137,14 +144,15 @@ def _address(url: str) -> str:
     address = f"{host}/{path}"
     if not host or not path or not address.isprintable():
         return ""
-    return address if len(address) <= _MAX_CHARS else f"{address[: _MAX_CHARS - 9]}-{_digest(address)}"
+    return address if len(address) <= _MAX_CHARS else f"{address[: _MAX_CHARS - 9]}-{digest(address)}"
 
 
 def _printable(name: str) -> str:
     return "".join(filter(str.isprintable, name)).strip() or "root"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return eight characters that distinguish a path or an address from others."""
     return hashlib.blake2b(os.path.normcase(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

@@ -25,6 +25,16 @@ def destination(job: Mapping[str, Any]) -> str:
     return str(job.get("store") or (job.get("settings") or {}).get("store") or job.get("started_in"))
 
 
+#: A store, a scope and the id of a session.
+SessionKey = tuple[str, tuple[tuple[str, str], ...], str]
+
+
+def session_key(job: Mapping[str, Any]) -> SessionKey:
+    """Return what the jobs of one session share; ids of sessions may be equal in different stores and projects."""
+    scope = scope_of(dict(job.get("scope") or {}), str(job.get("folder") or job.get("started_in") or ""))
+    return destination(job), tuple(sorted(scope.items())), str(job.get("session"))
+
+
 def store_name(store: str) -> str:
     """Return the canonical name of a store."""
     path = store.removeprefix("sqlite:///")

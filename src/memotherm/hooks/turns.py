@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memotherm.hooks.events import read_tail
-from memotherm.hooks.spool import Job, destination
+from memotherm.hooks.spool import Job, SessionKey, session_key
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
@@ -27,9 +27,10 @@ _DIGITS = re.compile(r"\d+")
 def turns_of(jobs: Iterable[Job]) -> list[list[Job]]:
     """Group the texts of each turn, the prompts of a session up to their reply; every other job is alone."""
     groups: list[list[Job]] = []
-    unanswered: dict[tuple[str, object], list[Job]] = {}
+    unanswered: dict[SessionKey, list[Job]] = {}
     for path, job in jobs:
-        turn = unanswered.pop((destination(job), job.get("session")), None)
+        session = session_key(job)
+        turn = unanswered.pop(session, None)
         if job.get("do") != "capture":
             turn = None
         if turn is None:
@@ -37,7 +38,7 @@ def turns_of(jobs: Iterable[Job]) -> list[list[Job]]:
             groups.append(turn)
         turn.append((path, job))
         if job.get("do") == "capture" and job.get("role") == "user":
-            unanswered[destination(job), job.get("session")] = turn
+            unanswered[session] = turn
     return groups
 
 
