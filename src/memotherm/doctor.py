@@ -42,6 +42,8 @@ _REMEDIES = {
     "embedder_refused": "memotherm config show --origin, then set the key in the environment",
     "plugin_not_found": "unset MEMOTHERM_EMBEDDER, or write another name there",
 }
+#: How many jobs that were set aside are listed.
+_MOST_FAILED = 5
 
 
 class Finding(NamedTuple):
@@ -65,7 +67,7 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
     settings = checked("settings", _settings)
     yield settings
-    yield from _hooks()
+    yield from hook_findings()
     if settings.state == "failure":
         return
     for extra, modules in _EXTRAS.items():
@@ -120,9 +122,9 @@ def project_finding(mem: Memotherm, folder: Path) -> Finding:
     return Finding("project", "note", detail, "; ".join(commands))
 
 
-def _hooks() -> Iterator[Finding]:
+def hook_findings() -> Iterator[Finding]:
     """Yield which jobs of the hooks wait, and why."""
-    spool, remedy = user_spool(), "memotherm agent worker --once --all"
+    spool, remedy, retry = user_spool(), "memotherm agent worker --once --all", "memotherm agent worker --once --retry"
     failing = postponed(spool)
     for store in failing:
         why = f"{store.jobs} jobs of {store.destination} wait: {store.error}"
@@ -132,9 +134,11 @@ def _hooks() -> Iterator[Finding]:
     if others:
         yield Finding("hooks", "note", f"{others} jobs wait for the end of their sessions", remedy)
     failed = spool.failed()
-    if failed:
-        detail = f"{len(failed)} jobs were set aside, such as {failed[-1]}"
-        yield Finding("hooks", "warning", detail, "read or delete them")
+    for path, why in list(failed.items())[-_MOST_FAILED:]:
+        yield Finding("hooks", "warning", f"{path} was set aside: {why}", f"{retry}, or delete the file")
+    if len(failed) > _MOST_FAILED:
+        detail = f"{len(failed) - _MOST_FAILED} other jobs were set aside before: {spool.folder}"
+        yield Finding("hooks", "warning", detail, retry)
 
 
 def _settings() -> Finding:

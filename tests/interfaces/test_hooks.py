@@ -22,6 +22,7 @@ import pytest
 
 import memotherm
 from memotherm import Scope, Settings
+from memotherm.doctor import hook_findings
 from memotherm.hooks import turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
@@ -34,6 +35,7 @@ from memotherm.testing import FakeClock
 from memotherm.tools import TOOLS
 from tests.helpers import ROOT, python
 from tests.interfaces.served import served
+from tests.plugins import install_plugin
 
 FACT = "The staging database is called heron"
 
@@ -672,6 +674,118 @@ def test_a_job_of_another_version_is_put_aside(home: Path):
 
     assert (done.ended, len(done.failed)) == (1, 1)
     assert spool.waiting() == []
+
+
+_END = '{"do": "end", "session": "s0"'
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"do": ' * 100_000, "nested too deeply"),
+        (_END, "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"session": "s0"}', "does not say what to do"),
+        (_END + ', "retry_at": "x"}', "'retry_at' is not a number"),
+        (_END + ', "retry_at": 1e300}', "'retry_at' is not a number"),
+        (_END + ', "retry_at": NaN}', "'retry_at' is not a number"),
+        (_END + ', "attempts": 1000000000}', "'attempts' is not a number"),
+        (_END + ', "deaths": null}', "'deaths' is not a number"),
+        (_END + ', "scope": "shop"}', "'scope' is not an object"),
+        (_END + ', "scope": {"project": ["a", "b"]}}', "'scope' has values"),
+        (_END + ', "scope": {"planet": "Mars"}}', "planet"),
+        (_END + ', "settings": [1]}', "'settings' is not an object"),
+        (_END + ', "settings": {"max_pined": 3}, "scope": {}, "store": null}', "max_pined"),
+        (_END + ', "store": 7}', "'store' is not a text"),
+        ('{"do": "end", "session": {"a": 1}}', "'session' is not a text"),
+        ('{"do": ["end"], "session": "s0"}', "'do' is not a text"),
+        ("\ud800", "utf-8"),
+        ("pipe", "not a regular file"),
+        ("folder", "not a regular file"),
+    ],
+)
+def test_a_file_that_is_no_job_is_set_aside_with_the_reason(content: str, why: str, home: Path):
+    """The jobs behind it are processed, and `doctor` and the worker say what is wrong with it."""
+    spool = Spool(home / "spool")
+    spool.add({"do": "end", "session": "s1"})
+    bad = spool.folder / "00000000000000000001-1-x.job.json"
+    if content == "pipe":
+        os.mkfifo(bad)
+    elif content == "folder":
+        bad.mkdir()
+    else:
+        bad.write_bytes(content.encode("utf-8", "surrogatepass"))
+    result = process_spool(spool)
+
+    assert (result.ended, len(result.failed), spool.waiting()) == (1, 1, [])
+    assert why in result.failed[0]
+    ((path, reason),) = spool.failed().items()
+    assert path.name == "00000000000000000001-1-x.failed.json"
+    assert why in reason
+    assert why in " ".join(finding.detail for finding in hook_findings())
+    assert process_spool(spool) == WorkerResult()
+
+
+def test_the_files_of_the_spool_itself_may_be_anything(home: Path):
+    """A pipe in place of the note about the job that is processed blocks nobody."""
+    spool = Spool(home / "spool")
+    spool.add({"do": "end", "session": "s1"})
+    os.mkfifo(spool.folder / "started")
+    assert process_spool(spool).ended == 1
+
+
+_BLOCKING_EMBEDDER = """
+import threading
+import numpy
+
+class Embedder:
+    name, dimensions = "pond-1", 4
+
+    def embed(self, texts):
+        if any("quicksand" in text for text in texts):
+            threading.Event().wait()
+        return numpy.full((len(texts), 4), 0.5, numpy.float32)
+
+offered = Embedder
+"""
+
+
+def test_a_job_that_takes_too_long_is_set_aside_and_the_others_go_on(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its whole turn is kept and named by `doctor`; tried again by hand, it is stored."""
+    install_plugin(tmp_path, monkeypatch, _BLOCKING_EMBEDDER, "memotherm.embedders")
+    store = str(home / "pond.db")
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "client": "claude", "store": store, "scope": {}}
+    for session, text in (("s1", "The otter lives in Kyiv"), ("s2", "The quicksand is in Lviv"), ("s3", "Owls eat")):
+        spool.add({**job, "session": session, "role": "user", "text": f"{text} since March"})
+        spool.add({**job, "session": session, "role": "assistant", "text": "Noted in places/animals.txt."})
+
+    def work(embedder: str, *, seconds: float) -> WorkerResult:
+        script = (
+            "import json; from dataclasses import asdict; from memotherm.hooks.spool import user_spool\n"
+            "from memotherm.hooks.worker import run_worker\n"
+            f"print(json.dumps(asdict(run_worker(user_spool(), include_running=True, seconds={seconds}))))"
+        )
+        environment = {**os.environ, "MEMOTHERM_EMBEDDER": embedder, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, timeout=110)
+        return WorkerResult(**json.loads(done.stdout))
+
+    result = work("pond", seconds=10)
+    assert (result.captured, len(result.failed), spool.waiting()) == (2, 1, [])
+    assert "longer than 10 seconds" in result.failed[0]
+    assert len(spool.failed()) == 2
+    (finding, _) = hook_findings()
+    assert "longer than 10 seconds" in finding.detail
+    assert finding.remedy.startswith("memotherm agent worker --once --retry")
+
+    assert spool.retry() == 2
+    again = work("none", seconds=60)
+    assert (again.captured, len(again.failed), spool.failed()) == (1, 0, {})
+    with memotherm.open(store, embedder="none") as mem:
+        assert len(mem.find(kind="message")) == 3
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])

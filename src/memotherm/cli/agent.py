@@ -26,7 +26,7 @@ from memotherm.settings import load
 IDLE_SECONDS = 1800.0
 #: The modules of what a fork of the daemon runs.
 _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.session", "hooks.capture",
-            "hooks.entry", "hooks.jobs", "hooks.recall", "tools.results")  # fmt: skip
+            "hooks.entry", "hooks.jobs", "hooks.recall", "hooks.worker", "tools.results")  # fmt: skip
 
 
 @click.command("install")
@@ -148,18 +148,24 @@ def agent() -> None:
 @click.option(
     "--every", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between two runs."
 )
+@click.option("--retry", is_flag=True, help="Try the jobs again that were set aside.")
 @click.option("--quiet", is_flag=True, help="Print nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def worker(once: bool, include_running: bool, every: float, quiet: bool, as_json: bool) -> int:  # noqa: ARG001
+def worker(once: bool, include_running: bool, every: float, retry: bool, quiet: bool, as_json: bool) -> int:  # noqa: ARG001
     """Process the jobs of the hooks: store captured texts and end sessions.
+
+    A job that takes longer than two minutes is set aside, as is a file that is no job; `memotherm doctor` lists them.
 
     \b
     memotherm agent worker --once
+    memotherm agent worker --once --retry
     """
-    from memotherm.hooks.capture import process_spool
+    from memotherm.hooks.worker import run_worker
 
+    if retry:
+        user_spool().retry()
     while True:
-        result = process_spool(user_spool(), include_running=include_running)
+        result = run_worker(user_spool(), include_running=include_running)
         if not quiet:
             names = ("captured", "skipped", "redacted", "ended", "waiting")
             counts = ", ".join(f"{name} {getattr(result, name)}" for name in names)

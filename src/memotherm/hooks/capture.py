@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +38,7 @@ from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 
-__all__ = ["Postponed", "WorkerResult", "locked", "postponed", "process_spool"]
+__all__ = ["Postponed", "Progress", "WorkerResult", "locked", "postponed", "process_spool", "set_aside"]
 
 #: Prefixes of texts added by the host, and of commands to the host.
 _HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
@@ -89,12 +90,23 @@ def postponed(spool: Spool) -> list[Postponed]:
         if store in failing:
             failing[store] = failing[store]._replace(jobs=failing[store].jobs + 1)
         elif "error" in job:
-            at = datetime.fromtimestamp(job["retry_at"], UTC)
-            failing[store] = Postponed(store, 1, job["attempts"], job["error"], at)
+            at = datetime.fromtimestamp(job.get("retry_at", 0), UTC)
+            failing[store] = Postponed(store, 1, int(job.get("attempts", 0)), str(job["error"]), at)
     return list(failing.values())
 
 
-def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock = system_clock) -> WorkerResult:
+#: Called with the result up to now, and with the files of each group of jobs before it is processed, with none before
+#: the summaries of sessions, and with None before work during which the spool is not locked.
+Progress = Callable[[WorkerResult, tuple[str, ...] | None], None]
+
+
+def process_spool(
+    spool: Spool,
+    *,
+    include_running: bool = False,
+    clock: Clock = system_clock,
+    progress: Progress = lambda result, names: None,  # noqa: ARG005 - nobody listens
+) -> WorkerResult:
     """Process the jobs that are ready, oldest first.
 
     A job that fails is tried again after a pause, which doubles with each attempt, and the later jobs of its store
@@ -109,9 +121,10 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
             if not free:
                 return WorkerResult(busy=True)
             now = read_clock(clock).timestamp()
-            result = _process(spool, now, opened, stack, include_running=include_running)
+            result = _process(spool, now, opened, stack, progress, include_running=include_running)
         # Hosts run no other process that maintains a store of this machine. Unlocked, so that another worker can
         # process new jobs meanwhile.
+        progress(result, None)
         for mem in opened.values():
             try:
                 if hasattr(mem, "store"):
@@ -123,11 +136,18 @@ def process_spool(spool: Spool, *, include_running: bool = False, clock: Clock =
 
 
 def _process(
-    spool: Spool, now: float, opened: dict[str, Memotherm], stack: contextlib.ExitStack, *, include_running: bool
+    spool: Spool,
+    now: float,
+    opened: dict[str, Memotherm],
+    stack: contextlib.ExitStack,
+    progress: Progress,
+    *,
+    include_running: bool,
 ) -> WorkerResult:
-    jobs = list(spool.jobs())
+    rejected: list[str] = []
+    jobs = list(spool.jobs(rejected))
     ready = jobs if include_running else _ready(jobs, now)
-    result = WorkerResult(waiting=len(jobs) - len(ready))
+    result = WorkerResult(waiting=len(jobs) - len(ready), failed=tuple(rejected))
     run = _Run(opened, stack, result)
     paused: set[str] = set()
     died = spool.started()
@@ -140,18 +160,17 @@ def _process(
         if path.name == died:
             deaths = int(job.get("deaths", 0)) + 1
             if deaths >= _MOST_DEATHS:
-                _set_aside(spool, turn)
-                result.failed += (f"{path.name}: {deaths} workers died while they processed it",)
+                set_aside(spool, turn, f"{deaths} workers died while they processed it", result)
                 continue
             job = {**job, "deaths": deaths}
             spool.replace(path, job)
         spool.start(path.name)
+        progress(result, tuple(path.name for path, _ in turn))
         try:
             run.process(turn)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
             if path.name < _name_before(_RETRY_SECONDS, now):
-                _set_aside(spool, turn)
-                result.failed += (f"{path.name}: {error}; not retried any more",)
+                set_aside(spool, turn, f"{error}; not retried any more", result)
             else:
                 paused.add(destination(job))
                 attempts = int(job.get("attempts", 0)) + 1
@@ -161,12 +180,12 @@ def _process(
                 result.failed += (f"{error}; the jobs of this store wait",)
                 result.waiting += len(turn)
         except Exception as error:  # noqa: BLE001 - one bad job must not stop all later ones
-            _set_aside(spool, turn)
-            result.failed += (f"{path.name}: {error or repr(error)}",)
+            set_aside(spool, turn, f"{type(error).__name__}: {error}" if str(error) else repr(error), result)
         else:
             for path, _ in turn:
                 spool.remove(path)
     spool.start("")
+    progress(result, ())
     run.summarize()
     return result
 
@@ -196,13 +215,15 @@ class _Run:
         for (_, session), mem in self._sessions.items():
             try:
                 _summarize(mem, session)
-            except MemothermError as error:
+            except Exception as error:  # noqa: BLE001 - the texts are stored
                 self._result.failed += (f"summary: {error}",)
 
 
-def _set_aside(spool: Spool, turn: list[Job]) -> None:
+def set_aside(spool: Spool, turn: list[Job], why: str, result: WorkerResult) -> None:
+    """Set the jobs of a turn aside, and add the reason to a result."""
     for path, _ in turn:
-        spool.set_aside(path)
+        spool.set_aside(path, " ".join(why.split()))
+    result.failed += (f"{turn[0][0].name}: {why}",)
 
 
 def _summarize(mem: Memotherm, session: str) -> None:

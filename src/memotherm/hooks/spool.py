@@ -1,4 +1,7 @@
-"""The queue of jobs that hooks leave for a worker: one small file per job, written atomically, oldest first."""
+"""The queue of jobs that hooks leave for a worker: one small file per job, written atomically, oldest first.
+
+A file that is no job, and a job that cannot be done, is set aside: renamed, kept, and listed by `doctor`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,6 +51,17 @@ Job = tuple[Path, dict[str, Any]]
 _SUFFIX = ".job.json"
 _FAILED_SUFFIX = ".failed.json"
 _STARTED = "started"
+#: The time at which a job was added, in nanoseconds.
+_TIME_DIGITS = 20
+#: Much more than a job has.
+_MAX_BYTES = 16_000_000
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+#: The types of the fields of a job, with the most that a number may be.
+_TEXTS = {"do", "session", "client", "role", "text", "sealed", "transcript", "folder", "started_in", "store", "error"}
+_OBJECTS = {"scope", "settings", "arguments"}
+_NUMBERS = {"attempts": 10_000, "deaths": 10_000, "redacted": 10**9, "retry_at": 10**11}
+#: What a worker has added to a job.
+_OF_ATTEMPTS = ("failed", "attempts", "deaths", "retry_at", "error")
 #: This many jobs accumulate only if no worker has run for weeks.
 _MAX_JOBS = 5000
 
@@ -75,10 +90,13 @@ class Spool:
         self._write(job, path)
 
     def _write(self, job: dict[str, Any], path: Path) -> Path:
+        return self._replace(path, json.dumps(job))
+
+    def _replace(self, path: Path, text: str) -> Path:
         partial = self.folder / f"{path.name.removesuffix(_SUFFIX)}-{os.urandom(4).hex()}.part"
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            json.dump(job, file)
+            file.write(text)
         return partial.replace(path)
 
     def waiting(self) -> list[Path]:
@@ -93,44 +111,113 @@ class Spool:
         except FileNotFoundError:
             return []
 
-    def failed(self) -> list[Path]:
-        """Return the files of failed jobs, oldest first."""
-        return sorted(self.folder.glob(f"*{_FAILED_SUFFIX}"))
+    def failed(self) -> dict[Path, str]:
+        """Return the files that were set aside, oldest first, each with the reason."""
+        reasons = {}
+        for path in sorted(self.folder.glob(f"*{_FAILED_SUFFIX}")):
+            try:
+                reasons[path] = str(read_job(path).get("failed") or "no reason was recorded")
+            except ValueError as error:
+                reasons[path] = str(error)
+            except OSError as error:
+                reasons[path] = f"it cannot be read: {error.strerror or error}"
+        return reasons
 
-    def jobs(self) -> Iterator[Job]:
-        """Yield the jobs, oldest first; an invalid file is set aside."""
+    def jobs(self, rejected: list[str] | None = None) -> Iterator[Job]:
+        """Yield the jobs, oldest first; a file that is no job is set aside, and its reason added to `rejected`."""
         for path in self.waiting():
             try:
-                job = json.loads(path.read_text("utf-8"))
+                job = read_job(path)
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError):
+            except (OSError, ValueError) as error:
                 self.set_aside(path)
+                if rejected is not None:
+                    rejected.append(f"{path.name}: {error}")
                 continue
-            if isinstance(job, dict):
-                yield path, job
-            else:
-                self.set_aside(path)
+            yield path, job
+
+    def retry(self) -> int:
+        """Let the jobs that were set aside wait again, and return their number; files that are no jobs stay."""
+        count = 0
+        for path in self.failed():
+            with contextlib.suppress(OSError, ValueError):
+                job = {name: value for name, value in read_job(path).items() if name not in _OF_ATTEMPTS}
+                self._write(job, path.with_name(path.name.removesuffix(_FAILED_SUFFIX) + _SUFFIX))
+                path.unlink()
+                count += 1
+        return count
 
     def started(self) -> str:
         """Return the file name of the job that a worker had started when it died; empty if there is none."""
         try:
-            return (self.folder / _STARTED).read_text("utf-8")
+            return _read(self.folder / _STARTED)
         except (OSError, ValueError):
             return ""
 
     def start(self, name: str) -> None:
         """Note the file name of the job that is being processed; empty if none is."""
-        create_file(self.folder / _STARTED)
-        (self.folder / _STARTED).write_text(name, "utf-8")
+        self._replace(self.folder / _STARTED, name)
 
     def remove(self, path: Path) -> None:
         """Remove a job that is done."""
         path.unlink(missing_ok=True)
 
-    def set_aside(self, path: Path) -> None:
-        """Mark a job as failed by renaming its file, so that it is not retried and can be inspected."""
-        path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + _FAILED_SUFFIX))
+    def set_aside(self, path: Path, why: str = "") -> None:
+        """Rename the file of a job, so that it is kept and not tried again; record why, unless it is no job."""
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            if why:
+                self._write({**read_job(path), "failed": why}, path)
+        with contextlib.suppress(FileNotFoundError):
+            path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + _FAILED_SUFFIX))
+
+
+def read_job(path: Path) -> dict[str, Any]:
+    """Return the job in a file; raise ValueError with the reason if it has none."""
+    if not path.name[:_TIME_DIGITS].isdecimal():
+        raise ValueError("its name does not begin with a time")
+    text = _read(path)
+    try:
+        job = json.loads(text)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"it is not JSON: {error}") from None
+    if not isinstance(job, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - every reason is a ValueError
+    problems = (f"its field {name!r} {problem}" for name in job if (problem := _problem(name, job[name])))
+    problem = "it does not say what to do" if not job.get("do") else next(problems, "")
+    if problem:
+        raise ValueError(problem)
+    return job
+
+
+def _problem(name: str, value: object) -> str:
+    """Return what is wrong with a field of a job; an empty text if nothing is."""
+    if name in _NUMBERS:
+        valid = isinstance(value, int | float) and 0 <= value <= _NUMBERS[name]
+        return "" if valid else f"is not a number from 0 to {_NUMBERS[name]}"
+    if name in _OBJECTS and value is not None:
+        if not isinstance(value, dict):
+            return "is not an object"
+        named = name != "scope" or all(isinstance(each, str) for each in value.values())
+        return "" if named else "has values that are not texts"
+    return "is not a text" if name in _TEXTS and not isinstance(value, str | None) else ""
+
+
+def _read(path: Path) -> str:
+    """Return the text of a regular file; raise ValueError for anything else, such as a pipe, which could block."""
+    handle = os.open(path, _READ)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is not a regular file")
+        if status.st_size > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(_MAX_BYTES).decode("utf-8")
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -179,7 +266,7 @@ def _belongs(path: Path, store: str, scope: Scope) -> bool:
     from memotherm.model import Scope  # every hook imports this module, and few erase
 
     try:
-        job: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        job = read_job(path)
         own = Scope(**scope_of(dict(job.get("scope") or {}), str(job.get("folder") or "")))
     except (OSError, ValueError, TypeError, AttributeError):
         return False
