@@ -21,7 +21,8 @@ from memotherm import Memotherm, __version__
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.install import CLIENTS, installed
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at, project_names
+from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
 from memotherm.hooks.spool import user_spool
 from memotherm.settings.sources import described_settings
 from memotherm.tiers.engine import CLOCK_JUMPED
@@ -68,6 +69,8 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     settings = checked("settings", _settings)
     yield settings
     yield from hook_findings()
+    if trusted_folders():
+        yield checked("folders", _folders)
     if settings.state == "failure":
         return
     for extra, modules in _EXTRAS.items():
@@ -109,17 +112,31 @@ def store_findings(
 
 def project_finding(mem: Memotherm, folder: Path) -> Finding:
     """Return the project of a folder, and the memories that are stored under its former names."""
-    name, *former = project_names(folder)
+    project = project_at(folder)
+    name = name_of(project)
+    former = [each for each in project_names(folder) if each not in (name, project.remote)]
     counts = Counter[str | None]()
     for count in mem.inspect.scopes():
         counts[count.scope.project] += count.memories
     found = [each for each in former if counts[each]]
+    if mistrust(project):
+        detail = f"{name} is the project of this folder. {untrusted_text(project)}"
+        return Finding("project", "warning", detail, trust_command(project))
     if not found:
         return Finding("project", "ok", f"{name} is the project of this folder")
     held = ", ".join(f"{counts[each]} under {each}" for each in found)
     detail = f"{name} is the project of this folder; former names still hold memories: {held}"
     commands = [f"memotherm store move-project {quote(each)} {quote(name)}" for each in found]
     return Finding("project", "note", detail, "; ".join(commands))
+
+
+def _folders() -> Finding:
+    """Return the folders that are trusted with the memories of remote repositories."""
+    folders = trusted_folders()
+    trusted = [f"{remote}: {folder}" for remote in folders for folder in folders[remote]]
+    detail = f"{len(trusted)} folders are trusted with the memories of their remotes"
+    listed = f" ({'; '.join(trusted)})" if trusted else ""
+    return Finding("folders", "ok", detail + listed, f"to trust one no longer, delete its line in {trust_file()}")
 
 
 def hook_findings() -> Iterator[Finding]:

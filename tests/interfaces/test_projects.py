@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,8 @@ import memotherm
 from memotherm import Scope
 from memotherm.cli import app, exit_codes
 from memotherm.hooks.capture import process_spool
-from memotherm.hooks.project import project_names, user_name
+from memotherm.hooks.project import project_names
+from memotherm.hooks.scopes import HOOKS, scope_of, user_name
 from memotherm.hooks.spool import Spool
 from memotherm.settings.paths import is_excluded
 from tests.interfaces.test_hooks import hook
@@ -245,6 +247,123 @@ def test_hooks_share_memories_between_worktrees_and_not_between_equal_names(home
     options = ("--project", "auto", "--no-capture")
     assert "purple" in hook({**ask, "cwd": str(tmp_path / "feature")}, *options)[0]
     assert "purple" not in hook({**ask, "cwd": str(other)}, *options)[0]
+
+
+_SHOP = '[remote "origin"]\nurl = git@github.com:acme/shop.git\n'
+
+
+def says(folder: Path, event: str, **fields: str) -> str:
+    """Return what a hook in a folder answers."""
+    payload = {"hook_event_name": event, "session_id": str(folder), "cwd": str(folder), **fields}
+    return hook(payload, "--project", "auto")[0]
+
+
+def test_an_unpacked_folder_does_not_get_the_memories_of_the_remote_that_it_names(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The hook says how to trust it; one command does, and `doctor` lists it."""
+    own, copy = (configured(tmp_path / name, _SHOP) for name in ("shop", "unpacked"))
+    says(own, "UserPromptSubmit", prompt="Our mascot is a purple walrus")
+    process_spool(Spool(home / "spool"), include_running=True)
+    assert "agent trust" not in says(own, "SessionStart")
+
+    assert "purple" not in says(copy, "UserPromptSubmit", prompt="mascot walrus")
+    said = json.loads(says(copy, "SessionStart"))["hookSpecificOutput"]["additionalContext"]
+    assert f"memotherm agent trust {copy}" in said
+    assert str(own) in said
+    says(copy, "UserPromptSubmit", prompt="Our mascot is a green otter")
+    process_spool(Spool(home / "spool"), include_running=True)
+    with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
+        assert [memory.content for memory in mem.find(kind="message")] == ["Our mascot is a purple walrus"]
+
+    trusted = told(capsys, "agent", "trust", str(copy))
+    assert trusted == {"project": "github.com/acme/shop", "folder": str(copy)}
+    assert "purple" in says(copy, "UserPromptSubmit", prompt="mascot walrus", session_id="s2")
+    app.run(["doctor", "--json"])
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}["folders"]
+    assert f"github.com/acme/shop: {own}; github.com/acme/shop: {copy}" in found["detail"]
+
+
+def test_commands_and_doctor_in_a_folder_that_is_not_trusted_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """They use its own project, and print the command that trusts it."""
+    own, copy = (configured(tmp_path / name, _SHOP) for name in ("shop", "my clone"))
+    for folder, text in ((own, "We sell tea"), (copy, "We sell coffee")):
+        monkeypatch.chdir(folder)
+        app.run(["remember", text])
+    errors = capsys.readouterr().err
+    assert errors.count("memotherm agent trust") == 1
+    assert [memory["content"] for memory in told(capsys, "list")["memories"]] == ["We sell coffee"]  # type: ignore[attr-defined]
+    app.run(["doctor", "--json"])
+    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}["project"]
+    assert found["state"] == "warning"
+    assert found["remedy"] == f"memotherm agent trust '{copy}'"
+    command = shlex.split(found["remedy"])[1:]
+    told(capsys, *command)
+    told(capsys, *command)  # twice is once
+    assert [memory["content"] for memory in told(capsys, "list")["memories"]] == ["We sell tea"]  # type: ignore[attr-defined]
+    assert len((tmp_path / "data" / "trusted-folders.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+@needs_git
+def test_worktrees_are_trusted_with_their_repository(tmp_path: Path):
+    """Also those of a bare one; a second clone is not."""
+    root = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    git(root, "worktree", "add", str(tmp_path / "feature"))
+    git(root, "worktree", "add", str(root / "inside"))
+    git(tmp_path, "clone", "--bare", str(root), "bare.git")
+    git(tmp_path / "bare.git", "remote", "set-url", "origin", "git@github.com:acme/bare.git")
+    for name in ("one", "two"):
+        git(tmp_path / "bare.git", "worktree", "add", str(tmp_path / name), "-b", name)
+    git(tmp_path, "clone", str(root), "second")
+    git(tmp_path / "second", "remote", "set-url", "origin", "https://github.com/acme/shop")
+
+    def project_in(name: str) -> str:
+        return scope_of(HOOKS, str(tmp_path / name))["project"]
+
+    assert {project_in(name) for name in ("shop", "feature", "shop/inside")} == {"github.com/acme/shop"}
+    assert {project_in(name) for name in ("one", "two")} == {"github.com/acme/bare"}
+    assert project_in("second").startswith("second-")
+
+
+@pytest.mark.parametrize("remote", [_SHOP, ""])
+def test_a_pointer_to_the_repository_of_another_project_is_not_believed(remote: str, tmp_path: Path):
+    """Neither a file, nor a link, nor a directory that names a common one: the other one does not list the folder."""
+    own = configured(tmp_path / "shop", remote)
+    (own / ".git" / "worktrees" / "feature").mkdir(parents=True)
+    (own / ".git" / "worktrees" / "feature" / "commondir").write_text("../..\n")
+    (own / ".git" / "worktrees" / "feature" / "gitdir").write_text(f"{tmp_path}/feature/.git\n")
+    theirs = scope_of(HOOKS, str(own))["project"]
+    for number, pointer in enumerate(("../shop/.git", "../shop/.git/worktrees/feature", str(own / ".git"))):
+        folder = tmp_path / f"file{number}"
+        folder.mkdir()
+        (folder / ".git").write_text(f"gitdir: {pointer}\n")
+        assert scope_of(HOOKS, str(folder))["project"].startswith(f"file{number}-")
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / ".git").symlink_to(own / ".git")
+    assert scope_of(HOOKS, str(tmp_path / "link"))["project"].startswith("link-")
+    common = configured(tmp_path / "common", remote)
+    (common / ".git" / "commondir").write_text("../../shop/.git\n")
+    (common / ".git" / "gitdir").write_text(f"{common}/.git\n")
+    assert scope_of(HOOKS, str(common))["project"].startswith("common-")
+    assert scope_of(HOOKS, str(own))["project"] == theirs
+
+
+def test_a_folder_without_a_remote_cannot_be_trusted_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """It has memories of its own already."""
+    (tmp_path / "plain").mkdir()
+    assert app.run(["agent", "trust", str(tmp_path / "plain")]) == exit_codes.USAGE
+    assert "names no remote" in capsys.readouterr().err
+
+
+def test_a_broken_file_of_trusted_folders_blocks_nobody(home: Path, tmp_path: Path):
+    """Lines that cannot be read trust nobody."""
+    home.mkdir()
+    (home / "trusted-folders.jsonl").write_bytes(b"\xff\n{}\n[1\n[1, 2, 3]\nnull\n" + b"[" * 100_000 + b"\n")
+    own, copy = (configured(tmp_path / name, _SHOP) for name in ("shop", "copy"))
+    assert scope_of(HOOKS, str(own))["project"] == "github.com/acme/shop"
+    assert scope_of(HOOKS, str(copy))["project"].startswith("copy-")
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -17,7 +18,11 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.daemon import control
 from memotherm.daemon.client import is_private, is_supported
+from memotherm.errors import InvalidInput
 from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
+from memotherm.hooks.project import project_at
+from memotherm.hooks.scopes import trust as add_trust
+from memotherm.hooks.scopes import trusted_folders
 from memotherm.hooks.settings_files import apply
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
@@ -173,6 +178,28 @@ def worker(once: bool, include_running: bool, every: float, retry: bool, quiet: 
         if once:
             return exit_codes.FAILURE if result.failed else exit_codes.OK
         time.sleep(every)
+
+
+@agent.command("trust")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@prints
+def trust(folder: Path) -> Output:
+    """Trust FOLDER, and its worktrees, with the memories of its remote repository; default: this folder.
+
+    The first folder that names a remote is trusted by itself; `memotherm doctor` lists all that are trusted.
+
+    \b
+    memotherm agent trust ~/code/shop-2
+    """
+    project = project_at(folder)
+    if not project.remote:
+        raise InvalidInput(f"{folder} names no remote repository: it has memories of its own")
+    if str(project.place) not in trusted_folders().get(project.remote, []):
+        add_trust(project)
+    moved = f"memotherm store move-project {quote(project.local)} {quote(project.remote)}"
+    data = {"project": project.remote, "folder": str(project.place)}
+    line = f"{project.place} is trusted with the memories of {project.remote}"
+    return Output(data, [line], [f"to move the memories that were stored in this folder before: {moved}"])
 
 
 @agent.command("plugin-dir")

@@ -18,7 +18,8 @@ from memotherm.cli.exit_codes import OK
 from memotherm.cli.output import Output, is_json, printable, say
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import MemothermError, NotFound
-from memotherm.hooks.project import HOOKS, is_repository, scope_of
+from memotherm.hooks.project import is_repository, project_at
+from memotherm.hooks.scopes import HOOKS, scope_of, untrusted_text
 from memotherm.model import SCOPE_FIELDS, Scope
 from memotherm.remote import is_remote
 from memotherm.settings import default_store, load
@@ -139,6 +140,8 @@ def in_folder(mem: Memotherm, url: str | None) -> Memotherm:
     except MemothermError:
         return mem  # an API key may have a scope of its own
     click.echo(f"scope: {printable(named)}; --everywhere for all", err=True)
+    if untrusted := untrusted_text(project_at(Path.cwd())):
+        click.echo(f"note: {printable(untrusted)}", err=True)
     return inside
 
 

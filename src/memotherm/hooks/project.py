@@ -1,6 +1,6 @@
-"""The project and the user of a folder, as hooks and commands name them.
+"""The project of a folder, as hooks and commands name it.
 
-A project is a repository: its worktrees and clones share memories, folders of the same name do not. Its name is
+A project is a repository: its worktrees and trusted clones share memories, folders of the same name do not. Its name is
 
     github.com/acme/shop    the address of its remote repository: host and path
     shop-1a2b3c4d           without a remote: the name of its folder, and a digest of the folder's path
@@ -12,17 +12,13 @@ without a repository.
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-
-#: The value of an option that is derived from the working folder or the user account.
-AUTO = "auto"
+from typing import NamedTuple
 
 #: The most characters of a value of a scope, and of the name in a project without a remote.
 _MAX_CHARS = 200
@@ -42,20 +38,6 @@ _WITH_SCHEME = re.compile(r"(?!file:)[a-z][\w+.-]*://(?:[^/]*@)?(\[[^\]/]+\]|[^/
 _LIKE_SCP = re.compile(r"(?:[^/:@\\\[]*@)?(\[[^\]/]+\]|[^/:@\\\[]{2,}):(?!//|:)(.+)")
 
 
-#: The scope of hooks, as `install` configures it.
-HOOKS = {"project": AUTO, "user": AUTO}
-
-
-def scope_of(named: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Return the scope of an event; `auto` means the project of the working folder, or the current user."""
-    scope = dict(named)
-    if scope.get("project") == AUTO:
-        scope["project"] = project_names(folder or Path.cwd())[0]
-    if scope.get("user") == AUTO:
-        scope["user"] = user_name()
-    return scope
-
-
 def is_repository(folder: Path) -> bool:
     """Return whether a folder is in a repository."""
     with suppress(OSError):
@@ -63,16 +45,36 @@ def is_repository(folder: Path) -> bool:
     return False
 
 
-def project_names(folder: str | Path) -> list[str]:
-    """Return the name of a folder's project, and what it was called without its remote and in former versions."""
-    root, git, remote = working_tree(folder), None, ""
+class Project(NamedTuple):
+    """The project of a folder."""
+
+    #: The address of the remote; empty without one.
+    remote: str
+    #: The name without a remote, which nobody else can claim: it has a digest of the place.
+    local: str
+    #: The folder that its worktrees share.
+    place: Path
+    #: The root of the working tree.
+    root: Path
+
+
+def project_at(folder: str | Path) -> Project:
+    """Return the project of a folder."""
+    root, git, remote, belongs = working_tree(folder), None, "", False
     with suppress(OSError, ValueError):
-        git = _git_directory(root)
+        git, belongs = _git_directory(root)
         remote = "" if git is None else _remote(_read(git / "config", _MAX_CONFIG_BYTES))
     # Not the git directory if it lies in the folder: `git init` does not change the project.
-    place = root if git is None else git.parent if git.name in (".git", ".bare") else git
+    place = root if git is None or not belongs else git.parent if git.name in (".git", ".bare") else git
     local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{digest(str(place))}"
-    return list(dict.fromkeys(filter(None, [remote, local, _printable(root.name)[:_MAX_CHARS]])))
+    return Project(remote, local, place, root)
+
+
+def project_names(folder: str | Path) -> list[str]:
+    """Return the name of a folder's project, and what it was called without its remote and in former versions."""
+    project = project_at(folder)
+    names = (project.remote, project.local, _printable(project.root.name)[:_MAX_CHARS])
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def working_tree(folder: str | Path) -> Path:
@@ -89,18 +91,27 @@ def _root(folder: Path) -> Path:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
-def _git_directory(root: Path) -> Path | None:
-    """Return the git directory of a working tree, which all its worktrees share; None without a repository."""
-    git = Path(os.path.realpath(root / ".git"))
+def _git_directory(root: Path) -> tuple[Path | None, bool]:
+    """Return the git directory of a working tree, which all its worktrees share, and whether the tree belongs to it.
+
+    It does if the directory lies in the tree, or lists it as a worktree. A file or link in the tree alone proves
+    nothing: it can name the repository of another project.
+    """
+    pointer = root / ".git"
+    git = Path(os.path.realpath(pointer))
     if not git.is_dir():
         # A worktree or a submodule: the file names the directory.
         word, _, path = _read(git, _MAX_POINTER_BYTES).partition(":")
         git = Path(os.path.realpath(root / path.strip()))
         if word != "gitdir" or not path.strip() or not git.is_dir():
-            return None
+            return None, False
     common = _read(git / "commondir", _MAX_POINTER_BYTES).strip()
     shared = Path(os.path.realpath(git / common)) if common else git
-    return shared if shared.is_dir() else None
+    if not shared.is_dir():
+        return None, False
+    back = _read(git / "gitdir", _MAX_POINTER_BYTES).strip()
+    listed = git.parent == shared / "worktrees" and os.path.realpath(git / back) == str(pointer)
+    return shared, listed or shared.is_relative_to(root)
 
 
 def _read(path: Path, most_bytes: int) -> str:
@@ -154,18 +165,3 @@ def _printable(name: str) -> str:
 def digest(text: str) -> str:
     """Return eight characters that distinguish a path or an address from others."""
     return hashlib.blake2b(os.path.normcase(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-
-
-def user_name() -> str:
-    """Return the name of the user account that runs the program."""
-    try:
-        import pwd
-
-        # Not the environment, which a host may change.
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        pass
-    try:
-        return getpass.getuser()[:_MAX_CHARS]
-    except (OSError, KeyError, ImportError):
-        return "user"

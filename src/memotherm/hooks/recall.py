@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from memotherm.hooks.events import MAX_CHARS, SCOPE_OPTIONS, HookEvent, Options, context_size, truncated
-from memotherm.hooks.project import scope_of
+from memotherm.hooks.project import project_at
+from memotherm.hooks.scopes import AUTO, scope_of, untrusted_text
 from memotherm.hooks.spool import store_name
 from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.remote import is_remote
@@ -175,6 +176,7 @@ def _in_process(
     from memotherm.context.assembler import turn_query
     from memotherm.model import Scope
 
+    asks_project = options.scope.get("project") == AUTO
     query = turn_query(event.prompt)
     if embedder is not None and query is not None:
         embedder.begin_query(query)  # while the store is opened
@@ -190,6 +192,8 @@ def _in_process(
 
             text, waiting = session.session_start(options.budget).text, mem.count(retention="proposed")
             wait = f"{pluralize(waiting, 'proposal')} wait{'s' * (waiting == 1)}: `memotherm review` lists them."
-            return "\n\n".join(filter(None, [text, wait if waiting else ""])), False
+            untrusted = untrusted_text(project_at(event.folder or Path.cwd())) if asks_project else ""
+            tell = f"Tell the user: {untrusted}" if untrusted else ""
+            return "\n\n".join(filter(None, [text, wait if waiting else "", tell])), False
         text = session.before_turn(event.prompt, options.budget, repeat=repeat).text
         return text, size is not None and (session.flush_due(*size) is not None or repeat)

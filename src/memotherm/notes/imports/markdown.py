@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at
+from memotherm.hooks.scopes import name_of
 from memotherm.model import Tier
 from memotherm.notes.imports.entries import Draft, Import, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
@@ -63,7 +64,7 @@ def _project(folder: Path) -> str | None:
         return None
     encoded = folder.name[1:]
     existing = _existing(Path(folder.anchor), encoded)
-    return encoded if existing is None else project_names(existing)[0]
+    return encoded if existing is None else name_of(project_at(existing))
 
 
 def _existing(parent: Path, encoded: str) -> Path | None:
@@ -88,7 +89,7 @@ def _transcript_project(transcript: Path) -> str | None:
                 entry = json.loads(line)
                 if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
                     path = Path(entry["cwd"].replace("\\", "/"))
-                    return project_names(path)[0] if path.is_dir() else path.name or None
+                    return name_of(project_at(path)) if path.is_dir() else path.name or None
     except (OSError, ValueError, RecursionError):
         return None
     return None
