@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,13 +19,19 @@ from typing import NamedTuple
 
 import memotherm
 from memotherm import Memotherm, __version__
+from memotherm.daemon.client import is_supported
+from memotherm.daemon.control import folder_open_to_others, running
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
+from memotherm.hooks.codex_trust import skipped_hooks
 from memotherm.hooks.install import CLIENTS, installed
+from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
 from memotherm.hooks.project import project_at, project_names
 from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
 from memotherm.hooks.spool import user_spool
+from memotherm.settings import data_home, load
 from memotherm.settings.sources import described_settings
+from memotherm.text.content import pluralize
 from memotherm.tiers.engine import CLOCK_JUMPED
 
 _EXTRAS = {
@@ -33,16 +40,21 @@ _EXTRAS = {
     "postgres": ("psycopg", "pgvector"),
     "encryption": ("sqlcipher3", "cryptography"),
 }
+_FREE_SPACE = "free space on its disk, or set MEMOTHERM_HOME to a folder on another one"
 _REMEDIES = {
     "settings": "correct the file or variable",
     "not_a_store": "name another file with --store, or move this one away",
     "wrong_key": "set MEMOTHERM_KEY or MEMOTHERM_KEY_FILE to the key of this store",
     "schema_too_new": "pip install --upgrade memotherm",
     "store_damaged": "memotherm store restore BACKUP NEW, then use --store NEW",
+    "store_full": _FREE_SPACE,
     "store_busy": "end the process that writes, or raise the setting busy_timeout_ms",
     "embedder_refused": "memotherm config show --origin, then set the key in the environment",
     "plugin_not_found": "unset MEMOTHERM_EMBEDDER, or write another name there",
 }
+#: A folder with less free space than this is reported.
+_LITTLE_SPACE = 100_000_000
+_PROBE_BYTES = 65_536
 #: How many jobs that were set aside are listed.
 _MOST_FAILED = 5
 
@@ -68,6 +80,7 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield Finding("program", "ok", f"{python}; {shutil.which('memotherm') or sys.executable}")
     settings = checked("settings", _settings)
     yield settings
+    yield checked("data folder", _data_folder)
     yield from hook_findings()
     if trusted_folders():
         yield checked("folders", _folders)
@@ -81,6 +94,7 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
             yield Finding(f"[{extra}]", "ok", "installed")
     yield from store()
     yield checked("write", _write)
+    yield checked("daemon", _daemon)
     for client in CLIENTS:
         yield checked(client, partial(_client, client))
 
@@ -139,8 +153,49 @@ def _folders() -> Finding:
     return Finding("folders", "ok", detail + listed, f"to trust one no longer, delete its line in {trust_file()}")
 
 
+def _data_folder() -> Finding:
+    """Return whether the folder of the spool and of the default store can be written."""
+    home = data_home()
+    if not home.is_dir():
+        return Finding("data folder", "ok", f"{home} does not exist yet")
+    _probe(home)
+    free = shutil.disk_usage(home).free
+    if free < _LITTLE_SPACE:
+        return Finding("data folder", "warning", f"{home}: only {free / 1e6:.0f} MB are free", _FREE_SPACE)
+    return Finding("data folder", "ok", f"{home}, {free / 1e9:.1f} GB free")
+
+
+def _probe(folder: Path) -> None:
+    """Write a temporary file in a folder; raise OSError if the disk is full."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".memotherm-doctor-") as file:
+            file.write(b"\0" * _PROBE_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, f"nothing can be written: {error.strerror}", str(folder)) from None
+
+
+def _daemon() -> Finding:
+    """Return whether the daemon that answers hooks faster is running."""
+    if not load().daemon or not is_supported():
+        return Finding("daemon", "ok", "not used: it is switched off" if is_supported() else "it needs Linux")
+    folder = folder_open_to_others()
+    if folder is not None:
+        detail = f"it cannot run, because others can open {folder}"
+        return Finding("daemon", "warning", detail, f"chmod 700 {quote(folder)}")
+    process = running()
+    if process is None:
+        return Finding("daemon", "note", "not running: the next hook starts it", "memotherm agent daemon start")
+    return Finding("daemon", "ok", f"running as process {process}")
+
+
 def hook_findings() -> Iterator[Finding]:
-    """Yield which jobs of the hooks wait, and why."""
+    """Yield what went wrong in hooks, and which of their jobs wait, and why."""
+    entries = last_week()
+    faster = "memotherm agent daemon start, or --deadline in the command of the hooks"
+    yield from _logged(entries, DEADLINE, "recall", "missed the deadline", faster)
+    yield from _logged(entries, ERROR, "hook", "failed", "correct the cause")
     spool, remedy, retry = user_spool(), "memotherm agent worker --once --all", "memotherm agent worker --once --retry"
     failing = postponed(spool)
     for store in failing:
@@ -156,6 +211,16 @@ def hook_findings() -> Iterator[Finding]:
     if len(failed) > _MOST_FAILED:
         detail = f"{len(failed) - _MOST_FAILED} other jobs were set aside before: {spool.folder}"
         yield Finding("hooks", "warning", detail, retry)
+
+
+def _logged(entries: list[Entry], kind: str, noun: str, verb: str, remedy: str) -> Iterator[Finding]:
+    """Yield the number of entries of a kind in the log of the hooks, with the last one."""
+    found = [entry for entry in entries if entry.kind == kind]
+    if found:
+        when = datetime.fromtimestamp(found[-1].at, UTC)
+        detail = f"{pluralize(len(found), noun)} {verb} in the last 7 days, the last at {when:%Y-%m-%d %H:%M} UTC"
+        remedy = f"{remedy}; {log_file()} has all of them, and may be deleted"
+        yield Finding("hooks", "warning", f"{detail}: {found[-1].detail}", remedy)
 
 
 def _settings() -> Finding:
@@ -180,6 +245,7 @@ def _permission(url: str) -> Finding:
         if not os.access(entry, os.W_OK):
             detail = f"{entry} is not writable: it can only be read"
             return Finding("permission", "failure", detail, f"chmod u+w {entry}")
+    _probe(path.parent)
     return Finding("permission", "ok", "the file and its folder are writable")
 
 
@@ -249,6 +315,10 @@ def _write() -> Finding:
 
 def _client(client: str) -> Finding:
     if installed(client):
+        skipped = skipped_hooks() if client == "codex" else {}
+        if skipped:
+            detail = f"Codex skips hooks that are installed: {', '.join(f'{name} {skipped[name]}' for name in skipped)}"
+            return Finding(client, "warning", detail, "start codex, type /hooks, and trust those of memotherm")
         return Finding(client, "ok", "hooks are installed")
     return Finding(client, "note", "hooks are not installed", f"memotherm install {client}")
 
@@ -261,6 +331,8 @@ def checked(name: str, check: Callable[[], Finding]) -> Finding:
         return Finding(name, "note", f"not checked: {error}", "memotherm doctor, on the machine of the server")
     except MemothermError as error:
         return failure(name, error)
+    except OSError as error:
+        return Finding(name, "failure", f"{error.filename or name}: {error.strerror or error}", _FREE_SPACE)
 
 
 def failure(name: str, error: MemothermError) -> Finding:

@@ -303,6 +303,21 @@ def test_a_folder_that_others_can_open_is_not_used(running: Installation):
     assert f"error: others can open {folder}: run `chmod 700 {folder}`" in refused.stderr
 
 
+def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path: Path):
+    """A stopped one is a note; one that cannot run is a warning with the remedy."""
+
+    def daemon(installation: Installation, **more: str) -> dict[str, str]:
+        findings = json.loads(installation.run("doctor", "--json", **more).stdout)["findings"]
+        return next(finding for finding in findings if finding["name"] == "daemon")
+
+    assert daemon(running)["detail"] == f"running as process {running.process()}"
+    assert daemon(running, MEMOTHERM_DAEMON="off")["detail"] == "not used: it is switched off"
+    stopped = Installation(tmp_path / "home")
+    assert daemon(stopped)["remedy"] == "memotherm agent daemon start"
+    (stopped.home / "daemon").mkdir(mode=0o755)
+    assert (daemon(stopped)["state"], daemon(stopped)["remedy"]) == ("warning", f"chmod 700 {stopped.home}/daemon")
+
+
 def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path):
     """The command that finds another version runs in its own process."""
     installation = Installation(tmp_path / "home")

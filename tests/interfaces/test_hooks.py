@@ -23,7 +23,7 @@ import pytest
 import memotherm
 from memotherm import Scope, Settings
 from memotherm.doctor import hook_findings
-from memotherm.hooks import turns
+from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
 from memotherm.hooks.project import project_names
@@ -648,6 +648,61 @@ def test_the_hook_starts_with_the_standard_library_alone(home: Path):
         done = subprocess.run([sys.executable, "-c", code], input=json.dumps(event).encode(), capture_output=True)
         assert done.stderr.decode().strip() == "[]"
         assert done.returncode == 0
+
+
+# What `doctor` sees
+
+
+def doctor_findings(*arguments: str, limit: str = "") -> list[dict[str, str]]:
+    """Return what `memotherm doctor` finds, with a limit of `ulimit` if one is given."""
+    command = [sys.executable, "-m", "memotherm", "doctor", "--json", *arguments]
+    words = ["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *command] if limit else command
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    found: list[dict[str, str]] = json.loads(done.stdout)["findings"]
+    return found
+
+
+def test_doctor_counts_the_recalls_of_the_week_that_missed_their_deadline(home: Path):
+    """Older ones are not counted, and a line that is none of ours is ignored."""
+    now = time.time()
+    lines = [[now - 86_400 * day, "deadline", "of another day"] for day in (30, 8, 6, 2)]
+    (home / "hooks.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "[" * 9999 + "\n{}\n")
+    for event in ("SessionStart", "UserPromptSubmit"):
+        assert hook({"hook_event_name": event, "prompt": "staging database"}, deadline=0)[0] == ""
+    (found,) = (each for each in doctor_findings() if each["name"] == "hooks" and "deadline" in each["detail"])
+
+    assert found["state"] == "warning"
+    assert found["detail"].startswith("4 recalls missed the deadline in the last 7 days")
+    assert "UserPromptSubmit" in found["detail"]
+    assert "memotherm agent daemon start" in found["remedy"]
+
+
+def test_doctor_sees_what_hooks_said_to_nobody(home: Path):
+    """The store that only the hooks name, here on a wrong port, is not the one that `doctor` checks."""
+    for url in ("http://127.0.0.1:1", "postgresql://ana@127.0.0.1:1/x"):
+        hook({"hook_event_name": "SessionStart"}, "--store", url)
+        (found,) = (each for each in doctor_findings() if each["name"] == "hooks" and "failed" in each["detail"])
+        assert (found["state"], url in found["detail"]) == ("warning", True)
+        own = {each["name"]: each["state"] for each in doctor_findings("--store", url)}
+        assert own["store"] == "failure"
+
+
+def test_the_log_of_the_hooks_does_not_grow_for_ever(home: Path):
+    """The newest entries stay."""
+    for number in range(9000):
+        log.add(log.ERROR, f"{number} " + "x" * 500)
+    assert log.log_file().stat().st_size < 2_000_000
+    assert log.last_week()[-1].detail.startswith("8999 ")
+
+
+def test_doctor_sees_that_nothing_can_be_written(home: Path):
+    """A limit of the file size stands for a full disk: both fail when a file grows."""
+    found = {each["name"]: each for each in doctor_findings(limit="-f 8")}
+    assert {found[name]["state"] for name in ("data folder", "store", "write")} == {"failure"}
+    assert f"{home}: nothing can be written" in found["data folder"]["detail"]
+    assert "free space" in found["data folder"]["remedy"]
+    found = {each["name"]: each for each in doctor_findings()}
+    assert {found[name]["state"] for name in ("data folder", "permission", "write")} == {"ok"}
 
 
 # The spool and its worker

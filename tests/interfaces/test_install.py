@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import shutil
@@ -459,3 +460,45 @@ def test_the_plugins_can_be_found(capsys: pytest.CaptureFixture[str]):
 
     assert (market / ".claude-plugin" / "marketplace.json").is_file()
     assert (openclaw / "openclaw.plugin.json").is_file()
+
+
+def test_doctor_says_which_hooks_codex_skips(
+    home: Path, install: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+):
+    """It skips, in silence, hooks that are not trusted by the hash of what they are now."""
+
+    def codex() -> dict[str, str]:
+        app.run(["doctor", "--json"])
+        return next(each for each in json.loads(capsys.readouterr().out)["findings"] if each["name"] == "codex")
+
+    (home / ".codex").mkdir()
+    other = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "lint"}]}]}}
+    (home / ".codex" / "hooks.json").write_text(json.dumps(other), "utf-8")
+    install("codex")
+    assert codex()["state"] == "warning"
+    assert "SessionStart not trusted, UserPromptSubmit not trusted" in codex()["detail"]
+
+    hooks = json.loads((home / ".codex" / "hooks.json").read_text("utf-8"))["hooks"]
+    states = []
+    for event, label in (
+        ("SessionStart", "session_start"), ("UserPromptSubmit", "user_prompt_submit"), ("PreCompact", "pre_compact"),
+        ("Stop", "stop"), ("SessionEnd", "session_end"),
+    ):  # fmt: skip
+        group = hooks[event][-1]
+        command, timeout = json.dumps(group["hooks"][0]["command"]), group["hooks"][0]["timeout"]
+        matcher = f',"matcher":{json.dumps(group["matcher"])}' if "matcher" in group else ""
+        hook = f'{{"async":false,"command":{command},"timeout":{timeout},"type":"command"}}'
+        normal = f'{{"event_name":"{label}","hooks":[{hook}]{matcher}}}'
+        digest = hashlib.sha256(normal.encode()).hexdigest()
+        key = f"{home}/.codex/hooks.json:{label}:{len(hooks[event]) - 1}:0"
+        states.append(f'[hooks.state."{key}"]\ntrusted_hash = "sha256:{digest}"\n')
+    config = home / ".codex" / "config.toml"
+    text = config.read_text("utf-8")
+    config.write_text(text + "\n".join(states), "utf-8")
+    assert codex()["state"] == "ok"
+
+    states[0] += "enabled = false\n"
+    config.write_text(text + "\n".join(states), "utf-8")
+    assert codex()["detail"] == "Codex skips hooks that are installed: SessionStart switched off"
+    config.write_text(text + "\n".join(states[1:]).replace("sha256:", "sha256:0", 1), "utf-8")
+    assert "SessionStart not trusted, UserPromptSubmit changed since it was trusted" in codex()["detail"]

@@ -33,7 +33,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "cyan"), "warning": ("!", "yell
 def doctor(store: StoreOptions, include_narrower: bool) -> Output:
     """Check the installation, and print how to correct problems.
 
-    Your store is only read; writing is tested in a temporary store.
+    Your store is only read; writing is tested in temporary files.
 
     \b
     memotherm doctor --store agent.db

@@ -23,6 +23,12 @@ def folder() -> str:
     return str(path)
 
 
+def folder_open_to_others() -> str | None:
+    """Return the folder of the daemon's socket if others can open it, so that no daemon can run; None otherwise."""
+    path = folder_of(os.environ)
+    return path if Path(path).exists() and not is_private(path) else None
+
+
 def running() -> int | None:
     """Return the process number of the running daemon, or None."""
     connection = connected(folder_of(os.environ)) if is_supported() else None

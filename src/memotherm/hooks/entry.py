@@ -8,6 +8,7 @@ Functions import what they need, because the imports of a hook are most of its t
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -151,7 +152,7 @@ def _recall(event: HookEvent, options: Options, deadline: float) -> str:
     thread.start()
     thread.join(max(0.0, deadline - time.monotonic()))
     if thread.is_alive():
-        _print_error(TimeoutError(f"nothing was recalled for {event.name} before its deadline"))
+        _print_error(TimeoutError(f"nothing was recalled for {event.name} before its deadline"), "deadline")
     return texts[0] if texts else ""
 
 
@@ -185,9 +186,12 @@ def _start_daemon(options: Options) -> None:
         start()
 
 
-def _print_error(error: BaseException) -> None:
-    try:
-        message = " ".join(str(error).split()) or type(error).__name__
+def _print_error(error: BaseException, kind: str = "error") -> None:
+    """Print an error, and log it for `doctor`, because hosts show it to nobody."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    with contextlib.suppress(OSError):
         os.write(2, f"memotherm hook: {message}\n".encode(errors="replace"))
-    except OSError:
-        pass
+    with contextlib.suppress(Exception):
+        from memotherm.hooks import log
+
+        log.add(kind, message)

@@ -269,14 +269,15 @@ def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
 def _without_ours(group: Any) -> Any:  # noqa: ANN401 - whatever another program's settings hold
     """Return a group of hooks without ours; None if it has no others."""
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-        return None if _is_ours(group) else group
-    others = [hook for hook in group["hooks"] if not _is_ours(hook)]
+        return None if is_our_hook(group) else group
+    others = [hook for hook in group["hooks"] if not is_our_hook(hook)]
     if len(others) == len(group["hooks"]):
         return group
     return {**group, "hooks": others} if others else None
 
 
-def _is_ours(hook: object) -> bool:
+def is_our_hook(hook: object) -> bool:
+    """Return whether a hook of another program's settings runs `memotherm hook`."""
     command = hook.get("command") if isinstance(hook, dict) else None
     return isinstance(command, str) and _OURS.search(command.replace("'", " ").replace('"', " ")) is not None
 
