@@ -47,6 +47,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
     mem.update(linked.id, content="otters dream")
     results = notes.search("otters", min_score=0)
     skipped = memotherm.notes.values.Skipped(path="a.md", why="a symbolic link")
+    imported = mem.scoped(user="bo").store.import_("openclaw", folder)
     return [
         *(stored, stored.scope, moved, recall, recall[0], recall[0].why, context, context.receipt),
         *(context.included[0], context.left_out[0], mem.find(), mem.events(), mem.events().events[0]),
@@ -55,7 +56,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         *(Suggestion(type="spill", reason=_LONG), memotherm.model.results.Problem(code="digest", detail=_LONG)),
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
         *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
-        *(session.flush_due(190_000), mem.store.import_("openclaw", folder)),
+        *(session.flush_due(190_000), imported, imported.entries[0]),
         *(
             mem.select("otter number 3"),
             mem.select("otter number 3").matches[0],

@@ -429,6 +429,31 @@ def test_the_doctor_finds_all_well(cli: Cli):
     assert len(cli("list", "--json").data["memories"]) == 1
 
 
+def test_a_dry_run_of_an_import_lists_what_would_be_stored(cli: Cli, tmp_path: Path):
+    """Each memory with its origin, kind and project; whole with --json. A real import prints the counts."""
+    folder = tmp_path / "projects" / "-home-me-app" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("- The crane is blue\n- My key is AKIAIOSFODNN7EXAMPLE\n")
+    (folder / "tea.md").write_text(f"---\ntype: user\n---\nPrefers tea {'very much ' * 50}\n")
+    dry = ("import", "claude-code", str(tmp_path), "--store", "new.db", "--dry-run")
+    printed = cli(*dry).out.splitlines()
+    shown = cli(*dry, "--json").data
+
+    assert printed[0].startswith("+ projects/-home-me-app/memory/tea.md (preference): Prefers tea very much")
+    assert printed[0].endswith("…")
+    assert printed[1] == "+ projects/-home-me-app/memory/MEMORY.md#L1 (fact, project home-me-app): The crane is blue"
+    assert "AKIA" not in "".join(printed) + json.dumps(shown)
+    assert printed[-1].startswith("3 memories from 2 files")
+    assert (shown["dry_run"], shown["stored"]) == (True, 3)
+    assert shown["entries"][0]["content"].endswith("very much")
+    assert shown["entries"][1] == {
+        "path": "projects/-home-me-app/memory/MEMORY.md#L1", "kind": "fact", "content": "The crane is blue",
+        "scope": {"project": "home-me-app"},
+    }  # fmt: skip
+    stored = cli(*dry[:-1], "--json").data
+    assert (stored["stored"], "entries" in stored) == (3, False)
+
+
 @pytest.mark.parametrize("trouble", ["setting", "store"])
 def test_the_doctor_names_the_remedy(cli: Cli, trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A setting that cannot be, or a file that is no store, is a failure with what to do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,6 +78,54 @@ def test_a_claude_code_memory_folder(mem: Memotherm, tmp_path: Path) -> None:
     assert set(told(web)) == set(told(mem.scoped(project="my-app")))
 
 
+def test_skills_and_prompts_of_claude_code_are_no_memories(mem: Memotherm, tmp_path: Path) -> None:
+    """Neither beside memory folders, nor without any, nor inside one."""
+    home = tmp_path / ".claude"
+    for path, text in {
+        "CLAUDE.md": "Be brief.",
+        "skills/memotherm/SKILL.md": "---\nname: memotherm\ndescription: Remember and recall\n---\n# Memory",
+        "skills/memory/SKILL.md": "---\nname: memory\n---\n# Memory",
+        "skills/memory/reference.md": "How to remember",
+        "commands/review.md": "---\nallowed-tools: Bash\n---\nReview the changes",
+        "agents/tester.md": "---\nname: tester\ntools:\n  - Bash\n---\nYou test",
+        "plugins/cache/x/README.md": "A plugin",
+        "plans/big.md": "First this, then that",
+        "prompts/hello.md": "Say hello",
+    }.items():
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text(text)
+    assert mem.store.import_("claude-code", home).files == 0
+    assert mem.store.import_("codex", home).files == 0
+    assert told(mem) == {}
+
+    memory = home / "projects" / "-x" / "memory"
+    memory.mkdir(parents=True)
+    (memory / "plain.md").write_text("The port is 8077")
+    shutil.copytree(home / "skills", memory / "skills")
+    shutil.copy(home / "agents" / "tester.md", memory)
+    shutil.copy(home / "commands" / "review.md", memory)
+    for source in (home, home / "projects", home / "projects" / "-x", memory):
+        done = mem.scoped(user=str(source)[-30:]).store.import_("claude-code", source)
+        assert [(entry.content, entry.kind) for entry in done.entries] == [("The port is 8077", "fact")]
+        assert len(done.skipped) == 5
+        assert all("not a memory" in each.why for each in done.skipped)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("MEMORY.md", "- The port is 8077\n"), ("port.md", "---\ntype: project\n---\nThe port is 8077\n")],
+)
+def test_a_copy_of_a_memory_folder_is_recognised_by_its_files(
+    name: str, text: str, mem: Memotherm, tmp_path: Path
+) -> None:
+    """It may have any name."""
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / name).write_text(text)
+    (tmp_path / "copy" / "colour.md").write_text("The crane is blue")
+    mem.store.import_("claude-code", tmp_path / "copy")
+    assert set(told(mem)) == {"The port is 8077", "The crane is blue"}
+
+
 def test_memories_of_claude_code_go_where_its_hooks_look(mem: Memotherm, tmp_path: Path) -> None:
     """The project is the repository of the folder that the transcripts name."""
     (tmp_path / "app" / ".git").mkdir(parents=True)
@@ -98,6 +147,18 @@ def test_codex_memories(mem: Memotherm, tmp_path: Path) -> None:
     assert mem.store.import_("codex", tmp_path).stored == 2
     assert mem.store.import_("codex", tmp_path / "memories").duplicates == 2
     assert set(told(mem)) == {"The API speaks gRPC", "The user works on an API."}
+
+
+def test_skills_and_prompts_of_codex_are_no_memories(mem: Memotherm, tmp_path: Path) -> None:
+    """Neither in its folder nor among its memories."""
+    for path in ("AGENTS.md", "prompts/hello.md", "memories/skills/x/SKILL.md", "memories/skills/x/more.md"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("Say hello to everybody")
+    (tmp_path / "memories" / "raw_memories.md").write_text("- The API speaks gRPC\n")
+    done = mem.store.import_("codex", tmp_path)
+
+    assert [entry.content for entry in done.entries] == ["The API speaks gRPC"]
+    assert [each.path for each in done.skipped] == ["skills/x/SKILL.md", "skills/x/more.md"]
 
 
 def test_the_reference_memory_server(mem: Memotherm, tmp_path: Path) -> None:

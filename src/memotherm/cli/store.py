@@ -268,6 +268,10 @@ def _write_key(path: Path | None) -> None:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
 
 
+#: The length of a line about an entry; JSON has all of it.
+_LINE_CHARS = 160
+
+
 @click.command("import")
 @click.argument("kind", type=click.Choice([*KINDS]))
 @click.argument("path", type=click.Path())
@@ -279,6 +283,8 @@ def _write_key(path: Path | None) -> None:
 @memory_option(creates=True, dry_run=True, whole_store=True)
 def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
     """Import the memories of another program, or of an export, from PATH; a second import stores nothing twice.
+
+    --dry-run lists the memories that would be stored, whole with --json.
 
     PATH may be `-` for standard input.
 
@@ -297,4 +303,13 @@ def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
         first = f" (skipped: {imported.skipped[0]})" if imported.skipped else ""
         raise NotFound(f"{path} has no memories{first}: `import {kind}` reads {KINDS[kind]}")
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
-    return Output(to_json(imported), [str(imported)], [*map(str, imported.skipped), took])
+    data = to_json(imported)
+    if not click.get_current_context().params["dry_run"]:
+        data.pop("entries")  # they are in the store
+        return Output(data, [str(imported)], [*map(str, imported.skipped), took])
+    lines = [_shortened(str(entry)) for entry in imported.entries]
+    return Output(data, [*lines, str(imported)], [*map(str, imported.skipped), took])
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"

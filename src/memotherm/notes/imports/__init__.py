@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
+from memotherm.model import Scope
 from memotherm.model.value import Value
 from memotherm.notes.imports import formats, markdown
 from memotherm.notes.imports.entries import Draft, Import
@@ -23,11 +24,11 @@ from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
 from memotherm.text.content import pluralize
 
-__all__ = ["KINDS", "Imported", "Progress", "import_memories"]
+__all__ = ["KINDS", "Imported", "ImportedEntry", "Progress", "import_memories"]
 
-Scope = Mapping[str, str]
+ScopeFields = Mapping[str, str]
 #: Stores drafts of one scope; returns "stored", "known", "forgotten", or why it was left out, for each.
-Store = Callable[[Sequence[Draft], Scope], Sequence[str]]
+Store = Callable[[Sequence[Draft], ScopeFields], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
 
@@ -40,7 +41,7 @@ _READERS: dict[str, Callable[[Path, Import], None]] = {
 #: What can be imported, and what each of them is read from.
 KINDS = {
     "openclaw": "a workspace with MEMORY.md, USER.md and memory/**/*.md",
-    "claude-code": "~/.claude with projects/*/memory/*.md, or one such memory folder",
+    "claude-code": "~/.claude with projects/*/memory/*.md, or one such memory folder, and neither skills nor prompts",
     "codex": "~/.codex/memories with *.md",
     "mcp-memory": "the JSON lines of the MCP reference memory server",
     "mem0": "the JSON of get_all() or of an export",
@@ -52,6 +53,22 @@ KINDS = {
 }
 _BATCH = 200
 _OUTCOMES = ("stored", "known", "forgotten")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ImportedEntry(Value):
+    """A memory that an import has stored."""
+
+    #: The file and the place in it.
+    path: str
+    kind: str
+    content: str
+    #: The part of the scope that the entry itself names.
+    scope: Scope
+
+    def __str__(self) -> str:
+        place = "".join(f", {name} {value}" for name, value in self.scope.items())
+        return f"+ {self.path} ({self.kind}{place}): {' '.join(self.content.split())}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -70,6 +87,8 @@ class Imported(Value):
     skipped: tuple[Skipped, ...] = ()
     #: Credentials and private passages that were replaced by a mark.
     redacted: int = 0
+    #: The new memories.
+    entries: tuple[ImportedEntry, ...] = ()
 
     def __str__(self) -> str:
         details = [f"{self.duplicates} known already"]
@@ -102,11 +121,15 @@ def import_memories(
     reading = Import(f"import:{kind}", now, local_day(now, settings), settings, own=kind == "jsonl")
     reader(source, reading)
     outcomes: Counter[str] = Counter()
+    entries: list[ImportedEntry] = []
     done = 0
     for scope, drafts in _batches(reading.drafts):
         stored = _store(drafts, scope, store, reading)
         outcomes.update(stored)
         for (draft, where), outcome in zip(drafts, stored, strict=True):
+            if outcome == "stored":
+                its_kind, content = str(draft.get("kind") or "fact"), draft["content"]
+                entries.append(ImportedEntry(path=where, kind=its_kind, content=content, scope=Scope(**scope)))
             if lowers and outcome == "stored" and (draft.get("tier") == "hot" or draft.get("priority") == "pinned"):
                 reading.skip(where, "imported as neither hot nor pinned: that needs the trust of a person")
         done += len(drafts)
@@ -120,10 +143,11 @@ def import_memories(
         forgotten=outcomes["forgotten"],
         skipped=tuple(reading.skipped),
         redacted=reading.redacted,
+        entries=tuple(entries),
     )
 
 
-def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[Scope, Sequence[tuple[Draft, str]]]]:
+def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[ScopeFields, Sequence[tuple[Draft, str]]]]:
     def scope_of(draft: tuple[Draft, str]) -> list[tuple[str, str]]:
         return sorted(draft[0].get("scope", {}).items())
 
@@ -133,7 +157,7 @@ def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[Scope, Seque
             yield dict(scope), own[start : start + _BATCH]
 
 
-def _store(drafts: Sequence[tuple[Draft, str]], scope: Scope, store: Store, reading: Import) -> list[str]:
+def _store(drafts: Sequence[tuple[Draft, str]], scope: ScopeFields, store: Store, reading: Import) -> list[str]:
     """Store drafts and return what became of each; those that were left out are added to `skipped`."""
     try:
         outcomes = store([draft for draft, _ in drafts], scope)

@@ -17,6 +17,11 @@ from memotherm.text.markdown import items, outline, split_lines
 _FRONT = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
+_FRONT_CHARS = 1_000_000
+#: The file of a skill, other files with instructions, and the fields that only prompts, agents and skills have.
+_SKILL = "SKILL.md"
+_INSTRUCTIONS = {"AGENTS.md", "CLAUDE.md", "GEMINI.md"}
+_OF_PROMPTS = {"allowed-tools", "argument-hint", "disable-model-invocation", "model", "tools"}
 #: The characters that Claude Code replaces by dashes.
 _OTHER = re.compile(r"[^A-Za-z0-9]")
 #: How many lines of a transcript are searched for the folder of its project.
@@ -27,17 +32,19 @@ def read_openclaw(source: Path, reading: Import) -> None:
     """Read a workspace: MEMORY.md, USER.md, memory/**/*.md."""
     names = ("MEMORY.md", "memory.md", "USER.md", "DREAMS.md")
     curated = {file.resolve(): file for name in names if (file := source / name).is_file()}
-    for file in [*curated.values(), *_markdown(source / "memory")]:
+    for file in [*curated.values(), *_memories(source / "memory", source, reading)]:
         extra = {"kind": "preference"} if file.name == "USER.md" else {}
         _entries(file, source, reading, extra)
 
 
 def read_claude_code(source: Path, reading: Import) -> None:
     """Read a memory folder, or all of them below ~/.claude; each belongs to the project of its folder."""
-    for folder in sorted(source.glob("projects/*/memory")) or [source]:
+    patterns = ("*/memory" if source.name == "projects" else "projects/*/memory", "memory")
+    below = next(filter(None, (sorted(source.glob(pattern)) for pattern in patterns)), [])
+    for folder in below or [source] * _holds_memories(source):
         name = _project(folder.parent) if folder.name == "memory" else None
         scope = {"project": name} if name else {}
-        for file in _markdown(folder):
+        for file in _memories(folder, source, reading):
             if is_curated(file.name):
                 _entries(file, source, reading, {"scope": scope}, index_of=folder)
             else:
@@ -47,8 +54,40 @@ def read_claude_code(source: Path, reading: Import) -> None:
 def read_codex(source: Path, reading: Import) -> None:
     """Read ~/.codex/memories."""
     folder = source / "memories" if (source / "memories").is_dir() else source
-    for file in _markdown(folder):
-        _entries(file, folder, reading, {})
+    if folder.name == "memories" or _holds_memories(folder):
+        for file in _memories(folder, folder, reading):
+            _entries(file, folder, reading, {})
+
+
+def _holds_memories(folder: Path) -> bool:
+    """Return whether a folder is one of memories: by its name, its index, or the front matter of its files."""
+    files = [file for file in folder.glob("*.md") if file.is_file()] if folder.is_dir() else []
+    return folder.name == "memory" or any(
+        is_curated(file.name) or _front(file).get("type") in _CLAUDE_KINDS for file in files
+    )
+
+
+def _memories(folder: Path, root: Path, reading: Import) -> Iterator[Path]:
+    """Yield the Markdown files of a folder, except those that tell an agent what to do; these are skipped."""
+    files = _markdown(folder)
+    skills = {file.parent for file in files if file.name == _SKILL}
+    for file in files:
+        front = _front(file)
+        if skills & {*file.parents} or file.name in _INSTRUCTIONS or (front.keys() & _OF_PROMPTS):
+            reading.skip(file.relative_to(root).as_posix(), "a skill, prompt or agent, and not a memory")
+        else:
+            yield file
+
+
+def _front(file: Path) -> dict[str, str]:
+    """Return the fields of a file's front matter, also those without a value; none if it cannot be read."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as text:
+            front = _FRONT.match(text.read(_FRONT_CHARS))
+    except OSError:
+        return {}
+    lines = front[1].split("\n") if front else []
+    return {name.strip(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon}
 
 
 def _project(folder: Path) -> str | None:
