@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from memotherm import Settings
 from memotherm.cli import app, exit_codes
 
+_TASK_DAYS, _DECISION_DAYS = Settings().task_cold_after_days, Settings().decision_cold_after_days
 CLIENTS = ("claude-code", "codex", "gemini", "cursor", "openclaw", "opencode", "claude-desktop")
 FILES = {
     "claude-code": (".claude/settings.json", ".claude.json"),
@@ -198,6 +200,33 @@ def test_the_skill_comes_with_the_hooks(home: Path, install: Callable[..., dict[
     for folder in (home / ".claude", home / "project" / ".agents"):
         skill = (folder / "skills" / "memotherm" / "SKILL.md").read_text("utf-8")
         assert skill.startswith("---\nname: memotherm\ndescription: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (
+            {},
+            f"after {_TASK_DAYS:g} days and decisions after {_DECISION_DAYS:g} days",
+        ),
+        ({"task_cold_after_days": "1", "decision_cold_after_days": "0.5"}, "after 1 day and decisions after 0.5 days"),
+        ({"task_cold_after_days": "0", "decision_cold_after_days": "365"}, "at once and decisions after 365 days"),
+    ],
+)
+def test_the_skill_has_the_days_of_the_settings(
+    settings: dict[str, str],
+    text: str,
+    home: Path,
+    install: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """When tasks and decisions go cold by themselves; another installation writes what was changed since."""
+    install("claude-code")
+    for name, value in settings.items():
+        monkeypatch.setenv(f"MEMOTHERM_{name.upper()}", value)
+    install("claude-code")
+    skill = (home / ".claude" / "skills" / "memotherm" / "SKILL.md").read_text("utf-8")
+    assert f"go there by themselves {text};" in skill
 
 
 def test_claude_desktop_has_no_settings_of_a_project(home: Path, capsys: pytest.CaptureFixture[str]):

@@ -25,7 +25,7 @@ from memotherm.hooks.settings_files import (
     with_server,
 )
 from memotherm.model.clock import system_clock
-from memotherm.settings import client_home, data_home, isolated, load
+from memotherm.settings import Settings, client_home, data_home, isolated, load
 from memotherm.settings.paths import create_folder, write_text
 
 # Backups
@@ -241,9 +241,22 @@ def _skill(home: Path, request: InstallRequest) -> FileChange | None:
     """Return the change that adds or removes the skill that tells an agent when to remember and to recall."""
     path = home / "skills" / "memotherm" / "SKILL.md"
     before = path.read_text("utf-8") if path.is_file() else None
-    skill = (PLUGINS / "plugins" / "memotherm" / "skills" / "memory" / "SKILL.md").read_text("utf-8")
-    after = None if request.uninstall else skill.replace("name: memory\n", "name: memotherm\n", 1)
+    after = None
+    if not request.uninstall:
+        skill = (PLUGINS / "plugins" / "memotherm" / "skills" / "memory" / "SKILL.md").read_text("utf-8")
+        settings = load(project=request.scope == "project")
+        after = skill.replace(_cooling(Settings()), _cooling(settings))
+        after = after.replace("name: memory\n", "name: memotherm\n", 1)
     return None if before == after else FileChange(path, before, after, own=True)
+
+
+def _cooling(settings: Settings) -> str:
+    """Return when tasks and decisions go cold, in the words of the skill; the plugin's file has the default days."""
+    tasks, decisions = (
+        f"after {days:g} day{'s' * (days != 1)}" if days else "at once"
+        for days in (settings.task_cold_after_days, settings.decision_cold_after_days)
+    )
+    return f"tasks (kind or tag `task`) go there by themselves {tasks} and decisions {decisions}"
 
 
 def _flush() -> dict[str, object] | None:
