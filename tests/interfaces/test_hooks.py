@@ -791,6 +791,8 @@ def test_the_files_of_the_spool_itself_may_be_anything(home: Path):
 
 
 _BLOCKING_EMBEDDER = """
+import os
+import signal
 import threading
 import numpy
 
@@ -800,21 +802,24 @@ class Embedder:
     def embed(self, texts):
         if any("quicksand" in text for text in texts):
             threading.Event().wait()
+        if any("volcano" in text for text in texts):
+            os.kill(os.getpid(), signal.SIGKILL)
         return numpy.full((len(texts), 4), 0.5, numpy.float32)
 
 offered = Embedder
 """
 
 
-def test_a_job_that_takes_too_long_is_set_aside_and_the_others_go_on(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("word", "why"), [("quicksand", "longer than 20 seconds"), ("volcano", "3 workers died")])
+def test_a_job_that_blocks_or_kills_the_worker_is_set_aside_and_the_others_go_on(
+    word: str, why: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its whole turn is kept and named by `doctor`; tried again by hand, it is stored."""
     install_plugin(tmp_path, monkeypatch, _BLOCKING_EMBEDDER, "memotherm.embedders")
     store = str(home / "pond.db")
     spool = Spool(home / "spool")
     job = {"do": "capture", "client": "claude", "store": store, "scope": {}}
-    for session, text in (("s1", "The otter lives in Kyiv"), ("s2", "The quicksand is in Lviv"), ("s3", "Owls eat")):
+    for session, text in (("s1", "The otter lives in Kyiv"), ("s2", f"The {word} is in Lviv"), ("s3", "Owls eat")):
         spool.add({**job, "session": session, "role": "user", "text": f"{text} since March"})
         spool.add({**job, "session": session, "role": "assistant", "text": "Noted in places/animals.txt."})
 
@@ -828,12 +833,12 @@ def test_a_job_that_takes_too_long_is_set_aside_and_the_others_go_on(
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, timeout=110)
         return WorkerResult(**json.loads(done.stdout))
 
-    result = work("pond", seconds=10)
-    assert (result.captured, len(result.failed), spool.waiting()) == (2, 1, [])
-    assert "longer than 10 seconds" in result.failed[0]
+    result = work("pond", seconds=20)
+    assert (result.captured, spool.waiting()) == (2, [])
+    assert any(why in failed for failed in result.failed)
     assert len(spool.failed()) == 2
     (finding, _) = hook_findings()
-    assert "longer than 10 seconds" in finding.detail
+    assert why in finding.detail
     assert finding.remedy.startswith("memotherm agent worker --once --retry")
 
     assert spool.retry() == 2

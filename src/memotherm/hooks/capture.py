@@ -164,8 +164,8 @@ def _process(
                 continue
             job = {**job, "deaths": deaths}
             spool.replace(path, job)
-        spool.start(path.name)
         progress(result, tuple(path.name for path, _ in turn))
+        spool.start(path.name)
         try:
             run.process(turn)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+from contextlib import suppress
 from dataclasses import fields
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -53,6 +54,8 @@ def _run_process(
             result, names = receiver.recv()
     except (EOFError, OSError):
         process.join()
+        if process.exitcode:
+            result.failed += (f"a process of the worker ended with {process.exitcode}",)
         return result, names, False
     process.kill()
     process.join()
@@ -63,7 +66,15 @@ def _process(sender: Connection, folder: Path, include_running: bool) -> None:
     def send(result: WorkerResult, names: tuple[str, ...] | None) -> None:
         sender.send((result, names))
 
-    send(process_spool(Spool(folder), include_running=include_running, progress=send), None)
+    result = WorkerResult()
+    try:
+        result = process_spool(Spool(folder), include_running=include_running, progress=send)
+    except KeyboardInterrupt:
+        return  # this is also an interrupt of the process that waits for the result
+    except Exception as error:  # noqa: BLE001 - the process that waits for it prints it
+        result.failed = (f"the worker ended: {type(error).__name__}: {error}",)
+    with suppress(BrokenPipeError):
+        send(result, None)
 
 
 def _set_aside(spool: Spool, names: tuple[str, ...], why: str, result: WorkerResult) -> None:
