@@ -974,6 +974,17 @@ def test_a_broken_settings_file_loses_no_job(home: Path, tmp_path: Path, monkeyp
     assert process_spool(Spool(home / "spool"), include_running=True).captured == 1
 
 
+def test_the_end_of_a_session_releases_texts_whose_settings_could_not_be_read(home: Path, tmp_path: Path):
+    """They have no store yet, and belong to the session by its scope and id."""
+    spool = Spool(home / "spool")
+    spool.add({
+        "do": "capture", "role": "user", "text": "Our mascot is a purple walrus", "session": "s1", "client": "claude",
+        "scope": {"project": "auto"}, "folder": str(tmp_path), "started_in": str(tmp_path),
+    })  # fmt: skip
+    hook({"hook_event_name": "SessionEnd", "cwd": str(tmp_path)}, "--project", "auto")
+    assert process_spool(spool).captured == 1
+
+
 def test_a_job_that_fails_is_tried_again_after_growing_pauses(home: Path):
     """It is not tried during a pause, and each pause is twice as long as the one before."""
     spool = Spool(home / "spool")

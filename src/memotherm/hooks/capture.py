@@ -27,7 +27,7 @@ from memotherm.errors import (
     StoreUnavailable,
 )
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
-from memotherm.hooks.spool import Job, SessionKey, Spool, destination, locked, session_key
+from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
@@ -241,12 +241,16 @@ def _summarize(mem: Memotherm, session: str) -> None:
 def _ready(jobs: list[Job], now: float) -> list[Job]:
     """Return the jobs of sessions that have since ended, were compacted, or have timed out."""
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
-    released: dict[SessionKey, str] = {}
-    for path, job in jobs:
+    released: dict[object, str] = {}
+    # By scope and session: a job has no store if its hook could not read the settings.
+    sessions = [session_key(job)[1:] for _, job in jobs]
+    for (path, job), session in zip(jobs, sessions, strict=True):
         if job.get("do") not in ("capture", "run") or path.name < timed_out:
-            released[session_key(job)] = path.name
+            released[session] = path.name
     return [
-        (path, job) for path, job in jobs if job.get("do") == "run" or path.name <= released.get(session_key(job), "")
+        (path, job)
+        for (path, job), session in zip(jobs, sessions, strict=True)
+        if job.get("do") == "run" or path.name <= released.get(session, "")
     ]
 
 
