@@ -16,12 +16,14 @@ import pytest
 from mcp import Client
 from starlette.testclient import TestClient
 
-from memotherm import Context, Memotherm, Settings
+import memotherm
+from memotherm import Context, Memotherm
 from memotherm.cli.app import run
 from memotherm.context.assembler import turn_query
 from memotherm.errors import BudgetTooSmall, InvalidInput, NotFound
 from memotherm.mcp.server import build
 from memotherm.rest.app import application
+from memotherm.settings import SECRET_NAMES
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.golden import contexts
 from tests.helpers import python
@@ -69,11 +71,19 @@ def test_the_same_store_clock_and_query_give_the_same_bytes() -> None:
 
 
 def test_the_receipt_names_the_settings_that_it_was_made_with() -> None:
-    """Another setting, another hash; secrets and paths are not part of it."""
-    from memotherm.context.assembler import settings_hash
+    """Another setting, another hash; secrets, credentials and paths are not part of it."""
 
-    assert settings_hash(Settings()) == settings_hash(Settings(openai_api_key="secret", store="elsewhere"))
-    assert settings_hash(Settings()) != settings_hash(Settings(hot_max_tokens=1))
+    def hash_with(**settings: object) -> str:
+        with memotherm.open(":memory:", embedder="none", settings=settings) as mem:
+            return str(mem.context().receipt.as_dict()["settings"])
+
+    plain = hash_with()
+    assert [name for name in SECRET_NAMES - {"key"} if hash_with(**{name: "hunter2"}) != plain] == []
+    assert hash_with(key="hunter2") == plain
+    assert hash_with(hot_max_tokens=1) != plain
+    replicas = {hash_with(postgres_replica=f"postgresql://ana:{password}@db/shop") for password in ("", "hunter2")}
+    assert len(replicas) == 1
+    assert replicas != {plain}
 
 
 def test_pinned_come_first_then_hot_then_what_is_found(mem: Memotherm) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.errors import SettingsError
-from memotherm.settings import FIELDS, GROUPS, Settings, default_store, load, origins
+from memotherm.settings import FIELDS, GROUPS, SECRET_NAMES, Settings, default_store, load, origins
+from memotherm.settings.sources import described_settings
 
 
 @pytest.fixture
@@ -149,6 +150,29 @@ def test_keys_are_read_from_their_own_variables_and_never_shown(home: dict[str, 
 
     assert (found.openai_api_key, found.gemini_api_key, ours.openai_api_key) == ("sk-secret", "g-secret", "sk-ours")
     assert "secret" not in repr(found)
+
+
+@pytest.mark.parametrize("name", sorted(SECRET_NAMES))
+def test_a_secret_is_in_no_message_and_no_description(name: str, tmp_path: Path) -> None:
+    """Neither where it is shown as a setting, nor where it is refused."""
+    assert "hunter2" not in repr(Settings(**{name: "hunter2"}))
+    assert described_settings(Settings(**{name: "hunter2"}))[name]["value"] == "(set)"
+    with pytest.raises(SettingsError, match="must be text") as refused:
+        Settings(**{name: 815_4711})
+    assert "4711" not in str(refused.value)
+    (tmp_path / "memotherm.toml").write_text(f"{name}: hunter2\nhotMaxTokens: 300\n")
+    with pytest.raises(SettingsError, match="hotMaxTokens = 300") as unread:
+        load(folder=tmp_path)
+    assert "hunter2" not in str(unread.value)
+
+
+@pytest.mark.parametrize("name", ["store", "postgres_replica", "embedder", "fallback_embedder"])
+def test_an_address_is_shown_without_its_credentials(name: str) -> None:
+    """In a description and in a debugger."""
+    settings = Settings(**{name: "https://ana:hunter2@example.org/v1?model=m&key=hunter3"})
+    shown = f"{settings!r} {described_settings(settings)[name]}"
+    assert "hunter" not in shown
+    assert "https://example.org/v1?model=m&" in shown
 
 
 def test_the_default_store_is_in_the_data_folder(home: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -28,7 +28,7 @@ from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, State
-from memotherm.settings import Settings
+from memotherm.settings import FIELDS, SECRET_NAMES, Settings, public
 from memotherm.storage.store import Store
 from memotherm.storage.values import Find, ReceiptRow, Record
 from memotherm.text.content import without_blocks
@@ -50,9 +50,7 @@ _MOST_RECENT = 50
 _NEVER = 1 << 62
 #: The role in the format `messages`.
 ROLE = "user"
-_NOT_HASHED = {
-    "store", "openai_api_key", "gemini_api_key", "redact", "redact_patterns", "capture_exclude",
-}  # fmt: skip
+_NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
 #: The most memories that a stored receipt names as left out for want of space, and for another reason: hits of the
 #: search, and pinned or hot ones, of which a well-kept store has fewer.
 _MOST_HITS_NAMED, _MOST_LISTED_NAMED = 25, 200
@@ -305,8 +303,9 @@ def _rounded(score: float | None) -> float | None:
 
 @functools.lru_cache(maxsize=16)
 def settings_hash(settings: Settings) -> str:
-    """Return the SHA-256 of every setting that can change a result."""
-    values = {name: value for name, value in asdict(settings).items() if name not in _NOT_HASHED}
+    """Return the SHA-256 of every setting that can change a result; a secret could be guessed from it."""
+    names = FIELDS.keys() - SECRET_NAMES - _NOT_HASHED
+    values = {name: public(getattr(settings, name)) for name in names}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

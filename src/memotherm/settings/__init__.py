@@ -1,7 +1,7 @@
 """Settings: their declarations, and the sources of their values."""
 
 from memotherm.settings.paths import client_home, data_home, default_store, export, isolated
-from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings
+from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings, public
 from memotherm.settings.sources import load, origins
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "isolated",
     "load",
     "origins",
+    "public",
 ]

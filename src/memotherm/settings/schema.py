@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -15,6 +16,34 @@ MAX_METADATA_CHARS = 65_536
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
+#: The user, password and key in an address.
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
+
+
+class Secret(str):
+    """A setting that stays in the process: it is not printed, hashed, sent or written to a file."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(public(self))
+
+
+class Address(str):
+    """The address of a store or service; it is printed and hashed without the credentials in it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(public(self))
+
+
+def public(value: Any) -> Any:  # noqa: ANN401 - the value of any setting
+    """Return the value of a setting as others may see it: "(set)" for a secret, an address without credentials."""
+    if isinstance(value, Secret):
+        return "(set)" if value else ""
+    return _CREDENTIALS.sub("", value) if isinstance(value, Address) else value
+
 
 def setting(
     default: Any,  # noqa: ANN401 - the type is that of the annotated field
@@ -24,7 +53,6 @@ def setting(
     high: float = float("inf"),
     choices: tuple[str, ...] = (),
     project: bool | tuple[object, ...] = False,
-    secret: bool = False,
     files: bool = True,
 ) -> Any:  # noqa: ANN401
     """Declare a setting.
@@ -36,7 +64,6 @@ def setting(
         high: The maximum of a number.
         choices: The allowed words; empty allows any text.
         project: Whether a project's settings file may set it without trust; a tuple allows only these values.
-        secret: Whether the value is never printed.
         files: Whether a settings file may set it.
     """
     metadata = {
@@ -45,10 +72,9 @@ def setting(
         "high": high,
         "choices": choices,
         "project": project,
-        "secret": secret,
         "files": files,
     }
-    return field(default=default, repr=not secret, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def project_may_set(declared: Field[Any], value: object) -> bool:
@@ -67,11 +93,13 @@ def checked(declared: Field[Any], value: object) -> object:
     if isinstance(default, tuple):
         return _as_words(name, value)
     if not isinstance(value, str):
-        raise SettingsError(f"{name} must be text, not {value!r}")
+        # A number can be a secret as well.
+        given = f"a {type(value).__name__}" if isinstance(default, Secret) else repr(value)
+        raise SettingsError(f"{name} must be text, not {given}")
     choices = declared.metadata["choices"]
     if choices and value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-    return value
+    return type(default)(value)
 
 
 def as_bool(name: str, value: object) -> bool:
@@ -123,19 +151,17 @@ class Settings:
 
     # Store
 
-    store: str = setting("", "The store that `open()` uses by default; empty: a file in the user's data folder.")
+    store: str = setting(Address(), "The store that `open()` uses by default; empty: a file in the user's data folder.")
     key: str = setting(
-        "",
+        Secret(),
         "SQLite: the encryption key, a passphrase or 64 hexadecimal digits; empty: not encrypted. "
         "Only the environment can set it.",
-        secret=True,
         files=False,
     )
     key_file: str = setting("", "SQLite: the file with the encryption key; only its owner may be able to read it.")
     api_key: str = setting(
-        "",
+        Secret(),
         "Remote store: the API key that `memotherm keys create` printed. Only the environment can set it.",
-        secret=True,
         files=False,
     )
     api_key_file: str = setting("", "Remote store: the file with the API key; only its owner may be able to read it.")
@@ -147,7 +173,9 @@ class Settings:
     busy_timeout_ms: int = setting(
         30_000, "How long a writer waits for other writers, and on PostgreSQL also for a free connection."
     )
-    postgres_replica: str = setting("", "PostgreSQL: the URL of a replica that recalls read from; empty: no replica.")
+    postgres_replica: str = setting(
+        Address(), "PostgreSQL: the URL of a replica that recalls read from; empty: no replica."
+    )
     postgres_pool_size: int = setting(
         10, "PostgreSQL: the maximum number of connections per process and server.", low=1, high=1000
     )
@@ -155,22 +183,20 @@ class Settings:
     # Embedding
 
     embedder: str = setting(
-        "local",
+        Address("local"),
         "The embedder: local, openai, gemini, none, auto (local if its model can be run, else openai or gemini if "
         "there is a key), the URL of an OpenAI-compatible server, or a plugin's name.",
         project=("local", "none"),
     )
     fallback_embedder: str = setting(
-        "",
+        Address(),
         "The embedder to use while the first one fails; empty: none. Vectors of both are stored.",
         project=("", "local", "none"),
     )
     openai_api_key: str = setting(
-        "", "The API key for an OpenAI-compatible embedder; also read from OPENAI_API_KEY.", secret=True
+        Secret(), "The API key for an OpenAI-compatible embedder; also read from OPENAI_API_KEY."
     )
-    gemini_api_key: str = setting(
-        "", "The API key for Gemini; also read from GEMINI_API_KEY or GOOGLE_API_KEY.", secret=True
-    )
+    gemini_api_key: str = setting(Secret(), "The API key for Gemini; also read from GEMINI_API_KEY or GOOGLE_API_KEY.")
     tokenizer: str = setting(
         "o200k_base", "What counts tokens: a vocabulary, a model's name, or the path of a tokenizer.json."
     )
@@ -423,8 +449,8 @@ class Settings:
 
 #: Every setting by its name, group by group.
 FIELDS = {declared.name: declared for declared in fields(Settings)}
-#: Settings whose value is never printed.
-SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if declared.metadata["secret"])
+#: Settings whose value stays in the process.
+SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if isinstance(declared.default, Secret))
 #: The settings to look at first, for the reference page.
 ESSENTIAL = (
     *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),

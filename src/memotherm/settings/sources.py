@@ -21,11 +21,13 @@ from memotherm.settings.paths import PREFIX, user_file
 from memotherm.settings.schema import (
     FIELDS,
     RETENTION_WINDOWS,
-    SECRET_NAMES,
+    Address,
+    Secret,
     Settings,
     as_bool,
     checked,
     project_may_set,
+    public,
 )
 
 #: Environment variables with the prefix that are not settings.
@@ -171,10 +173,13 @@ _BARE = re.compile(r"true|false|[+-]?\d[\d_]*(?:\.\d+)?|\".*\"|\[.*\]")
 
 
 def as_toml(text: str) -> list[str]:
-    """Return the settings in the YAML or JSON of another program as lines of TOML; none if there are no such lines."""
+    """Return the settings in the YAML or JSON of another program as lines of TOML; none if there are no such lines.
+
+    A value that is not one of a setting, or a secret one, is "...".
+    """
     try:
         loaded = json.loads(text)
-        return [f"{name} = {json.dumps(value)}" for name, value in flat(loaded)] if isinstance(loaded, dict) else []
+        return [_line(name, json.dumps(value)) for name, value in flat(loaded)] if isinstance(loaded, dict) else []
     except (ValueError, RecursionError):
         pass
     blocks: list[tuple[int, str]] = []
@@ -187,8 +192,14 @@ def as_toml(text: str) -> list[str]:
             blocks.append((indent, name))
         else:
             bare = value if _BARE.fullmatch(value) else json.dumps(value.strip("'\""), ensure_ascii=False)
-            found.append(f"{'.'.join([*(block for _, block in blocks), name])} = {bare}")
+            found.append(_line(".".join([*(block for _, block in blocks), name]), bare))
     return found
+
+
+def _line(name: str, value: str) -> str:
+    ours = OTHER_NAMES.get(name) or snake_case(name)
+    shown = ours in FIELDS and not isinstance(FIELDS[ours].default, Secret | Address)
+    return f"{name} = {value}" if shown else f'{name} = "..."'
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -267,10 +278,6 @@ def flat(values: Mapping[str, Any], block: str = "") -> Iterator[tuple[str, Any]
             yield f"{block}{name}", value
 
 
-#: The credentials in the address of a server.
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
-
-
 def described_settings(
     settings: Settings | None = None, *, changed: bool = False, problems: list[str] | None = None
 ) -> dict[str, dict[str, Any]]:
@@ -285,7 +292,7 @@ def described_settings(
     used = loaded if settings is None else settings
     found = {
         name: {
-            "value": _printable(name, getattr(used, name)),
+            "value": _listed(public(getattr(used, name))),
             "origin": sources[name] if getattr(used, name) == getattr(loaded, name) else "the program or the policy",
         }
         for name in FIELDS
@@ -293,11 +300,7 @@ def described_settings(
     return {name: entry for name, entry in found.items() if not changed or entry["origin"] != "default"}
 
 
-def _printable(name: str, value: Any) -> Any:  # noqa: ANN401
-    if name in SECRET_NAMES:
-        return "(set)" if value else ""
-    if isinstance(value, str):
-        return _CREDENTIALS.sub("", value)
+def _listed(value: Any) -> Any:  # noqa: ANN401
     return list(value) if isinstance(value, tuple) else value
 
 
