@@ -99,7 +99,8 @@ def checked(declared: Field[Any], value: object) -> object:
     choices = declared.metadata["choices"]
     if choices and value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-    return type(default)(value)
+    kind = type(default) if isinstance(default, str) else str
+    return kind(value)
 
 
 def as_bool(name: str, value: object) -> bool:

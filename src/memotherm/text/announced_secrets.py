@@ -1,0 +1,294 @@
+"""Find the secrets that words such as "password" announce, in sentences and in the syntax of configurations.
+
+A value is judged by how it looks and by how it is joined to the word: after `:`, `=`, "is" or nothing, hunter2 is a
+password; further away in the sentence, only a value that is no name. What is read around a word is bounded, so the
+time is linear.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from memotherm.text.secret_values import Strength, is_placeholder, is_random, strength
+from memotherm.text.secret_words import UNSPACED, Announced, Kind, announcing_words
+
+_LONGEST_VALUE = 200
+#: How far after a word, and before it, a sentence is read: in characters, and in words.
+_AFTER, _BEFORE = 240, 80
+_MOST_AFTER, _MOST_BEFORE = 12, 8
+#: The most words with a meaning between a word and its value.
+_MOST_BETWEEN = 8
+#: The least length of a number that is a password, of a value that is likely a token, and of one that stands alone.
+_SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 20
+_LONGEST_TAG = 40
+#: How many of the following words are looked at for the end of what a word announces.
+_LOOKED_AT = 8
+
+#: What follows the word in a name, such as password_2.
+_REST = cache(lambda: re.compile(r"(?:[_-][A-Za-z0-9_-]{0,40}+|[0-9]{1,3}(?!\w))?+"))
+#: Names of something about a secret.
+_ABOUT = cache(
+    lambda: re.compile(
+        r"[_-](?:hash|len|min|max|policy|file|path|field|hint|reset|type|ur[il]|name|id\b|count|limit|manager|expir|ttl|"
+        r"strength|rule|check|attempt|prefix|version|auth|protected|based|input|store|env|command|budget|bucket)"
+    )
+)
+#: The sign of an assignment after a name, and what stands around it.
+_ASSIGNED = cache(
+    lambda: re.compile(
+        r"""\\{0,3}["'`*_]{0,3}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?
+            (?:
+                (?:=>|:=|->|→|=(?![=~])|[:：＝](?!//))
+                | (?P<column>\|)
+                | (?P<tag>>)
+                | ["']?\s{1,40}value["']?\s{0,3}[:=]           # name: DB_PASSWORD, value: ...
+            )
+            (?:[ \t]{0,8}[|>][+-]?[ \t]{0,4}(?=\n))?           # a block of YAML
+            \s{0,60}\\{0,3}(?P<quote>["'`“„«「『]?)""",
+        re.VERBOSE,
+    )
+)
+_CLOSING = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
+_UNQUOTED = cache(lambda: re.compile(rf"[^\s\"'`<>{UNSPACED}]{{1,{_LONGEST_VALUE}}}+"))
+#: The next setting of a line, and the next parameter of a URL.
+_NEXT = cache(lambda: re.compile(r"[;,](?=$|[^\s=:;,]{0,40}+[=:])|&(?=[\w.-]{1,40}+=)"))
+_TOKEN = cache(lambda: re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}、。：；，（）]+|[、。：；，（）]"))
+_QUOTES = "\"'`“„«「『"
+_EDGES = "\"'`“”„‟«»‘’「」『』()[]{}<>,;:.*_…。、"
+_LEFT_EDGES = _EDGES.replace(".", "") + "?&="
+_UNLIKE_A_WORD = re.compile(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
+_SENTENCE_END = cache(lambda: re.compile(r"[.!?]['\")\]]?$|[。！？]|^[•|]$"))
+_PIN = cache(lambda: re.compile("[0-9]{4,8}"))
+#: Up to four characters are taken for a particle.
+_PARTICLE = cache(lambda: re.compile(f"[{UNSPACED}]{{1,4}}"))
+#: Words, beside those of "to be", that join a word and its value.
+_JOINING = (
+    "to equals remains stays becomes now reads called named set lautet heißt heisst jetzt wäre c'est c’est cest ça "
+    "vale sarà resta = == - – — → -> => : это це то olarak als as comme como come som jako ca mint как як with mit "
+    "avec con com met z med"
+)
+_JOINING_SIGNS = tuple(":=：→は是为為는은が")
+
+
+class Secret(NamedTuple):
+    """A secret in a text, and what announces it."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+def announced_secrets(text: str, lowered: str) -> Iterator[Secret]:
+    """Yield the secrets that words announce; `lowered` is the text in lower case, of the same length."""
+    words = announcing_words(lowered) if _UNLIKE_A_WORD.search(text) else []
+    table_end = 0
+    for place, word in enumerate(words):
+        before = words[place - 1].end if place else 0
+        # "password for the wifi": a word for a login does not end what another one announces.
+        others = words[place + 1 : place + 1 + _LOOKED_AT]
+        ends = [each.start for each in others if word.kind is Kind.LOGIN or each.kind is not Kind.LOGIN]
+        after = min(ends, default=others[-1].end if len(others) == _LOOKED_AT else len(text))
+        yield from _Reading(text, lowered, word, before, after).secrets()
+        if word.kind is Kind.PASSWORD and word.start >= table_end:
+            secrets, table_end = _column(text, word)
+            yield from secrets
+
+
+class _Reading:
+    """What a text says around a word that announces a secret."""
+
+    def __init__(self, text: str, lowered: str, word: Announced, before: int, after: int) -> None:
+        self._text, self._word, self._kind = text, word, word.kind
+        rest = _REST().match(text, word.end)
+        self._end = rest.end() if rest else word.end
+        #: Whether the name is that of something about a secret, such as password_file.
+        self._about = _ABOUT().match(lowered, word.end) is not None
+        self._before = max(before, word.start - _BEFORE)
+        #: Where the next word begins, and where the reading ends.
+        self._after, self._limit = after, self._end + _AFTER
+
+    def secrets(self) -> Iterator[Secret]:
+        """Yield the secrets that the word announces."""
+        sign = _ASSIGNED().match(self._text, self._end)
+        if sign is not None and (
+            not sign["tag"] or "<" in self._text[max(0, self._word.start - 40) : self._word.start]
+        ):
+            found = self._assigned(sign)
+            if found is not None:
+                yield found
+                return
+            self._end = sign.start("quote")
+        if not self._about:
+            yield from self._following()
+            yield from self._preceding()
+
+    def _assigned(self, sign: re.Match[str]) -> Secret | None:
+        """Return the value after `:` or `=`, in quotes or not, if it is a secret."""
+        value, start = self._quoted(sign) if sign["quote"] else self._unquoted(sign), sign.end()
+        if not value or any(character.isspace() for character in value):
+            return None
+        if self._kind is Kind.LOGIN or (self._kind is Kind.TOKEN and "/" in value):
+            user, _, password = value.partition("/") if "/" in value else value.partition(":")
+            if user.isalnum() and strength(password) >= Strength.POSSIBLE and not is_random(value):
+                return Secret(start + len(user) + 1, start + len(value), self._kind)
+        return Secret(start, start + len(value), self._kind) if self._accepts(value, joined=True) else None
+
+    def _quoted(self, sign: re.Match[str]) -> str:
+        start, closing = sign.end(), _CLOSING.get(sign["quote"], sign["quote"])
+        ends = [self._text.find(each, start, start + _LONGEST_VALUE) for each in closing]
+        end = min((end for end in ends if end >= 0), default=start)
+        return self._text[start:end].removesuffix("\\")
+
+    def _unquoted(self, sign: re.Match[str]) -> str:
+        """Return a value without what follows it: other settings, the next column, the end of a sentence."""
+        found = _UNQUOTED().match(self._text, sign.end())
+        if found is None:
+            return ""
+        value = _NEXT().split(found[0], maxsplit=1)[0]
+        if sign["column"]:
+            value = value.partition("|")[0]
+        value = value.rstrip("\\)]};,")
+        return value if "=" in sign[0] else value.rstrip(".:?")
+
+    def _accepts(self, value: str, *, joined: bool) -> bool:
+        """Return whether the word announces a value; `joined` if nothing with a meaning is between them."""
+        if is_placeholder(value):
+            return False
+        looks = strength(value)
+        if self._kind is Kind.PASSWORD:
+            number = value.isdigit() and len(value) >= _SHORTEST_NUMBER
+            return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
+        if self._kind is Kind.PIN:
+            return joined and _PIN().fullmatch(value) is not None
+        if self._kind is Kind.TOKEN:
+            likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
+            return is_random(value, _SHORTEST_ALONE) or (joined and (likely or is_random(value)))
+        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE)
+
+    def _following(self) -> Iterator[Secret]:
+        """Yield the secrets in the rest of the sentence."""
+        if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
+            return
+        between, previous, preposition = 0, "", False
+        for place, token in enumerate(_TOKEN().finditer(self._text, self._end, self._limit)):
+            value, start = _bare(token)
+            if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
+                return
+            if token.end() > self._after and strength(value) is Strength.NO:
+                return  # another word, not one that is a part of a value
+            joined = (preposition or between <= 1) and (token[0][0] in _QUOTES or _joins(previous))
+            joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between == 0
+            yield from self._judged(value, start, joined=joined)
+            previous = token[0].lower()
+            function = _is_function_word(previous.strip(_EDGES)) or _PARTICLE().fullmatch(token[0]) is not None
+            preposition = function if place == 0 else preposition
+            between += not function
+            if _SENTENCE_END().search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
+                return
+
+    def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Secret]:
+        """Yield a value, or its part after the name of a user, if it is a secret."""
+        if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined):
+            return
+        for separator in "/:" if self._kind is not Kind.TOKEN else "":
+            user, _, password = value.partition(separator)
+            pair = user.isalnum() and strength(user) is Strength.NO
+            if pair and strength(password) >= (Strength.POSSIBLE if joined else Strength.LIKELY):
+                yield Secret(start + len(user) + 1, start + len(value), self._kind)
+                return
+        if self._accepts(value, joined=joined):
+            yield Secret(start, start + len(value), self._kind)
+
+    def _preceding(self) -> Iterator[Secret]:
+        """Yield the value in "hunter2 is the password" and in "use hunter2 as password"."""
+        if not _UNLIKE_A_WORD.search(self._text, self._before, self._word.start):
+            return
+        tokens = list(_TOKEN().finditer(self._text, self._before, self._word.start))
+        if self._before == self._word.start - _BEFORE:
+            del tokens[0]  # it may be the end of a word
+        following = ""
+        after = self._word.start
+        for token in tokens[: -_MOST_BEFORE - 1 : -1]:
+            if "\n" in self._text[token.end() : after] or (following and _SENTENCE_END().search(token[0])):
+                return
+            value, start = _bare(token)
+            apart = following or token.end() < after
+            if apart and _UNLIKE_A_WORD.search(value) and not re.search("[=<]", value):
+                joined = _joins(following) and not value.isdigit() and self._ends()
+                if strength(value) is Strength.LIKELY and self._kind in (Kind.PASSWORD, Kind.LOGIN):
+                    yield from self._judged(value, start, joined=joined)
+                elif joined and self._kind in (Kind.PASSWORD, Kind.TOKEN):
+                    yield from self._judged(value, start, joined=True)
+            following, after = token[0].lower(), token.start()
+
+    def _ends(self) -> bool:
+        """Return whether no noun follows the word: "the password for", not "the password store"."""
+        token = _TOKEN().match(self._text, self._end + 1)
+        ended = self._text[self._end : self._end + 1] in ".,;!?)"
+        return ended or token is None or _is_function_word(token[0].lower().strip(_EDGES))
+
+
+def _bare(token: re.Match[str]) -> tuple[str, int]:
+    """Return a value without quotes and punctuation, and where it begins."""
+    value = token[0].lstrip(_LEFT_EDGES)
+    return value.rstrip(_EDGES + "?"), token.end() - len(value)
+
+
+def _joins(word: str) -> bool:
+    """Return whether a word, or the sign at its end, joins a name and its value."""
+    return word in _joining_words() or word.endswith(_JOINING_SIGNS)
+
+
+@functools.cache
+def _joining_words() -> frozenset[str]:
+    from memotherm.text.language import WORD_LISTS
+
+    return frozenset([*_JOINING.split(), *WORD_LISTS["other"]["linking"].split()])
+
+
+@functools.cache
+def _function_words() -> frozenset[str]:
+    from memotherm.text.language import FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS
+
+    return SCRIPT_FUNCTION_WORDS.union(*FUNCTION_WORDS.values())
+
+
+def _is_function_word(word: str) -> bool:
+    if not word or word in _joining_words():
+        return True
+    return word in _function_words() or word.partition("'")[0] in _function_words()
+
+
+#: The most lines of a table.
+_MOST_LINES = 500
+_AROUND_CELL = ' "*_`'
+
+
+def _column(text: str, word: Announced) -> tuple[list[Secret], int]:
+    """Return the secrets below the head of a column in a table or CSV file, and where the table ends."""
+    begin = text.rfind("\n", max(0, word.start - _AFTER), word.start) + 1
+    end = text.find("\n", word.end, word.end + _AFTER)
+    head = text[begin:end]
+    separator = next((each for each in "|\t;," if each in head), None)
+    if end < 0 or begin < word.start - _AFTER or separator is None:
+        return [], 0
+    left, right = text[begin : word.start].rpartition(separator)[2], text[word.end : end].partition(separator)[0]
+    if left.strip(_AROUND_CELL) or right.strip(_AROUND_CELL):
+        return [], 0
+    number, width = text.count(separator, begin, word.start), head.count(separator)
+    found = []
+    for _ in range(_MOST_LINES):
+        begin, end = end + 1, text.find("\n", end + 1)
+        end = len(text) if end < 0 else end
+        cells = text[begin:end].split(separator)
+        if begin >= len(text) or len(cells) != width + 1:
+            break
+        value = cells[number].strip(_AROUND_CELL)
+        if strength(value) >= Strength.POSSIBLE:
+            start = begin + sum(len(cell) + 1 for cell in cells[:number]) + cells[number].find(value)
+            found.append(Secret(start, start + len(value), word.kind))
+    return found, begin

@@ -1,0 +1,213 @@
+"""Find credentials in texts.
+
+They are keys of services, private keys, passwords in addresses, headers and commands, and what words announce.
+Every search takes linear time: repeats are bounded and possessive, so they match greedily and never backtrack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from memotherm.text.announced_secrets import announced_secrets
+from memotherm.text.key_formats import keys
+from memotherm.text.secret_values import is_placeholder
+
+
+class Found(NamedTuple):
+    """A part of a text to redact."""
+
+    start: int
+    end: int
+    #: What it looks like, in plain words.
+    name: str
+
+
+_QUOTED = r"(?:\"(?P<{0}1>[^\"\n]{{1,200}}+)\"|'(?P<{0}2>[^'\n]{{1,200}}+)'|(?P<{0}3>[^\s\"'|;&<>]{{1,200}}+))"
+_VALUE = _QUOTED.format("secret")
+#: Name, a lower-case text that every match contains, and the pattern; groups whose names begin with
+#: `secret` are the secrets.
+_FORMS = (
+    (
+        "a password in a URL",
+        "://",
+        (
+            r"://[^\s/:@\"'<>\[\]]{0,100}+:(?![0-9]{1,5}(?:[/?#\s]|$))(?P<secret>[^\s/@\"'<>\[\]]{1,200}+"
+            r"(?:/[^\s/@\"'<>\[\]]{0,100}+(?=[/@])){0,4}+(?:@[^\s/@\"'<>\[\]]{0,200}+(?=@)){0,8}+)(?=@)"
+        ),
+    ),
+    (
+        "a password of curl",
+        "curl",
+        r"\s(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,100}+:(?![0-9]{1,9}(?:\s|$))(?P<secret>[^\s\"'<>\[\]]{4,200}+)",
+    ),
+    (
+        "an Authorization header",
+        "authorization",
+        (
+            r"(?i:authorization)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"']?"
+            r"(?:(?i:bearer|basic|token|digest|apikey|ssws|negotiate)\s{1,4})?+"
+            r"(?=.[a-z._-]{0,200}+[A-Z0-9+/=])(?P<secret>[^\s\"',;\[\]<>\\]{8,4000}+)"
+        ),
+    ),
+    (
+        "a bearer token",
+        "bearer",
+        r"\b(?i:bearer)\s{1,4}(?=[A-Za-z._~+/=-]{0,200}+[0-9])(?P<secret>[A-Za-z0-9._~+/=-]{16,4000}+)",
+    ),
+    (
+        "a password of MySQL",
+        "mysql",
+        rf"\b(?:mysql|mysqldump|mysqladmin|mysqlimport)\b[^\n|;]{{0,200}}?\s-p{_VALUE}",
+    ),
+    ("a password of MariaDB", "mariadb", rf"\bmariadb(?:-dump|-admin)?\b[^\n|;]{{0,200}}?\s-p{_VALUE}"),
+    ("a password of sshpass", "sshpass", rf"\bsshpass\s{{1,3}}-p\s{{0,3}}{_VALUE}"),
+    (
+        "a password of docker",
+        "login",
+        rf"\b(?:docker|podman|helm|az|oc)\b[^\n|;]{{0,80}}?\blogin\b[^\n|;]{{0,120}}?\s-p[ =]{{1,3}}{_VALUE}",
+    ),
+    ("a password of Redis", "redis-cli", rf"\bredis-cli\b[^\n|;]{{0,120}}?\s-a\s{{1,3}}{_VALUE}"),
+    ("a password of Redis", "requirepass", rf"\b(?:requirepass|masterauth)\s{{1,3}}{_VALUE}"),
+    ("a password of SQL Server", "sqlcmd", rf"\b(?:sqlcmd|bcp)\b[^\n|;]{{0,120}}?\s-P\s{{0,3}}{_VALUE}"),
+    (
+        "a password of LDAP",
+        "ldap",
+        rf"\bldap(?:search|add|modify|delete)\b[^\n|;]{{0,200}}?\s-w\s{{1,3}}{_VALUE}",
+    ),
+    ("a password of an archive", "7z", rf"\b7z[ar]?\s[^\n|;]{{0,120}}?\s-p{_VALUE}"),
+    ("a password of an archive", "zip", rf"\b(?:un)?zip\b[^\n|;]{{0,120}}?\s-P\s{{1,3}}{_VALUE}"),
+    ("a password of an option", "--pass", rf"\s--pass(?:word|phrase|wd)?[ =]\s{{0,3}}{_VALUE}"),
+    ("a password of an option", "-password", rf"\s--?[a-z]{{1,20}}+-password[ =]\s{{0,3}}{_VALUE}"),
+    (
+        "a password in a command",
+        "-command",
+        r"(?i:password-command)[ =]{1,3}[\"']?echo\s{1,3}(?P<secret>[^\s\"']{4,200}+)",
+    ),
+    ("a password of SQL", "identified", rf"(?i:identified\s{{1,4}}by\s{{1,4}}){_VALUE}"),
+    ("a password of SQL", "password '", r"(?i:password\s{1,4})'(?P<secret>[^'\n]{4,200}+)'"),
+    ("a password of netrc", "login", rf"(?i:\blogin\s{{1,8}}\S{{1,100}}+\s{{1,8}}password\s{{1,8}}){_VALUE}"),
+    ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),
+    (
+        "a signature in a URL",
+        "sig",
+        r"(?i:[?&;](?:sig|signature|x-amz-signature|x-amz-security-token)=)(?P<secret>[A-Za-z0-9%+/=_-]{16,2000}+)",
+    ),
+    ("a password of sudo", "sudo", r"\becho\s{1,3}[\"']?(?P<secret>[^\s\"'|]{4,200}+)[\"']?\s{1,3}\|\s{0,3}sudo\b"),
+    (
+        "a password in code",
+        "auth",
+        r"\bauth\s{0,3}=\s{0,3}[(\[]\s{0,3}[\"'][^\"'\n]{1,100}+[\"'],\s{0,3}[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']",
+    ),
+    ("an Okta token", "ssws", r"\bSSWS\s{1,3}(?P<secret>[A-Za-z0-9_-]{20,100}+)"),
+)
+_COOKIES = cache(lambda: re.compile(r"(?i:\bcookie)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?=[\w.-]{1,80}+=)"))
+_COOKIE = cache(lambda: re.compile(r"\s{0,3}(?P<name>[\w.-]{1,80}+)(?:=(?P<secret>[^\s;\"'\\]{0,4000}+))?+;?"))
+_SESSION = cache(
+    lambda: re.compile(
+        r"\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|csrftoken|sessionid|_gitlab_session)=(?P<secret>[^\s;\"'&]{8,300}+)"
+    )
+)
+_ATTRIBUTES = frozenset(
+    [
+        "path",
+        "domain",
+        "expires",
+        "max-age",
+        "samesite",
+        "secure",
+        "httponly",
+        "partitioned",
+        "priority",
+        "theme",
+        "lang",
+        "locale",
+    ]
+)
+_SHORTEST_COOKIE = 6
+
+_PEM = cache(lambda: re.compile(r"-----(?P<place>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"))
+#: What may stand before a line of a key: white space, also escaped, and the marks of quotations and comments.
+_MARGIN = r"(?:\s|\\n|\\r|[>#|*\"'+,]|//){0,80}+"
+#: The lines of a key that was cut off.
+_PEM_LINES = cache(
+    lambda: re.compile(rf"(?:{_MARGIN}(?:[A-Za-z0-9+/=]{{16,100}}+|[A-Za-z-]{{3,20}}: [^\n]{{1,100}}+))*+")
+)
+_KEY_LINE = cache(lambda: re.compile(r"[A-Za-z0-9+/=]{40,100}+(?:\s|\\n|\\r|\\)"))
+_LONGEST_KEY = 8000
+_SEED = cache(
+    lambda: re.compile(
+        r"(?i:seed phrase|seed words|mnemonic|recovery phrase|secret phrase)[^\n:]{0,20}?(?:\bis\b|:|=)\s{0,3}[\"'`]?"
+        r"(?P<secret>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
+    )
+)
+
+
+def credentials(text: str) -> Iterator[Found]:
+    """Yield everything that looks like a credential, in no order; parts may overlap."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # such as with a capital I with a dot
+        lowered = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
+    yield from (Found(*key) for key in keys(text))
+    yield from (Found(start, end, kind.value) for start, end, kind in announced_secrets(text, lowered))
+    if "PRIVATE KEY" in text:
+        yield from _private_keys(text)
+    for name, hint, pattern in _FORMS:
+        if hint in lowered:
+            # Compiled, and cached by `re`, when a text contains the hint.
+            for match in re.finditer(pattern, text):
+                for group, value in match.groupdict().items():
+                    if value and group.startswith("secret") and not is_placeholder(value):
+                        yield Found(*match.span(group), name)
+    if "cookie" in lowered or "sess" in lowered or "csrf" in lowered or "connect.sid" in lowered:
+        yield from _cookies(text)
+    if "phrase" in lowered or "mnemonic" in lowered or "seed words" in lowered:
+        yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED().finditer(text))
+
+
+def _private_keys(text: str) -> Iterator[Found]:
+    start: int | None = None
+    last = 0
+    for tag in _PEM().finditer(text):
+        if tag["place"] == "BEGIN":
+            if start is not None:
+                yield _cut_key(text, start)
+            start = tag.start()
+        elif start is not None:
+            yield Found(start, tag.end(), "a private key")
+            start = None
+        else:
+            lines = list(_KEY_LINE().finditer(text, max(last, tag.start() - _LONGEST_KEY), tag.start()))
+            if lines:
+                yield Found(lines[0].start(), tag.end(), "a private key")
+        last = tag.end()
+    if start is not None:
+        yield _cut_key(text, start)
+
+
+def _cut_key(text: str, start: int) -> Found:
+    head = _PEM().match(text, start)
+    lines = _PEM_LINES().match(text, head.end() if head else start)
+    return Found(start, lines.end() if lines else start, "a private key")
+
+
+def _cookies(text: str) -> Iterator[Found]:
+    """Yield the values of cookies in headers, and of the cookies of sessions elsewhere."""
+    end = 0
+    for head in _COOKIES().finditer(text):
+        place = max(end, head.end())
+        while (cookie := _COOKIE().match(text, place)) is not None:
+            value = cookie["secret"] or ""
+            if (
+                len(value) >= _SHORTEST_COOKIE
+                and cookie["name"].lower() not in _ATTRIBUTES
+                and not is_placeholder(value)
+            ):
+                yield Found(*cookie.span("secret"), "a cookie")
+            place = cookie.end()
+            if not cookie[0].endswith(";"):
+                break
+        end = place
+    yield from (Found(*match.span("secret"), "a cookie") for match in _SESSION().finditer(text))
