@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memotherm import Memotherm, Scope, tools
-from memotherm.errors import SettingsError
+from memotherm.errors import MemothermError, SettingsError
 from memotherm.text.redaction import MARK, Redactor
+from memotherm.tools.results import everything_json
 
 #: Credentials in texts; the part that must not be kept is in the second place.
 SECRETS = [
@@ -208,3 +210,66 @@ def test_tools_replace_secrets_and_keep_them_by_choice(
     assert kept["metadata"]["k"] == "AKIAIOSFODNN7EXAMPLE"
     assert "was stored as it is" in kept["warnings"][0]
     assert tools.call(mem, "store_memory", {"content": "Blue is the colour of the shop"})["warnings"] == []
+
+
+_KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+def _example(parameter: tools.Parameter, text: str, memory_id: str) -> object:
+    """Return an argument: one that selects a memory, or a text."""
+    if parameter.selects:
+        named = {"memory_id": memory_id, "ids": [memory_id], "over": [memory_id], "part": "the harbour opens at dawn"}
+        return named.get(parameter.name, "s")
+    if parameter.choices:
+        return parameter.choices[0]
+    kinds = {int: 1, float: 1.0, bool: False, dict: {text: [text]}, str: text}
+    return kinds.get(get_origin(parameter.type) or parameter.type, [text])
+
+
+@pytest.mark.parametrize("name", [tool.name for tool in tools.TOOLS.values() if tool.stored])
+def test_no_tool_stores_a_secret_in_any_of_its_texts(
+    name: str, open_mem: Callable[..., Memotherm], store_kind: str
+) -> None:
+    """Every tool that writes is called with a secret in each of its texts, names of metadata included."""
+    mem = open_mem()
+    tool = tools.TOOLS[name]
+    for parameter in tool.parameters:
+        if parameter.name not in tool.stored:
+            continue
+        mem.session("s").add("the harbour opens at dawn")
+        memory_id = mem.remember(f"the harbour opens at dawn and closes at dusk: {parameter.name}").id
+        needed = {each.name: _example(each, "blue boats", memory_id) for each in tool.parameters if each.required}
+        selecting = {"ids": [memory_id]} if any(each.name == "ids" for each in tool.parameters) else {}
+        dry = {"dryRun": False} if any(each.name == "dryRun" for each in tool.parameters) else {}
+        given = {**needed, **selecting, **dry, parameter.name: _example(parameter, f"see {_KEY} there", memory_id)}
+        try:
+            result = tools.call(mem, name, given)
+        except MemothermError as error:  # such as a kind, which is one word
+            result = {"error": str(error)}
+        assert _KEY not in json.dumps(result), parameter.name
+    assert _KEY not in json.dumps(list(everything_json(mem.inspect.everything())))
+
+
+def test_a_tool_says_what_it_has_replaced(open_mem: Callable[..., Memotherm]) -> None:
+    """Also one that has no parameter to keep it; what selects memories is not changed."""
+    mem = open_mem()
+    kept = mem.remember(f"the id of the bucket is {_KEY}")
+    (warning,) = tools.call(mem, "memory_update", {"memory_id": kept.id, "tags": [_KEY, "aws"]})["warnings"]
+    assert warning == f"1 secret replaced by {MARK} (an AWS access key)"
+    assert set(mem.get(kept.id).tags) == {MARK, "aws"}
+    found = tools.call(mem, "memory_forget_many", {"mentions": [_KEY], "why": f"has {_KEY}", "dryRun": False})
+    assert [memory["id"] for memory in found["memories"]] == [kept.id]
+    assert mem.history(kept.id)[-1].why == f"has {MARK}"
+
+
+def test_the_name_of_a_value_announces_a_secret(open_mem: Callable[..., Memotherm]) -> None:
+    """In metadata, a password is known by its name; names with secrets stay different."""
+    mem = open_mem()
+    metadata = {"db": {"password": "hunter2", "port": 5432, "PIN": 4821}, f"a {_KEY}": 1, "a ASIAIOSFODNN7EXAMPLE": 2}
+    captured = mem.capture("The harbour database has moved to heron", metadata=metadata)
+    assert captured.memory is not None
+    assert captured.memory.metadata == {
+        "db": {"password": MARK, "port": 5432, "PIN": MARK},
+        f"a {MARK}": 1,
+        f"a {MARK} 3": 2,
+    }

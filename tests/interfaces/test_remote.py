@@ -443,15 +443,21 @@ def test_an_unreachable_server_is_a_clear_error_and_captures_are_spooled(
         with pytest.raises(StoreUnavailable, match="is `memotherm serve` running there"):
             remote.status()
         captured = remote.capture("We decided to deploy on Tuesdays only", metadata={"role": "user"})
+        remote.capture("the password for the staging db is Tr0ub4dor&3", metadata={"password": "hunter2"})
     assert captured.status == "spooled"
+    waiting = [path.read_text("utf-8") for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert not [text for text in waiting if "Tr0ub4dor" in text or "hunter2" in text]
     assert "memotherm agent worker" in captured.why
     first = process_spool(user_spool())
-    assert (first.captured, first.waiting) == (0, 1)
+    assert (first.captured, first.waiting) == (0, 2)
     assert "cannot be reached" in first.failed[0]
     with memotherm.open(tmp_path / "back.db", embedder="none") as mem, serving(mem, port):
         second = process_spool(user_spool(), include_running=True)
-        assert (second.captured, second.waiting, second.failed) == (1, 0, ())
-        assert [each.content for each in mem.scoped(user="jo").find()] == ["We decided to deploy on Tuesdays only"]
+        assert (second.captured, second.waiting, second.failed) == (2, 0, ())
+        assert {each.content for each in mem.scoped(user="jo").find()} == {
+            "We decided to deploy on Tuesdays only",
+            "the password for the staging db is [redacted]",
+        }
 
 
 def test_the_command_line_takes_a_server_as_store(

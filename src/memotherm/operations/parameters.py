@@ -63,6 +63,8 @@ class Parameter:
     item_limits: Mapping[str, Any] = field(default_factory=dict)
     #: The name outside of Python, such as `ttl_minutes` for `ttl`.
     wire: str = ""
+    #: Whether it names or selects what there is; the other texts of an operation that writes are stored.
+    selects: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -90,23 +92,25 @@ def _wire(
     default: bool | None = None,
     required: bool = False,
     help: str = "",  # noqa: A002 - what everybody calls it
+    selects: bool = False,
     **limits: Any,  # noqa: ANN401 - numbers and texts
 ) -> Parameter:
     """Return what all parameters of a name have in common."""
     item_limits = {} if items is None else items.limits
     return Parameter(
-        type=kind, wire=name, default=default, required=required, help=help, limits=limits, item_limits=item_limits
-    )
+        type=kind, wire=name, default=default, required=required, help=help, limits=limits, item_limits=item_limits,
+        selects=selects,
+    )  # fmt: skip
 
 
 _TEXT = _wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK, help="The text.")
-_QUERY = _wire(str, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
+_QUERY = _wire(str, selects=True, min_length=1, max_length=100_000, pattern=_NOT_BLANK)
 _LABEL = _wire(str, min_length=1, max_length=100, pattern=_NOT_BLANK)
 _NAME = _wire(str, min_length=1, max_length=200, pattern=_NOT_BLANK)
-_KINDS = _wire(list[str], items=_wire(str, pattern=_KIND), max_length=50)
+_KINDS = _wire(list[str], selects=True, items=_wire(str, pattern=_KIND), max_length=50)
 _KEY = r"^[^\x00-\x1f\x7f]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00-\x1f\x7f]*$"
 _COUNT: Json = {"ge": 0, "le": _LARGE}
-_IDS = _wire(list[str], items=_wire(str, pattern=_ID), max_length=1000)
+_IDS = _wire(list[str], selects=True, items=_wire(str, pattern=_ID), max_length=1000)
 _MOMENT_HELP = "`2026-01-31`, `2026-01-31T12:00:00Z`, or `7d` for seven days ago."
 _MOMENT = _wire(str, pattern=PATTERNS["moment"], help=_MOMENT_HELP, examples=["7d"])
 
@@ -134,20 +138,23 @@ WIRES: Mapping[str, Parameter] = {
     "metadata": _wire(Json, help="Further values, as JSON."),
     "scope": _wire(dict[str, str], examples=[{"project": "shop"}], help="The fields of a scope."),
     "source": _LABEL,
-    "supersedes": _wire(str, pattern=_ID),
+    "supersedes": _wire(str, selects=True, pattern=_ID),
     "key": _wire(str, min_length=1, max_length=400, pattern=_KEY),
-    "after": _wire(str, min_length=1, max_length=400, pattern=_KEY),
+    "after": _wire(str, selects=True, min_length=1, max_length=400, pattern=_KEY),
     "prefix": _wire(
-        str, min_length=1, max_length=400, pattern=_KEY, examples=["notes/"], help="Only keys that begin with this."
+        str, selects=True, min_length=1, max_length=400, pattern=_KEY, examples=["notes/"],
+        help="Only keys that begin with this.",
     ),
     "version": _wire(int, **_COUNT),
-    "memory_id": _wire(str, pattern=_ID, help="The id of a memory."),
-    "memory": _wire(str, name="memory_id", pattern=_ID, help="The id of a memory."),
+    "memory_id": _wire(str, selects=True, pattern=_ID, help="The id of a memory."),
+    "memory": _wire(str, selects=True, name="memory_id", pattern=_ID, help="The id of a memory."),
     "ids": _IDS,
     "used": _IDS,
     "forget": _IDS,
     "over": _IDS,
-    "recall": _wire(str, name="recall_id", max_length=100, help="The `recall_id` of a recall or context."),
+    "recall": _wire(
+        str, selects=True, name="recall_id", max_length=100, help="The `recall_id` of a recall or context.",
+    ),
     "answer": _wire(str, max_length=100_000),
     "at": _wire(str, max_length=100),
     "why": _wire(str, max_length=1000, pattern=_NO_NUL, help="The reason, for the ledger."),
@@ -157,36 +164,40 @@ WIRES: Mapping[str, Parameter] = {
     "points": _wire(int, ge=2, le=1000),
     "budget": _wire(int, ge=0, le=1_000_000),
     "min_score": _wire(float, ge=0, le=1),
-    "cursor": _wire(str, pattern=r"^(before|after)-[0-9]{1,18}$"),
+    "cursor": _wire(str, selects=True, pattern=r"^(before|after)-[0-9]{1,18}$"),
     "since": _MOMENT,
     "until": _MOMENT,
-    "where": _wire(Json, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}]),
+    "where": _wire(
+        Json, selects=True, help="Conditions on the metadata.", examples=[{"status": "open", "votes": {"$gte": 3}}],
+    ),
     "retention": _wire(
         Literal["active", "archived", "deleted", "proposed", "any"],
         help="active unless given, archived, deleted, proposed, or any.",
     ),
     "contains": _wire(
-        str, min_length=1, max_length=1000, pattern=_NOT_BLANK,
+        str, selects=True, min_length=1, max_length=1000, pattern=_NOT_BLANK,
         help="A text that the content contains, in upper or lower case.",
     ),
     "mentions": _wire(
-        list[str], items=_wire(str, min_length=1, max_length=1000, pattern=_NOT_BLANK), max_length=100,
+        list[str], selects=True, items=_wire(str, min_length=1, max_length=1000, pattern=_NOT_BLANK), max_length=100,
         help="Names and identifiers of which the content mentions at least one, as a whole and in any spelling.",
     ),
-    "request": _wire(str, min_length=1, max_length=1000, pattern=_NOT_BLANK, examples=["everything about Frank"]),
-    "part": _wire(str, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK),
+    "request": _wire(
+        str, selects=True, min_length=1, max_length=1000, pattern=_NOT_BLANK, examples=["everything about Frank"],
+    ),
+    "part": _wire(str, selects=True, min_length=1, max_length=1_000_000, pattern=_NOT_BLANK),
     "name": _NAME,
     "also": _NAME,
     "include_hidden": _wire(bool, help="Whether archived and deleted memories are searched as well."),
     "number": _wire(int, ge=1, le=2**62, help="The number of a receipt."),
     "event_seq": _wire(int, ge=1, le=2**62, help="The number of an event."),
-    "session_id": _wire(str, required=True, pattern=PATTERNS["session"], help="The name of the session."),
+    "session_id": _wire(str, selects=True, required=True, pattern=PATTERNS["session"], help="The name of the session."),
     "count": _wire(int, **_COUNT),
     "keep": _wire(int, **_COUNT, help="How many stay; the setting if left out."),
     "total_tokens": _wire(int, **_COUNT),
     "context_window": _wire(int, ge=1, le=_LARGE),
     "compactions": _wire(int, **_COUNT),
-    "path": _wire(str, min_length=1, max_length=1000, help="The note, or a citation of its lines."),
+    "path": _wire(str, selects=True, min_length=1, max_length=1000, help="The note, or a citation of its lines."),
     "from_line": _wire(int, ge=1, le=_LARGE, help="The first line."),
     "lines": _wire(int, ge=1, le=100_000, help="How many lines; all if left out."),
     "max_results": _wire(int, ge=0, le=100),
@@ -201,11 +212,15 @@ WIRES: Mapping[str, Parameter] = {
     "second": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
     "policy": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
     # Not of the facade: what only callers outside of Python give.
-    "session": _wire(str, pattern=PATTERNS["session"], help="The session, unless the header Memotherm-Scope names it."),
+    "session": _wire(
+        str, selects=True, pattern=PATTERNS["session"], help="The session, unless the header Memotherm-Scope names it.",
+    ),
     "with_cold": _wire(bool, name="include_cold", default=False, help="Search cold as well as `tiers`."),
     "memories": _wire(bool, default=False, help="Whether to return the memories as well."),
     "hidden": _wire(bool, default=False, help="Include a memory that was forgotten."),
-    "confirm": _wire(str, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`."),
+    "confirm": _wire(
+        str, selects=True, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`.",
+    ),
 }  # fmt: skip
 
 
@@ -231,7 +246,7 @@ def parameters_of(
     for each in declared:
         if each.kind is inspect.Parameter.VAR_KEYWORD:
             filters = get_type_hints(get_args(hints[each.name])[0])
-            found += [_parameter(name, hint, None) for name, hint in filters.items()]
+            found += [replace(_parameter(name, hint, None), selects=True) for name, hint in filters.items()]
         elif each.name not in left_out:
             missing = each.default is inspect.Parameter.empty
             default = None if missing else _plain(each.default)

@@ -29,6 +29,7 @@ from memotherm.remote.session import RemoteSession
 from memotherm.remote.transport import Transport
 from memotherm.remote.verbs import needs_store, result_of, with_verbs
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings
+from memotherm.text.redaction import redactor
 
 Json = dict[str, Any]
 
@@ -137,9 +138,13 @@ class RemoteMemotherm(Memotherm):
             return self._spooled(content, options, error)
 
     def _spooled(self, content: str, options: Json, error: StoreUnavailable) -> Captured:
-        """Add a capture to the user's spool, which is plain text: with an encryption key, raise the error instead."""
+        """Add a capture to the user's spool, redacted, because it is plain text.
+
+        With an encryption key, raise the error instead.
+        """
         if self.settings.key:
             raise error
+        (content, options), _ = redactor(self.settings).redact_values([content, options])
         values = {name: getattr(self.settings, name) for name in FIELDS if name not in SECRET_NAMES}
         job = {
             "version": 1,

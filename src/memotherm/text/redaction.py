@@ -7,6 +7,7 @@ each with an optional repeat, without groups and alternatives; `*` and `+` match
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from bisect import bisect_left
@@ -20,7 +21,7 @@ from memotherm.text.content import INVISIBLE
 from memotherm.text.credentials import Found, credentials
 from memotherm.text.secret_values import MARK
 
-__all__ = ["MARK", "Redacted", "Redactor", "compiled", "private_passages", "redactor"]
+__all__ = ["MARK", "Redacted", "RedactedValue", "Redactor", "compiled", "private_passages", "redactor"]
 
 _PRIVATE = re.compile(r"<(?P<close>/?)\s{0,4}private\b[^<>]{0,100}>", re.IGNORECASE)
 
@@ -93,6 +94,14 @@ class Redacted(NamedTuple):
     replaced: int = 0
 
 
+class RedactedValue(NamedTuple):
+    """A JSON value without its secrets."""
+
+    value: Any
+    #: How many parts were replaced.
+    replaced: int = 0
+
+
 class Redactor:
     """Finds credentials, private passages and matches of the user's patterns; `redact` replaces them if enabled."""
 
@@ -120,18 +129,35 @@ class Redactor:
         """Return a text without its secrets."""
         return self.redact(text).text
 
-    def redact_values(self, value: Any) -> tuple[Any, int]:  # noqa: ANN401 - any JSON value
-        """Redact every text in a JSON value; also return how many parts were replaced."""
+    def redact_values(self, value: Any) -> RedactedValue:  # noqa: ANN401 - any JSON value
+        """Redact every text in a JSON value, names included."""
         if isinstance(value, str):
-            return self.redact(value)
+            return RedactedValue(*self.redact(value))
         if isinstance(value, dict):
-            values, counts = self._each(value.values())
-            return dict(zip(value, values, strict=True)), counts
-        return self._each(value) if isinstance(value, list) else (value, 0)
+            return self._redact_members(value)
+        if not isinstance(value, list | tuple):
+            return RedactedValue(value)
+        redacted = [self.redact_values(each) for each in value]
+        return RedactedValue([each.value for each in redacted], sum(each.replaced for each in redacted))
 
-    def _each(self, values: Iterable[Any]) -> tuple[list[Any], int]:
-        redacted = [self.redact_values(value) for value in values]
-        return [value for value, _ in redacted], sum(count for _, count in redacted)
+    def _redact_members(self, members: dict[str, Any]) -> RedactedValue:
+        """Redact an object; the name of a member, such as password, announces its value."""
+        found: dict[str, Any] = {}
+        total = 0
+        for name, value in members.items():
+            shown, replaced = self.redact(str(name))
+            redacted = self.redact_values(value)
+            if not redacted.replaced and self._announces(str(name), value):
+                redacted = RedactedValue(MARK, 1)
+            # Two names can be the same without their secrets.
+            found[f"{shown} {len(found) + 1}" if replaced and shown in found else shown] = redacted.value
+            total += redacted.replaced + replaced
+        return RedactedValue(found, total)
+
+    def _announces(self, name: str, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+        if not self._enabled or isinstance(value, bool) or not isinstance(value, str | int):
+            return False
+        return any(each.start > len(name) for each in credentials(f"{name}={json.dumps(value, ensure_ascii=False)}"))
 
     def _found(self, text: str) -> Iterator[Found]:
         """Yield the parts to redact, also those that invisible characters interrupt."""

@@ -59,7 +59,8 @@ _WORDS = {
         "secret key, private key, private-key, private_key, privatekey, account key, account_key, accountkey, "
         "auth key, auth_key, authkey, signing key, signing_key, encryption key, encryption_key, license key, "
         "licence key, license_key, deploy key, deploy_key, service key, service_key, shared key, master key, "
-        "master_key, recovery code, recovery key, backup code, webhook key, app key, app_key, client key, signature key, bearer",
+        "master_key, recovery code, recovery key, backup code, webhook key, app key, app_key, client key, "
+        "signature key, bearer",
         "german": "schlüssel, geheimnis, zugriffstoken",
         "french": "clé api, clé d'api, clé d’api, clef api, clé secrète, clé d'accès, clé privée, jeton",
         "spanish": "clave, llave, secreto",

@@ -9,7 +9,8 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.memory import Memotherm
 from memotherm.operations.table import OPERATIONS
-from memotherm.tools.tool import Json, Parameter, Tool, from_function, from_operation
+from memotherm.tools.results import secret_warnings, without_secrets
+from memotherm.tools.tool import KEEP_SECRETS, Json, Parameter, Tool, from_function, from_operation
 from memotherm.tools.written import (
     memory_add,
     memory_context,
@@ -45,13 +46,13 @@ def _tools() -> dict[str, Tool]:
     written = (
         from_function(memory_recall, "Recall memories", result=("items", "promoted")),
         from_function(memory_context, "Context for a prompt", reads_only=True, repeatable=True, result=("text",)),
-        from_function(store_memory, "Store a memory"),
+        from_function(store_memory, "Store a memory", may_keep=True),
         from_function(set_memory_tier, "Set tier or priority", repeatable=True),
         from_function(memory_get, "Read a note or memory", reads_only=True, repeatable=True, aliases={"id": "path"}),
         from_function(memory_search, "Search notes", reads_only=True, repeatable=True, result=("results",)),
         from_function(memory_status, "Memory status", reads_only=True, repeatable=True, result=("hot",)),
-        from_function(memory_add, "Add to working memory"),
-        from_function(memory_put_key, "Store under a key", repeatable=True),
+        from_function(memory_add, "Add to working memory", may_keep=True),
+        from_function(memory_put_key, "Store under a key", may_keep=True, repeatable=True),
         from_function(memory_get_key, "Read a key", reads_only=True, repeatable=True),
     )
     derived = (from_operation(operation) for operation in OPERATIONS.values() if operation.tool is not None)
@@ -65,7 +66,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
 
 
 def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
-    """Call a tool by its name; an unknown tool or parameter is an error that lists the known ones."""
+    """Call a tool by its name; an unknown tool or parameter is an error that lists the known ones.
+
+    Secrets in the texts that a tool stores are replaced, and the result warns of it.
+    """
     tool = _tools().get(name)
     if tool is None:
         raise InvalidInput(f"unknown tool {name!r}: use one of {', '.join(_tools())}")
@@ -77,4 +81,10 @@ def call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     missing = [key for key in tool.required if arguments.get(key) is None]
     if missing:
         raise InvalidInput(f"{name} requires the parameter {missing[0]!r}")
-    return tool.function(mem, arguments)
+    if arguments.pop(KEEP_SECRETS.name, False):
+        warnings = secret_warnings(str(arguments.get("content")), mem.settings)
+    else:
+        advice = f": {KEEP_SECRETS.name} stores them" if KEEP_SECRETS in tool.parameters else ""
+        arguments, warnings = without_secrets(arguments, tool.stored, mem.settings, advice)
+    result = tool.function(mem, arguments)
+    return {**result, "warnings": [*result.get("warnings", ()), *warnings]} if warnings else result

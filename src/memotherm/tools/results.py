@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from memotherm.model import Memory
@@ -28,17 +29,18 @@ def secret_warnings(content: str, settings: Settings) -> list[str]:
 
 
 def without_secrets(
-    content: str, metadata: Json | None, settings: Settings, *, keep: bool
-) -> tuple[str, Json | None, list[str]]:
-    """Return what a tool is to store, with secrets replaced unless they are to be kept, and what to tell about it."""
-    if keep or not isinstance(content, str):
-        return content, metadata, secret_warnings(content, settings) if keep else []
+    arguments: Json, stored: Collection[str], settings: Settings, advice: str
+) -> tuple[Json, list[str]]:
+    """Return the arguments of a tool with the secrets replaced in those it stores, and a warning if there are some."""
     secrets = redactor(settings)
-    (text, values), count = secrets.redact_values([content, metadata])
+    texts = {name: value for name, value in arguments.items() if name in stored}
+    redacted = {name: secrets.redact_values(value) for name, value in texts.items()}
+    count = sum(each.replaced for each in redacted.values())
     if not count:
-        return content, metadata, []
-    names = ", ".join(secrets.find(content)) or "in the metadata"
-    return text, values, [f"{pluralize(count, 'secret')} replaced by {MARK} ({names}): keepSecrets stores them"]
+        return arguments, []
+    names = ", ".join(secrets.find(json.dumps(texts, ensure_ascii=False))) or "in a value"
+    replaced = {name: each.value for name, each in redacted.items() if each.replaced}
+    return {**arguments, **replaced}, [f"{pluralize(count, 'secret')} replaced by {MARK} ({names}){advice}"]
 
 
 def placement_warnings(memory: Memory, settings: Settings) -> list[str]:

@@ -7,6 +7,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from keyword import iskeyword
 from typing import Any, Literal, get_origin
 
@@ -17,9 +18,10 @@ from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import fields_of
 from memotherm.operations.operation import Operation
 from memotherm.operations.operation import Tool as Declared
-from memotherm.operations.parameters import Parameter, without_none
+from memotherm.operations.parameters import WIRES, Parameter, without_none
+from memotherm.settings.sources import snake_case
 
-__all__ = ["Json", "Parameter", "SessionKind", "Tool", "from_function", "from_operation"]
+__all__ = ["KEEP_SECRETS", "Json", "Parameter", "SessionKind", "Tool", "from_function", "from_operation"]
 
 Json = dict[str, Any]
 #: A kind of the source; the setting `kinds` may name others.
@@ -62,6 +64,14 @@ class Tool:
     result: tuple[str, ...] = ()
 
     @property
+    def stored(self) -> tuple[str, ...]:
+        """The names of the parameters whose texts it stores: all but those that select something."""
+        if self.reads_only:
+            return ()
+        texts = (each for each in self.parameters if each.type not in (int, float, bool, datetime))
+        return tuple(each.name for each in texts if not each.selects and not each.choices)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The names of the required parameters."""
         return tuple(parameter.name for parameter in self.parameters if parameter.required)
@@ -81,7 +91,7 @@ def from_operation(operation: Operation) -> Tool:
     for name, wire in names.items():
         known = operation.by_wire.get(wire)
         if known is None:
-            parameters.append(Parameter(name=name, type=str))  # the session, which is part of the scope
+            parameters.append(Parameter(name=name, type=str, selects=True))  # the session, which is part of the scope
         else:
             parameters.append(replace(known, name=name, default=declared.defaults.get(wire, known.default)))
 
@@ -108,8 +118,19 @@ def from_operation(operation: Operation) -> Tool:
     )
 
 
-def from_function(function: Callable[..., Json], title: str, **more: Any) -> Tool:  # noqa: ANN401
-    """Return the tool of a function; its first argument is the memory, the others are the caller's."""
+#: Stores secrets as they are; a parameter of tools that may.
+KEEP_SECRETS = Parameter(name="keepSecrets", type=bool, default=False)
+
+
+def from_function(function: Callable[..., Json], title: str, *, may_keep: bool = False, **more: Any) -> Tool:  # noqa: ANN401
+    """Return the tool of a function; its first argument is the memory, the others are the caller's.
+
+    Args:
+        function: Its docstring describes the tool.
+        title: The title for people.
+        may_keep: Whether it stores secrets if `keepSecrets` is given.
+        more: Other fields of the tool.
+    """
     hints = typing.get_type_hints(function)
     _, *declared = inspect.signature(function).parameters.values()
     parameters = []
@@ -117,9 +138,12 @@ def from_function(function: Callable[..., Json], title: str, **more: Any) -> Too
         required = each.default is inspect.Parameter.empty
         # A Python keyword has an underscore appended.
         name, kind = each.name.rstrip("_"), without_none(hints[each.name])
-        parameters.append(
-            Parameter(name=name, type=kind, required=required, default=None if required else each.default)
-        )
+        known = WIRES.get(snake_case(name))
+        selects = known is not None and known.selects
+        default = None if required else each.default
+        parameters.append(Parameter(name=name, type=kind, required=required, default=default, selects=selects))
+    if may_keep:
+        parameters.append(KEEP_SECRETS)
 
     @functools.wraps(function)
     def call(memory: Memotherm, arguments: Json) -> Json:

@@ -15,7 +15,7 @@ from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
 from memotherm.text.phrases import filler_reason
-from memotherm.tools.results import metrics_json, placement_warnings, without_secrets
+from memotherm.tools.results import metrics_json, placement_warnings
 from memotherm.tools.tool import Json, SessionKind
 
 ChatType = Literal["direct", "group", "channel"]
@@ -33,13 +33,10 @@ def memory_add(
     content: str,
     type: SessionKind,  # noqa: A002
     metadata: Json | None = None,
-    keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
-    content, metadata, replaced = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     memory = mem.session(sessionId).add(content, type, metadata)
-    warnings = [*placement_warnings(memory, mem.settings), *replaced]
-    return {**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}
+    return {**to_json(memory), "rule": memory.tier_rule, "warnings": placement_warnings(memory, mem.settings)}
 
 
 def memory_recall(
@@ -108,13 +105,11 @@ def store_memory(
     supersedes: str | None = None,
     valid_until: str | None = None,
     sessionId: str | None = None,  # noqa: N803
-    keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
     """Store a memory; `tier` may be a priority. Credentials are replaced unless keepSecrets is true."""
     placement(tier, priority)  # a contradiction is an error of filler as well
     if isinstance(content, str) and content.strip() and (reason := filler_reason(content, instructions=False)):
         return {"status": "skipped", "why": f"{reason}: write what should be remembered as a sentence"}
-    content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     try:
@@ -131,7 +126,7 @@ def store_memory(
         )
     except Forbidden as refused:
         return {"status": "skipped", "why": str(refused)}
-    return {**to_json(memory), "warnings": warnings}
+    return {**to_json(memory), "warnings": []}
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierValue, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -219,13 +214,11 @@ def memory_put_key(
     metadata: Json | None = None,
     index: bool = True,
     sessionId: str | None = None,  # noqa: N803
-    keepSecrets: bool = False,  # noqa: N803
 ) -> Json:
     """Store a memory under a key; replaces the one that has it, with history."""
-    content, metadata, warnings = without_secrets(content, metadata, mem.settings, keep=keepSecrets)
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
-    return {**to_json(memory), "warnings": warnings}
+    return {**to_json(memory), "warnings": []}
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
