@@ -62,6 +62,7 @@ _EDGES = "\"'`“”„‟«»‘’「」『』()[]{}<>,;:.*_…。、"
 _LEFT_EDGES = _EDGES.replace(".", "") + "?&="
 _UNLIKE_A_WORD = re.compile(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
 _SENTENCE_END = cache(lambda: re.compile(r"[.!?]['\")\]]?$|[。！？]|^[•|]$"))
+_CODE_SIGNS = cache(lambda: re.compile(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$"))
 _PIN = cache(lambda: re.compile("[0-9]{4,8}"))
 #: Up to four characters are taken for a particle.
 _PARTICLE = cache(lambda: re.compile(f"[{UNSPACED}]{{1,4}}"))
@@ -152,7 +153,13 @@ class _Reading:
         if sign["column"]:
             value = value.partition("|")[0]
         value = value.rstrip("\\)]};,")
+        if self._is_code(value):
+            return ""
         return value if "=" in sign[0] else value.rstrip(".:?")
+
+    def _is_code(self, value: str) -> bool:
+        """Return whether a value without quotes has signs of code, which a password may have, but not a token."""
+        return _CODE_SIGNS().search(value) is not None or (self._kind is not Kind.PASSWORD and "(" in value)
 
     def _accepts(self, value: str, *, joined: bool) -> bool:
         """Return whether the word announces a value; `joined` if nothing with a meaning is between them."""
@@ -167,7 +174,7 @@ class _Reading:
         if self._kind is Kind.TOKEN:
             likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
             return is_random(value, _SHORTEST_ALONE) or (joined and (likely or is_random(value)))
-        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE)
+        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE and any(map(str.isdigit, value)))
 
     def _following(self) -> Iterator[Secret]:
         """Yield the secrets in the rest of the sentence."""
@@ -192,7 +199,7 @@ class _Reading:
 
     def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Secret]:
         """Yield a value, or its part after the name of a user, if it is a secret."""
-        if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined):
+        if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined) or self._is_code(value):
             return
         for separator in "/:" if self._kind is not Kind.TOKEN else "":
             user, _, password = value.partition(separator)

@@ -86,7 +86,7 @@ _FORMS = (
         "-command",
         r"(?i:password-command)[ =]{1,3}[\"']?echo\s{1,3}(?P<secret>[^\s\"']{4,200}+)",
     ),
-    ("a password of SQL", "identified", rf"(?i:identified\s{{1,4}}by\s{{1,4}}){_VALUE}"),
+    ("a password of SQL", "identified", r"(?i:identified\s{1,4}by\s{1,4})[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']"),
     ("a password of SQL", "password '", r"(?i:password\s{1,4})'(?P<secret>[^'\n]{4,200}+)'"),
     ("a password of netrc", "login", rf"(?i:\blogin\s{{1,8}}\S{{1,100}}+\s{{1,8}}password\s{{1,8}}){_VALUE}"),
     ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),

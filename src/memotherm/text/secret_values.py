@@ -38,7 +38,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _SYMBOL = re.compile("[!#$%&*+?@^~=§|/:]")
 _PLACEHOLDER = cache(
     lambda: re.compile(
-        r"\$\{|\$[A-Za-z_]\w{0,60}+$|\$\(|\{\{|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
+        r"\$\{|\$[A-Za-z_]\w{0,60}+$|\$\(|\{[\w{]|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
         r"|(?:change[-_]?me|example|placeholder|redacted|dummy|todo)(?![^\W_])",
         re.IGNORECASE,
     )
@@ -69,7 +69,7 @@ _LOWER_NAME = cache(
     lambda: re.compile(r"[a-z]{1,20}[0-9]{0,3}(?:[-_.:](?:[a-z]{1,30}[0-9]{0,3}|[0-9]{1,4}[a-z]?)){1,12}")
 )
 #: A passphrase of words joined by hyphens.
-_PASSPHRASE = cache(lambda: re.compile(r"[a-z]{3,20}(?:[-_.][a-z]{3,20}){2,8}(?:[-_.](?:[a-z]{3,20}|[0-9]{1,4}))"))
+_PASSPHRASE = cache(lambda: re.compile(r"[a-z]{3,20}(?:-[a-z]{3,20}){2,8}-(?:[a-z]{3,20}|[0-9]{1,4})"))
 _CODE = cache(
     lambda: re.compile(
         r"[A-Za-z_][\w.]{0,80}[(\[]|[A-Za-z_][\w.-]{0,80}=[^=]|\^|\\[dws]|[A-Za-z_]{1,60}[0-9]{0,2}(?:\.[A-Za-z_]{1,60}[0-9]{0,2}){1,8}\Z"
