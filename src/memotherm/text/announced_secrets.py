@@ -226,7 +226,7 @@ class _Reading:
             apart = following or token.end() < after
             if apart and _UNLIKE_A_WORD.search(value) and not re.search("[=<]", value):
                 joined = _joins(following) and not value.isdigit() and self._ends()
-                if strength(value) is Strength.LIKELY and self._kind in (Kind.PASSWORD, Kind.LOGIN):
+                if strength(value) is Strength.LIKELY:
                     yield from self._judged(value, start, joined=joined)
                 elif joined and self._kind in (Kind.PASSWORD, Kind.TOKEN):
                     yield from self._judged(value, start, joined=True)

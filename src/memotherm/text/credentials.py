@@ -63,6 +63,16 @@ _FORMS = (
         rf"\b(?:mysql|mysqldump|mysqladmin|mysqlimport)\b[^\n|;]{{0,200}}?\s-p{_VALUE}",
     ),
     ("a password of MariaDB", "mariadb", rf"\bmariadb(?:-dump|-admin)?\b[^\n|;]{{0,200}}?\s-p{_VALUE}"),
+    (
+        "a password of MongoDB",
+        "mongo",
+        rf"\bmongo(?:sh|dump|restore|import|export)?\b[^\n|;]{{0,200}}?\s-p\s{{1,3}}{_VALUE}",
+    ),
+    (
+        "a password of Samba",
+        "smbclient",
+        r"\bsmbclient\b[^\n|;]{0,120}?\s-U\s{0,3}[^\s%]{1,60}+%(?P<secret>[^\s\"']{4,200}+)",
+    ),
     ("a password of sshpass", "sshpass", rf"\bsshpass\s{{1,3}}-p\s{{0,3}}{_VALUE}"),
     (
         "a password of docker",

@@ -53,7 +53,7 @@ _NUMBER = cache(
 )
 _NAME = cache(
     lambda: re.compile(
-        r"""[A-Z][A-Z0-9]{0,11}(?:-[0-9]{1,8}){1,3}              # PR-482 INV-2026-1184
+        r"""[A-Z][A-Z0-9]{0,11}(?:-[0-9]{1,8}){1,3}|[A-Z]{2,6}[0-9]{2,6}   # PR-482 INV-2026-1184 ISO27001
         |[A-Za-z]{2,30}(?:[@:=]{1,2}|[-_]?v?)[0-9]{1,4}(?:[.:][0-9]{1,6}){1,4}   # Python3.12 nginx:1.27
         |[a-z]{2,30}(?:@[0-9]{1,2}|:[0-9]{1,6})               # postgres@14 cache:6379
         |(?:issue|pr|mr|pull|ticket|bug|gh)\#[0-9]{1,6}
@@ -77,7 +77,8 @@ _CODE = cache(
 )
 _FILE = cache(
     lambda: re.compile(
-        r"[\w./~\\-]{1,200}\.(?:[a-z]{1,4}|[jt]sx|json5?|ya?ml|toml|lock|html|conf|mp[34]|sqlite3?|tar\.gz)", re.ASCII
+        r"[\w./~\\-]{1,200}\.(?:[a-z]{1,4}|[jt]sx|json5?|ya?ml|toml|lock|html|conf|mp[34]|sqlite3?|tar\.gz)(?::[0-9]{1,6}){0,2}",
+        re.ASCII,
     )
 )
 #: A word that may be in camel case, with numbers at its end.

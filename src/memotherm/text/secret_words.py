@@ -28,7 +28,7 @@ _WORDS = {
         "wi-fi key, wpa key",
         "german": "passwort, passwört, kennwort, kennwört, losungswort, zugangscode, wlan-schlüssel, wlan-key",
         "french": "mot de passe, mots de passe, mot-de-passe, mdp, code secret",
-        "spanish": "contraseña, contrasena, clave de acceso, palabra clave",
+        "spanish": "contraseña, contrasena, clave, palabra clave",
         "portuguese": "senha, palavra-passe, palavra passe",
         "italian": "parola d'ordine, parola d’ordine, parola chiave, parola segreta",
         "dutch": "wachtwoord, toegangscode",
@@ -60,10 +60,10 @@ _WORDS = {
         "auth key, auth_key, authkey, signing key, signing_key, encryption key, encryption_key, license key, "
         "licence key, license_key, deploy key, deploy_key, service key, service_key, shared key, master key, "
         "master_key, recovery code, recovery key, backup code, webhook key, app key, app_key, client key, "
-        "signature key, bearer",
+        "signature key, subscription key, subscription-key, bearer",
         "german": "schlüssel, geheimnis, zugriffstoken",
         "french": "clé api, clé d'api, clé d’api, clef api, clé secrète, clé d'accès, clé privée, jeton",
-        "spanish": "clave, llave, secreto",
+        "spanish": "llave, secreto",
         "portuguese": "chave, segredo",
         "italian": "chiave, segreto, gettone",
         "dutch": "sleutel, geheim",
@@ -109,10 +109,10 @@ _WORDS = {
     Kind.LOGIN: {
         "english": "login, log in, log into, logon, logs in, credentials, credential, creds, cred, sign in, ssh into, "
         "wifi, wi-fi, wlan, auth",
-        "german": "zugangsdaten, anmeldedaten, anmelden, einloggen",
-        "french": "identifiants, identifiant, connexion",
-        "spanish": "credenciales, iniciar sesión",
-        "portuguese": "credenciais",
+        "german": "zugangsdaten, zugang, anmeldedaten, anmelden, einloggen",
+        "french": "identifiants, identifiant, connexion, accès",
+        "spanish": "credenciales, iniciar sesión, acceso",
+        "portuguese": "credenciais, acesso",
         "italian": "credenziali, accesso",
         "dutch": "inloggegevens, inloggen",
         "polish": "dane logowania, zaloguj",
