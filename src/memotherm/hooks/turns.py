@@ -123,7 +123,8 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
         answer = _conclusion(told, asked, tokenizer)
         return Content(f"{rest.strip()}\n{answer}" if answer else said, "user" if said else "assistant")
     if statements(prompt):
-        told = [part for part in told if specifics(part) - specifics(prompt)]
+        known = specifics(prompt)
+        told = [part for part in told if specifics(part) - known]
         return Content(f"{said}\n{_conclusion(told, said, tokenizer)}".strip(), "user" if said else "assistant")
     if prompt:
         told = [part for part in told if not is_filler(_DIGITS.sub("", part))]
@@ -133,12 +134,12 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
 
 def _conclusion(told: list[str], question: str, tokenizer: str) -> str:
     """Return the sentences of a reply that answer a question best, in their order, or its first and last ones."""
-    wanted = content_words(question)
+    wanted, known = content_words(question), specifics(question)
 
     def score(position: int) -> float:
         sentence = told[position]
         shared = len(wanted & content_words(sentence)) / (len(wanted) or 1)
-        specific = bool(specifics(sentence) - specifics(question)) or has_name(sentence)
+        specific = bool(specifics(sentence) - known) or has_name(sentence)
         return shared + 0.5 * specific + 0.25 * (position in (0, len(told) - 1))
 
     scores = {position: score(position) for position in range(len(told))}

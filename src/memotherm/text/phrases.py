@@ -49,7 +49,12 @@ _MATERIAL = re.compile('[:：\n"“„«「『]')
 _NUMBER = re.compile(r"\d+")
 _MAX_SUM_CHARS = 80
 _PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
-_SPECIFIC = re.compile(r"`[^`\n]+`|[\w./\\@:#-]*[\d_/\\@#][\w./\\@:#-]*\w|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}")
+#: Code; a run such as a path, up to its last letter, if a digit or a sign such as `/` is before that; Latin letters.
+_SPECIFIC = re.compile(
+    r"`[^`\n]++`"
+    r"|(?<![\w./\\@:#-])(?=(?:[^\W\d_]|[.:-])*+[\d_/\\@#][./\\@:#-]*+\w)[\w./\\@:#-]*\w"
+    r"|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}"
+)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 #: Languages whose question words may stand anywhere in a question.
 _ANYWHERE = ("chinese", "turkish", "hindi")
