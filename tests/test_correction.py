@@ -257,3 +257,9 @@ def test_what_cannot_be_amended_says_why(mem: Memotherm) -> None:
     mem.forget(memory.id)
     with pytest.raises(InvalidInput):
         mem.amend(memory.id, "Ana works at Anthropic")
+
+
+def test_a_content_without_a_statement_is_amended_as_a_whole(mem: Memotherm) -> None:
+    """Punctuation alone says nothing that could stay."""
+    memory = mem.remember("....")
+    assert mem.amend(memory.id, "Ana works at Anthropic").content == "Ana works at Anthropic"

@@ -77,7 +77,9 @@ class Correction:
         new = require_text(content, "content", view.services.settings.max_content_chars)
         if part is not None:
             require_text(part, "part", view.services.settings.max_content_chars)
-        chosen = part if part is not None and part in old else self._closest(statements(old), f"{part or ''} {new}")
+        chosen = (
+            part if part is not None and part in old else self._closest(statements(old) or [old], f"{part or ''} {new}")
+        )
         removed = () if chosen == old else (chosen, with_subject(old, chosen, new))
         return view.update(memory_id, replaced(old, chosen, new.strip()), {}, why=why, action="amend", removed=removed)
 
