@@ -14,7 +14,7 @@ from datetime import date
 from functools import lru_cache
 
 from memotherm.text.content import INVISIBLE
-from memotherm.text.words import is_unspaced, words
+from memotherm.text.words import LONGEST_WORD, is_unspaced, words
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")
 #: Accents and vowel signs.
@@ -48,7 +48,7 @@ _LEAST_DIGITS = 7
 _YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
 #: A telephone number without the code of its country has at least so many digits, and the code at most three.
 _LEAST_NATIONAL, _LONGEST_CODE = 9, 3
-#: The most characters of a text that are read.
+#: The most characters of a text that are read; of one character, Unicode makes up to 18.
 _LONGEST = 100_000
 #: Shorter beginnings of words are too frequent to search for.
 _LEAST_BEGINNING = 3
@@ -58,7 +58,7 @@ _PADDED = 12
 
 def tokens(text: str) -> list[str]:
     """Return the tokens of a text, in order."""
-    return [token for match in _TOKEN.finditer(_folded(text[:_LONGEST])) for token in _canonical(match)]
+    return [token for match in _TOKEN.finditer(_folded(text)) for token in _canonical(match)]
 
 
 def mentions(text: str, name: str) -> bool:
@@ -86,7 +86,7 @@ def index_words(name: str) -> list[str]:
     for token in dict.fromkeys((*own, "".join(own)) if _has_digit(name) else own):
         for part in _indexed_parts(token):
             shortest = 1 if _has_digit(part) else min(len(part), _LEAST_BEGINNING)
-            beginnings = (part[:length] for length in range(shortest, len(part) + 1))
+            beginnings = (part[:length] for length in range(shortest, min(len(part), LONGEST_WORD) + 1))
             found |= dict.fromkeys(word for beginning in beginnings for word in words(beginning))
         if token.isdigit():
             found |= dict.fromkeys(token.zfill(length) for length in range(len(token) + 1, _PADDED + 1))
@@ -106,7 +106,7 @@ def _indexed_parts(token: str) -> list[str]:
 
 def identifiers(text: str) -> list[str]:
     """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@` or `#`."""
-    found = _TOKEN.finditer(folded := _folded(text[:_LONGEST]))
+    found = _TOKEN.finditer(folded := _folded(text))
     return [
         match[0]
         for match in found
@@ -150,7 +150,7 @@ def _same_number(one: str, other: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    plain = _HIDDEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    plain = _HIDDEN.sub("", unicodedata.normalize("NFKC", text[:_LONGEST])[:_LONGEST]).casefold()
     return (
         plain if plain.isascii() else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", plain)))
     )
@@ -158,7 +158,7 @@ def _folded(text: str) -> str:
 
 def _canonical(match: re.Match[str]) -> Iterator[str]:
     """Yield the token of a match; a number that is no identifier has a token for each of its groups."""
-    kind, text = next((name, value) for name, value in match.groupdict().items() if value)
+    kind, text = match.lastgroup, match[0]
     if kind == "email":
         local, _, host = text.replace('"', "").rpartition("@")
         yield f"{local.partition('+')[0]}@{host.rstrip('.')}"

@@ -43,6 +43,9 @@ _EAST_ASIAN = (
     r"(?:到(?:周|星期|礼拜)|(?:周|星期|礼拜)(?=.(?:之?前|截止)))([一二三四五六日天])(?:之?前|截止)?"
     r"|([月火水木金土日])曜日?まで|([월화수목금토일])요일까지"
 )
+#: What is before the Spanish "mañana" if it is a morning.
+_DETERMINER = re.compile(r"(?<!\S)(?:la|esta|cada)\s+$")
+_LONGEST_DETERMINER = 10
 _EAST_ASIAN_DAYS = ("一二三四五六日", "月火水木金土日", "월화수목금토일")
 
 
@@ -115,5 +118,6 @@ def _days_until(weekday: int, written: date) -> int:
 
 def _is_morning(match: re.Match[str]) -> bool:
     """Return whether the German "Morgen" or the Spanish "mañana" is a morning."""
-    before = match.string[: match.start()].split()[-1:]
-    return match[0] == "Morgen" or (match[0].lower() == "mañana" and before in (["la"], ["esta"], ["cada"]))
+    start = match.start()
+    determined = _DETERMINER.search(match.string, max(0, start - _LONGEST_DETERMINER), start)
+    return match[0] == "Morgen" or (match[0].lower() == "mañana" and determined is not None)

@@ -17,6 +17,7 @@ _NAME = re.compile(
 )
 _POSSESSIVE = re.compile(r"(?:['\u2019]s|(?<=s)['\u2019])$")
 #: What makes the words before a name its attribute: "the phone number of Frank".
+_LONGEST_OF = 40
 _OF = re.compile(rf"\w\s+(?:{'|'.join(WORD_LISTS['other']['of'].split())})\s+$", re.IGNORECASE)
 
 
@@ -46,9 +47,10 @@ def parsed_request(text: str) -> Request:
     names, attribute = [], False
     for match in _NAME.finditer(text):
         name = _without_framing(match[0], framing)
-        if name and not any(each in name.casefold() for each in found):
+        if name and not identifiers(name):
             names.append(_POSSESSIVE.sub("", name))
-            attribute |= bool(_POSSESSIVE.search(name) or _OF.search(text[: match.start()]))
+            before = text[max(0, match.start() - _LONGEST_OF) : match.start()]
+            attribute |= bool(_POSSESSIVE.search(name) or _OF.search(before))
     named = {word for name in (*names, *found) for word in words(name)}
     others = frozenset(content_words(text) - named - framing)
     return Request(found, tuple(names), others, attribute, bool(everything))

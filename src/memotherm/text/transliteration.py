@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from anyascii import anyascii
@@ -14,7 +15,9 @@ _CONFUSED = str.maketrans("bdgvzq", "ptkfsk", "aeiouyw")
 _DOUBLED = re.compile(r"(.)\1+")
 #: How similar the consonants of two names are at least, and how many there are.
 _SIMILAR = 0.8
-_LEAST_CONSONANTS = 3
+_LEAST_CONSONANTS, _MOST_CONSONANTS = 3, 100
+#: The most words of a name in another script.
+_MOST_WORDS = 6
 
 
 def may_mention(text: str, name: str) -> bool:
@@ -22,26 +25,31 @@ def may_mention(text: str, name: str) -> bool:
     wanted, found = tokens(name), tokens(text)
     if not wanted or not any(_is_foreign(token) for token in (*found, *wanted)):
         return False
-    letters = _letters(wanted)
-    for count in range(1, len(wanted) + 1):
+    letters, is_foreign = _letters(wanted), any(map(_is_foreign, wanted))
+    foreign = [_is_foreign(token) for token in found]
+    compared: set[tuple[str, ...]] = set()
+    for count in range(1, min(len(wanted), _MOST_WORDS) + 1):
         for start in range(len(found) - count + 1):
-            part = found[start : start + count]
             # One of the two is in another script than Latin, the other is not.
-            if any(map(_is_foreign, part)) != any(map(_is_foreign, wanted)) and _alike(_letters(part), letters, part):
-                return True
+            if any(foreign[start : start + count]) != is_foreign:
+                part = tuple(found[start : start + count])
+                if part not in compared and _alike(_letters(part), letters, part):
+                    return True
+                compared.add(part)
     return False
 
 
-def _alike(one: str, other: str, part: list[str]) -> bool:
+def _alike(one: str, other: str, part: Sequence[str]) -> bool:
     if one == other or (len(part) == 1 and len(other) > _LEAST_CONSONANTS and other in one and _is_unbroken(part[0])):
         return bool(one)
     first, second = (_DOUBLED.sub(r"\1", letters.translate(_CONFUSED)) for letters in (one, other))
-    if min(len(first), len(second)) < _LEAST_CONSONANTS:
+    shorter, longer = sorted((len(first), len(second)))
+    if not _LEAST_CONSONANTS <= shorter <= longer <= _MOST_CONSONANTS or 2 * shorter < _SIMILAR * (shorter + longer):
         return False
     return SequenceMatcher(None, first, second, autojunk=False).ratio() >= _SIMILAR
 
 
-def _letters(parts: list[str]) -> str:
+def _letters(parts: Sequence[str]) -> str:
     return re.sub("[^a-z]", "", anyascii(" ".join(parts)).lower())
 
 

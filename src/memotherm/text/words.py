@@ -28,7 +28,8 @@ from memotherm.text.language import (
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
 
-_LONGEST_WORD = 64
+#: The most characters of a word in the text index.
+LONGEST_WORD = 64
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
@@ -128,7 +129,7 @@ def is_fragment(word: str) -> bool:
 def _raw(text: str, *, ends: bool) -> Iterable[str]:
     folded = unicodedata.normalize("NFKC", text).casefold()
     if folded.isascii():
-        return [word[:_LONGEST_WORD] for word in _ASCII_WORD.findall(folded)]
+        return [word[:LONGEST_WORD] for word in _ASCII_WORD.findall(folded)]
     return _raw_of_all_scripts(folded, ends=ends)
 
 
@@ -136,7 +137,7 @@ def _raw_of_all_scripts(folded: str, *, ends: bool) -> Iterator[str]:
     for match in _WORD.finditer(folded):
         word = match[0]
         if word.isascii():
-            yield word[:_LONGEST_WORD]
+            yield word[:LONGEST_WORD]
         else:
             yield from _mixed(word, ends=ends)
 
@@ -146,11 +147,11 @@ def _mixed(word: str, *, ends: bool) -> Iterator[str]:
     position = 0
     for run in _UNSPACED.finditer(word):
         if run.start() > position:
-            yield word[position : run.start()][:_LONGEST_WORD]
+            yield word[position : run.start()][:LONGEST_WORD]
         yield from _pairs(run[0], ends=ends)
         position = run.end()
     if position < len(word):
-        yield word[position:][:_LONGEST_WORD]
+        yield word[position:][:LONGEST_WORD]
 
 
 def _pairs(run: str, *, ends: bool) -> Iterator[str]:
