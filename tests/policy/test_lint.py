@@ -195,3 +195,12 @@ def test_a_rule_is_asked_only_about_examples_with_its_words(when: str) -> None:
     with patch.object(Select, "matches", autospec=True, side_effect=Select.matches) as asked:
         house.lint()
     assert asked.call_count < 5 * 5000
+
+
+def test_a_policy_of_a_thousand_rules_is_checked() -> None:
+    """Each rule is compared with the first 200 of its run; a warning says that there are more."""
+    rules = (rule(f"house.r{number}", f'{{ idle = ">= {2000 - number}d" }}', "cold") for number in range(1000))
+    covered = rule("house.last", '{ idle = ">= 1990d" }', "cold")
+    codes = [finding.code for finding in policy.loads("".join(rules) + covered).lint()]
+    assert codes.count("P005") == 1
+    assert codes.count("P013") == 1

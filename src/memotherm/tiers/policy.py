@@ -38,6 +38,8 @@ _Read = TypeVar("_Read")
 _SECTIONS = ("policy", "limits", "rule", "test")
 _HEADER = ("name", "extends", "description")
 _LONGEST_FILE = 1_000_000
+#: In one line. The parser takes quadratic time for the parts of a key.
+_MOST_DOTS = 100
 #: Longest chain of `extends`.
 _DEEPEST = 10
 _FOLDER = Path(__file__).with_name("presets")
@@ -110,7 +112,7 @@ class Policy:
     def lint(self, memories: Iterable[Memory] | None = None, now: datetime | None = None) -> list[Finding]:
         """Return errors and warnings; with memories, also about the effect of the rules on them."""
         found = lint(self.own_rules, self.tier_rules, self.settings(), memories, now)
-        return [_located(finding, self.text) for finding in found]
+        return _located(found, self.text)
 
     def test(self) -> list[CaseResult]:
         """Run the tests of the file."""
@@ -160,6 +162,10 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
 
     `base` is the policy that it extends, if that was read already.
     """
+    dotted = next((number for number, line in enumerate(text.split("\n"), 1) if line.count(".") > _MOST_DOTS), None)
+    if dotted is not None:
+        message = f"line {dotted} has more than {_MOST_DOTS} dots: shorten the key or the text"
+        raise PolicyError(f"{origin}: {message}", (Finding(code="P000", message=message, line=dotted),))
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
@@ -197,13 +203,9 @@ def _all_errors(policy: Policy, found: Findings, places: Sequence[int]) -> Polic
             path = ("rule", places[int(path[1])], *path[2:])
         if not finding.warning:
             found.append(replace(finding, path=path))
-    errors = tuple(sorted((_located(each, policy.text) for each in found), key=lambda finding: finding.line or 0))
+    errors = tuple(sorted(_located(found, policy.text), key=lambda finding: finding.line or 0))
     listed = "\n".join(f"  {policy.origin}: {finding}" for finding in errors)
     return PolicyError(f"{policy.origin} has {len(errors)} error{'s' if len(errors) > 1 else ''}:\n{listed}", errors)
-
-
-def _located(finding: Finding, text: str) -> Finding:
-    return replace(finding, line=line_of(text, finding.path)) if finding.line is None else finding
 
 
 def _header(header: object, found: Findings) -> Mapping[str, Any]:
@@ -286,16 +288,26 @@ def _check_ids(tables: object, base: Policy | None, found: Findings) -> None:
 _TABLE_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z0-9_.-]+)\s*\]\]?")
 
 
-def line_of(text: str, path: tuple[str | int, ...]) -> int | None:
+def _located(found: Iterable[Finding], text: str) -> list[Finding]:
+    """Return findings with the lines of their keys; the headers of the text are read once for all of them."""
+    lines = text.splitlines()
+    tables = _tables_in(lines)
+    return [replace(each, line=_line_of(lines, tables, each.path)) if each.line is None else each for each in found]
+
+
+def _line_of(
+    lines: Sequence[str], tables: Mapping[str, Sequence[tuple[int, int]]], path: tuple[str | int, ...]
+) -> int | None:
     """Return the line of a key such as ("rule", 0, "when", "idle"), or of its longest prefix that is found."""
     if not path:
         return None
-    lines = text.splitlines()
-    start, end = _section(lines, path)
-    if start is None:
+    numbered = len(path) > 1 and isinstance(path[1], int)
+    place = int(path[1]) if numbered else 0
+    named = tables.get(str(path[0]), ())
+    if place >= len(named):
         return None
-    line = start
-    for part in path[2:] if len(path) > 1 and isinstance(path[1], int) else path[1:]:
+    line, end = named[place]
+    for part in path[2:] if numbered else path[1:]:
         if not isinstance(part, str):
             continue
         found = _key(lines, line, end, part)
@@ -305,24 +317,17 @@ def line_of(text: str, path: tuple[str | int, ...]) -> int | None:
     return line + 1
 
 
-def _section(lines: list[str], path: tuple[str | int, ...]) -> tuple[int | None, int]:
-    """Return the first line of the table of a path, and the end of that table."""
-    wanted = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
-    start, count = None, 0
-    for number, line in enumerate(lines):
-        header = _TABLE_HEADER.match(line)
-        if header is None:
-            continue
-        if start is not None and not header[2].startswith(f"{path[0]}."):
-            return start, number
-        if header[2] == path[0]:
-            if count == wanted:
-                start = number
-            count += 1
-    return start, len(lines)
+def _tables_in(lines: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return the first line of each table and its end, which is that of the tables inside of it, by their names."""
+    headers = [(number, header[2]) for number, line in enumerate(lines) if (header := _TABLE_HEADER.match(line))]
+    outer = [(number, name) for number, name in headers if "." not in name]
+    tables: dict[str, list[tuple[int, int]]] = {}
+    for (number, name), (end, _) in zip(outer, [*outer[1:], (len(lines), "")], strict=False):
+        tables.setdefault(name, []).append((number, end))
+    return tables
 
 
-def _key(lines: list[str], start: int, end: int, key: str) -> int | None:
+def _key(lines: Sequence[str], start: int, end: int, key: str) -> int | None:
     """Return the first line that sets a key, whole or its last part."""
     names = "|".join(re.escape(name) for name in dict.fromkeys((key, key.rsplit(".", 1)[-1])))
     pattern = re.compile(rf"(?:^|[\s{{,.\[\"])(?:{names})\"?\s*[=.]")

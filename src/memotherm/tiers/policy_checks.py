@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Scope, Tier
@@ -182,30 +182,57 @@ def _range(condition: Condition, settings: Settings) -> tuple[_Bound, _Bound]:
     return low, high
 
 
-def _is_empty(condition: Condition, settings: Settings) -> bool:
-    (low, low_open), (high, high_open) = _range(condition, settings)
+def _is_empty(bounds: tuple[_Bound, _Bound]) -> bool:
+    (low, low_open), (high, high_open) = bounds
     return low > -high or (low == -high and (low_open or high_open))
 
 
-def _implies(narrow: Condition, wide: Condition, settings: Settings) -> bool:
-    """Return whether one condition on a field implies another."""
-    compared = (*wide.comparisons, *narrow.comparisons)
-    if compared:
-        # No interval excludes a single value.
-        excluded = any(comparison.operator == "!=" for comparison in compared)
-        if not wide.comparisons or not narrow.comparisons or excluded:
-            return narrow == wide
+class _Ranged(NamedTuple):
+    """A table of conditions: of each field the conditions with their bounds, which are computed once."""
+
+    conditions: dict[str, list[tuple[Condition, tuple[_Bound, _Bound]]]]
+
+    @classmethod
+    def of(cls, table: Table, settings: Settings) -> _Ranged:
+        """Return a table with the bounds of its conditions."""
+        conditions: defaultdict[str, list[tuple[Condition, tuple[_Bound, _Bound]]]] = defaultdict(list)
+        for condition in table:
+            conditions[condition.field.name].append((condition, _range(condition, settings)))
+        return cls(dict(conditions))
+
+    def covers(self, narrow: _Ranged) -> bool:
+        """Return whether every memory that satisfies the narrow table satisfies this one."""
+        if not self.conditions.keys() <= narrow.conditions.keys():
+            return False
         return all(
-            stricter >= bound for stricter, bound in zip(_range(narrow, settings), _range(wide, settings), strict=True)
+            any(_implies(stricter, condition) for stricter in narrow.conditions[name])
+            for name, conditions in self.conditions.items()
+            for condition in conditions
         )
-    if wide.all or narrow.all:
-        return wide.all and narrow.all and set(wide.values) <= set(narrow.values)
-    return set(narrow.values) <= set(wide.values)
+
+
+def _implies(narrow: tuple[Condition, tuple[_Bound, _Bound]], wide: tuple[Condition, tuple[_Bound, _Bound]]) -> bool:
+    """Return whether one condition on a field implies another."""
+    (stricter, bounds), (looser, wide_bounds) = narrow, wide
+    if looser.comparisons and stricter.comparisons:
+        if bounds[0] < wide_bounds[0] or bounds[1] < wide_bounds[1]:
+            return False
+        # No interval excludes a single value.
+        excluded = any(comparison.operator == "!=" for comparison in (*looser.comparisons, *stricter.comparisons))
+        return not excluded or stricter == looser
+    if looser.comparisons or stricter.comparisons:
+        return False
+    if looser.all or stricter.all:
+        return looser.all and stricter.all and set(looser.values) <= set(stricter.values)
+    return set(stricter.values) <= set(looser.values)
 
 
 # Findings
 
-_MOST_EXAMPLES = 5000
+#: The most memories that rules are tried on, and the most decisions about them.
+_MOST_EXAMPLES, _MOST_DECISIONS = 5000, 200_000
+#: The most rules of a run that later ones are compared with.
+_MOST_COMPARED = 200
 #: In days. A memory is stored before a rule moves it.
 _HOUR = 1 / 24
 #: The share of the live memories that one run may move without a warning.
@@ -223,15 +250,24 @@ def lint(
 
     With memories, also check the effect of the rules on them at `now`, or at their last use.
     """
-    earlier: defaultdict[object, list[TableRule]] = defaultdict(list)
+    #: Of each run, the rules that decide about all that they match, with their tables.
+    deciding: defaultdict[str, list[tuple[TableRule, list[_Ranged]]]] = defaultdict(list)
     for place, rule in enumerate(own):
-        yield from _contradictions(rule, place, settings)
-        yield from _unreachable(rule, place, earlier, settings)
-        for word in rule.selects.words:
-            earlier[word].append(rule)
+        tables = [_Ranged.of(table, settings) for table in rule.when]
+        yield from _contradictions(rule, place, tables)
+        first = next((each for each, wide in deciding[rule.run] if _all_covered(tables, wide)), None)
+        if first is not None:
+            message = f"{rule.id} is never asked: {first.id}, which comes first, decides about all that it matches"
+            yield Finding(code="P005", message=message, path=("rule", place))
+        elif _decides(rule) and len(deciding[rule.run]) < _MOST_COMPARED:
+            deciding[rule.run].append((rule, tables))
         if not rule.why:
             message = f"{rule.id} has no why: say the reason, which is shown in the history of a memory"
             yield Finding(code="P010", message=message, path=("rule", place), warning=True)
+    for run, compared in deciding.items():
+        if len(compared) == _MOST_COMPARED:
+            message = f"only the first {_MOST_COMPARED} rules of {run} were compared with later ones"
+            yield Finding(code="P013", message=message, path=("rule", own.index(compared[-1][0])), warning=True)
     if settings.cool_hot_days > settings.cool_warm_days:
         message = (
             f"cool_hot_days ({settings.cool_hot_days:g}) is more than cool_warm_days ({settings.cool_warm_days:g}): "
@@ -245,44 +281,26 @@ def lint(
         yield from _in_store(own, rules, Situation(now=moment, settings=settings), listed)
 
 
-def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
-    for table in rule.when:
-        for condition in table:
-            if condition.comparisons and _is_empty(condition, settings):
-                message = f"{rule.id}: no memory can satisfy {condition.field.name} in when: loosen one comparison"
-                yield Finding(code="P006", message=message, path=("rule", place, "when", condition.field.name))
+def _contradictions(rule: TableRule, place: int, tables: Sequence[_Ranged]) -> Iterator[Finding]:
+    for table, ranged in zip(rule.when, tables, strict=True):
+        for name, conditions in ranged.conditions.items():
+            if any(condition.comparisons and _is_empty(bounds) for condition, bounds in conditions):
+                message = f"{rule.id}: no memory can satisfy {name} in when: loosen one comparison"
+                yield Finding(code="P006", message=message, path=("rule", place, "when", name))
         tier = next((condition for condition in table if condition.field.name == "tier"), None)
         if tier is not None and len(rule.targets) == 1 and tier.values == (str(rule.targets[0][0]),):
             message = f"{rule.id}: when asks for tier = {tier.values[0]!r}, where to moves it: nothing would move"
             yield Finding(code="P006", message=message, path=("rule", place, "to"))
 
 
-def _unreachable(
-    rule: TableRule, place: int, rules: Mapping[object, Sequence[TableRule]], settings: Settings
-) -> Iterator[Finding]:
-    """Find an earlier rule of the same run that decides about all memories this one selects; `rules` are by word."""
-    named = ((condition.field.name, value) for table in rule.when for condition in table for value in condition.values)
-    words = dict.fromkeys([None, *named, *rule.selects.words])
-    for earlier in itertools.chain.from_iterable(rules.get(word, ()) for word in words):
-        decides = not earlier.targets or any(not tables[0] for _, tables in earlier.targets)
-        if earlier.run != rule.run or earlier.unless or not decides:
-            continue
-        covered = all(any(_covers(wide, narrow, settings) for wide in earlier.when) for narrow in rule.when)
-        if covered:
-            message = f"{rule.id} is never asked: {earlier.id}, which comes first, decides about all that it matches"
-            yield Finding(code="P005", message=message, path=("rule", place))
-            return
+def _decides(rule: TableRule) -> bool:
+    """Return whether a rule decides about all memories that it matches, so that no later rule is asked."""
+    return not rule.unless and (not rule.targets or any(not tables[0] for _, tables in rule.targets))
 
 
-def _covers(wide: Table, narrow: Table, settings: Settings) -> bool:
-    """Return whether every memory that satisfies the narrow table satisfies the wide one."""
-    return all(
-        any(
-            condition.field.name == stricter.field.name and _implies(stricter, condition, settings)
-            for stricter in narrow
-        )
-        for condition in wide
-    )
+def _all_covered(tables: Sequence[_Ranged], wide: Sequence[_Ranged]) -> bool:
+    """Return whether one table or another of a rule covers each of some tables."""
+    return all(any(each.covers(narrow) for each in wide) for narrow in tables)
 
 
 # Flapping
@@ -293,7 +311,8 @@ def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Se
     told: set[tuple[str, str]] = set()
     places = {rule.id: place for place, rule in enumerate(own)}
     sets = [RuleSet(rules, run, settings) for run in ("compact", "maintain")]
-    for memory in itertools.islice(_examples(own, settings), _MOST_EXAMPLES):
+    most = min(_MOST_EXAMPLES, _MOST_DECISIONS // max(1, len(rules)))
+    for memory in itertools.islice(_examples(own, settings), most):
         for first, second in _moved_back(memory, sets, settings):
             if (first in places or second in places) and (first, second) not in told:
                 told |= {(first, second), (second, first)}

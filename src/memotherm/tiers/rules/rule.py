@@ -120,7 +120,7 @@ RuleSource = Callable[[], Sequence[Rule]]
 
 def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
     """Return the rules if each is well-formed and no id occurs twice."""
-    checked: list[Rule] = []
+    checked: dict[str, Rule] = {}
     for rule in rules:
         rule_id = getattr(rule, "id", None)
         if not isinstance(rule_id, str) or not rule_id.strip():
@@ -129,10 +129,10 @@ def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
             raise InvalidInput(f"the rule {rule_id} needs selects = Select(...), which says what it looks at")
         if not isinstance(rule, Rule) or isinstance(rule, type):
             raise InvalidInput(f"the rule {rule_id} must be an instance with a method decide(memory, situation)")
-        if any(rule_id == other.id for other in checked):
+        if rule_id in checked:
             raise InvalidInput(f"two rules have the id {rule_id}: give each its own")
-        checked.append(rule)
-    return tuple(checked)
+        checked[rule_id] = rule
+    return tuple(checked.values())
 
 
 class RuleSet:
