@@ -101,7 +101,7 @@ def json_object(text: str) -> dict[str, Any]:
     """Return a JSON object."""
     try:
         found = json.loads(text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise click.BadParameter(f'it is not JSON: write it like \'{{"key": "value"}}\' ({exc})') from exc
     if not isinstance(found, dict):
         raise click.BadParameter('it must be a JSON object such as {"key": "value"}')

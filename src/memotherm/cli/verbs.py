@@ -213,14 +213,14 @@ def _where(context: click.Context, parameter: click.Parameter, texts: tuple[str,
         if text.lstrip().startswith("{"):
             try:
                 part = json.loads(text)
-            except ValueError as exc:
+            except (ValueError, RecursionError) as exc:
                 raise InvalidInput(f'--where is not JSON: write it like \'{{"status": "open"}}\' ({exc})') from exc
         elif not equals or not name:
             raise InvalidInput(f'cannot read --where {text!r}: write it like status=open or \'{{"status": "open"}}\'')
         else:
             try:
                 part = {name: json.loads(value)}
-            except ValueError:
+            except (ValueError, RecursionError):
                 part = {name: value}
         twice = where.keys() & part.keys()
         if twice:

@@ -138,7 +138,7 @@ class Transport:
             raise self._error(outcome, "tried once" if attempt == 0 else f"tried {attempt + 1} times")
         try:
             return json.loads(outcome.data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise EmbedderError(
                 f"{self._name} did not answer with JSON; is {self._url} an embedding service?"
             ) from error
@@ -248,7 +248,7 @@ def _detail(body: bytes) -> str:
     """Return the message of an error body; other parts may quote the texts that were sent."""
     try:
         content = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     for name in ("error", "message", "detail"):
         inner = content.get(name) if isinstance(content, dict) else None

@@ -178,7 +178,7 @@ def _size_in(line: bytes) -> tuple[int, int] | None:
         return None
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(entry, dict) or entry.get("isSidechain"):
         return None

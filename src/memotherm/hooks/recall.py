@@ -79,7 +79,7 @@ def post(
         return answer if response.status == _OK and isinstance(answer, dict) else None
     except TimeoutError:
         raise
-    except (OSError, ValueError, http.client.HTTPException):
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
     finally:
         connection.close()

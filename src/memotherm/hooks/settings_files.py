@@ -243,7 +243,7 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
         return FileChange(path, before, None)
     try:
         after = _edited(before, altered) if before and before.strip() else json.dumps(altered, indent=2) + "\n"
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise SettingsError(f"{path} cannot be changed ({exc}): edit it yourself; nothing was changed") from exc
     return FileChange(path, before, after)
 
@@ -338,7 +338,7 @@ def merged_toml(path: Path, lines: str | None) -> FileChange | None:
 def _require_toml(path: Path, text: str) -> None:
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise SettingsError(
             f"{path} would not be valid TOML ({exc}): correct it and try again; nothing was changed"
         ) from exc

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from memotherm.embed.filler import filler_odds
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.results import Captured
+from memotherm.remember.draft import checked_metadata
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
 from memotherm.storage.store import Store
@@ -47,10 +48,12 @@ def prepared(content: object, metadata: Mapping[str, Any] | None, project: str |
     """
     if not isinstance(content, str):
         return Prepared(content, metadata, Captured(status="stored"))
+    # Its nesting is limited before anything walks through it.
+    checked = None if metadata is None else checked_metadata(metadata, settings.max_metadata_chars)
     text = without_blocks(content)
     removed = len(content) - len(text)
     secrets = redactor(settings)
-    (text, kept), redacted = secrets.redact_values([text, None if metadata is None else dict(metadata)])
+    (text, kept), redacted = secrets.redact_values([text, checked])
     done = [f"{removed} characters of recalled memories were removed"] if removed else []
     if redacted:
         done.append(f"{pluralize(redacted, 'secret')} replaced by {MARK}")

@@ -127,7 +127,7 @@ class Transport:
     def _result(self, status: int, data: bytes) -> Json:
         try:
             found = json.loads(data) if data else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if 200 <= status < 300 and isinstance(found, dict):
             return found

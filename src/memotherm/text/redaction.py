@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memotherm.errors import SettingsError
+from memotherm.errors import InvalidInput, SettingsError
 from memotherm.settings import Settings
 from memotherm.text.content import INVISIBLE
 from memotherm.text.credentials import Found, credentials
@@ -131,13 +131,19 @@ class Redactor:
 
     def redact_values(self, value: Any) -> RedactedValue:  # noqa: ANN401 - any JSON value
         """Redact every text in a JSON value, names included."""
+        try:
+            return self._redact_value(value)
+        except RecursionError:
+            raise InvalidInput("a value is nested too deeply to look for secrets in it: use fewer levels") from None
+
+    def _redact_value(self, value: Any) -> RedactedValue:  # noqa: ANN401 - any JSON value
         if isinstance(value, str):
             return RedactedValue(*self.redact(value))
         if isinstance(value, dict):
             return self._redact_members(value)
         if not isinstance(value, list | tuple):
             return RedactedValue(value)
-        redacted = [self.redact_values(each) for each in value]
+        redacted = [self._redact_value(each) for each in value]
         return RedactedValue([each.value for each in redacted], sum(each.replaced for each in redacted))
 
     def _redact_members(self, members: dict[str, Any]) -> RedactedValue:
@@ -146,7 +152,7 @@ class Redactor:
         total = 0
         for name, value in members.items():
             shown, replaced = self.redact(str(name))
-            redacted = self.redact_values(value)
+            redacted = self._redact_value(value)
             if not redacted.replaced and self._announces(str(name), value):
                 redacted = RedactedValue(MARK, 1)
             # Two names can be the same without their secrets.
