@@ -116,7 +116,11 @@ def raises(query: str, texts: Sequence[str]) -> list[float]:
         (lambda query, texts: [1.0], "not reranked: the reranker returned 1 score for 20 texts"),
         (
             lambda query, texts: [float("nan")] * len(texts),
-            "not reranked: the reranker returned a score that is not a number",
+            "not reranked: the reranker returned a score that is not a finite number",
+        ),
+        (
+            lambda query, texts: [float("inf"), *[0.0] * (len(texts) - 1)],
+            "not reranked: the reranker returned a score that is not a finite number",
         ),
     ],
 )
@@ -137,6 +141,36 @@ def test_a_context_and_a_session_are_reranked_too() -> None:
         entries = [entry.memory.content for entry in mem.context("otter wet").included]
         assert entries == sorted(entries, key=len)
         assert mem.session("s").recall("otter")[0].why.rerank is not None
+
+
+#: Different facts, of which few are relevant to any question about one of them.
+FACTS = [
+    f"{who} {does} the {what} {when}"
+    for who, when in [("Ana", "on Mondays"), ("Bob", "in Paris"), ("Carla", "at night"), ("Deng", "every spring")]
+    for does, what in [
+        ("reviews", "payment service"), ("paints", "garden fence"), ("deploys", "search index"), ("feeds", "old otter"),
+        ("writes", "release notes"), ("repairs", "coffee machine"), ("audits", "backup keys"),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "question", ["who repairs the coffee machine at night?", "what does Ana deploy?", "thanks", "otters in Paris"]
+)
+@pytest.mark.parametrize("budget", [0, 40, 400, 4000])
+def test_a_context_of_different_facts_is_reranked(question: str, budget: int) -> None:
+    """The reranker gets as many texts as for a recall, although fewer are relevant enough for the context."""
+    reranker = Shortest()
+    with opened(reranker=reranker) as mem:
+        mem.remember_many([{"content": content} for content in FACTS])
+        context = mem.context(question, budget=budget)
+        mem.recall(question, limit=1)
+
+    assert context.receipt.degraded == ()
+    assert context.tokens <= budget
+    asked = [set(texts) for _, texts in reranker.calls]
+    assert asked == [asked[0]] * 2
+    assert len(asked[0]) == 20
 
 
 def test_notes_are_reranked_too(tmp_path: Path) -> None:

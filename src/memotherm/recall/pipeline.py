@@ -106,8 +106,12 @@ class Pipeline:
         )
 
     def _read_records(self, state: State) -> None:
-        """Add the records of the best candidates; each is made from its row when it is used."""
-        state.records = self.store.records([no for no, _ in scores_of(state.ranked, state.count)])
+        """Add the records of the best candidates; each is made from its row when it is used.
+
+        A stage of the caller may want fewer of them than the reranker.
+        """
+        count = max(state.count, self._least)
+        state.records = self.store.records([no for no, _ in scores_of(state.ranked, count)])
 
 
 #: How many candidates are ranked together; measured, more of them change nothing that comes first.
@@ -212,8 +216,8 @@ class Rerank:
             returned = f"{pluralize(len(scores), 'score')} for {pluralize(len(best), 'text')}"
             state.degraded.append(f"not reranked: the reranker returned {returned}")
             return
-        if any(map(math.isnan, scores)):
-            state.degraded.append("not reranked: the reranker returned a score that is not a number")
+        if not all(map(math.isfinite, scores)):
+            state.degraded.append("not reranked: the reranker returned a score that is not a finite number")
             return
         scored = [candidate._replace(rerank=score) for candidate, score in zip(best, scores, strict=True)]
         scored.sort(key=lambda candidate: -(candidate.rerank or 0.0))
