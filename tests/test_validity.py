@@ -61,6 +61,64 @@ def test_contexts_leave_out_what_does_not_hold_yet(mem: Memotherm, clock: FakeCl
     assert "frozen" in mem.context("deploys of the shop").text
 
 
+@pytest.mark.parametrize("bounds", [{"valid_until": "2025-12-31"}, {"valid_from": "2026-03-01"}])
+@pytest.mark.parametrize("priority", ["normal", "pinned"])
+def test_a_memory_that_holds_is_no_duplicate_of_one_that_does_not(
+    mem: Memotherm, bounds: dict[str, str], priority: str
+) -> None:
+    """The same content was stored for another time in a wider scope; the context has the one that holds."""
+    lapsed = mem.remember("The gate code is 4711", tier="hot", priority=priority, **bounds)
+    user = mem.scoped(user="ana")
+    holds = user.remember("The gate code is 4711")
+    context = user.context("gate code")
+
+    assert holds.id != lapsed.id
+    assert [entry.id for entry in context.included] == [holds.id]
+    assert [(entry.id, entry.rule) for entry in context.left_out] == [(lapsed.id, next(iter(bounds)))]
+
+
+def test_what_is_stated_again_after_its_end_holds_again(mem: Memotherm, clock: FakeClock) -> None:
+    """Without an end, or until another one; before its end, a repetition does not change when it holds."""
+    stated = mem.remember("Deploys of the shop are frozen", valid_until="2026-01-09")
+    assert mem.remember("Deploys of the shop are frozen").valid_until == stated.valid_until
+    clock.advance(days=30)
+    assert mem.context("deploys of the shop").text == ""
+
+    until = mem.remember("Deploys of the shop are frozen", valid_until="2026-02-20")
+    assert (until.id, until.valid_until) == (stated.id, datetime(2026, 2, 21, tzinfo=UTC))
+    clock.advance(days=30)
+    again = mem.remember("Deploys of the shop are frozen")
+    assert (again.id, again.valid_until) == (stated.id, None)
+    assert "frozen" in mem.context("deploys of the shop").text
+    mem.undo(mem.history(stated.id)[-1].seq)
+    assert mem.context("deploys of the shop").text == ""
+
+
+def test_pinned_memories_that_do_not_hold_take_no_place(open_mem: Callable[..., Memotherm]) -> None:
+    """`max_pinned` counts those that hold, although the newer ones have ended."""
+    mem = open_mem(settings={"max_pinned": 2})
+    rules = [mem.remember(f"Rule {number}: ask first") for number in (1, 2)]
+    user = mem.scoped(user="ana")
+    for number in (3, 4):
+        user.remember(f"Rule {number}: ask later", valid_until="2025-12-31", priority="pinned")
+    for rule in rules:
+        mem.pin(rule.id)
+    context = user.context()
+
+    assert {entry.id for entry in context.included} == {rule.id for rule in rules}
+    assert not context.pinned_cut
+
+
+def test_tasks_that_have_ended_do_not_displace_open_ones(mem: Memotherm, clock: FakeClock) -> None:
+    """A session begins with open tasks, although those with the earliest end come first."""
+    for number in range(6):
+        mem.remember(f"Prepare the review of week {number}", kind="task", valid_until="2026-01-06")
+    clock.advance(days=5)
+    mem.remember("Order the new badges", kind="task")
+
+    assert "Order the new badges" in mem.context("what is still to do?").text
+
+
 @pytest.mark.sqlite
 def test_every_interface_says_until_when_a_hit_holds(
     open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -18,12 +18,12 @@ from itertools import islice
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reason_for
-from memotherm.context.selection import Selection, hits_of, listed, urgency
+from memotherm.context.selection import Selection, hits_of, invalidity, listed, urgency
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import SUMMARY, FormatName
+from memotherm.model.memory import SUMMARY, FormatName, MemoryFields
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
@@ -189,7 +189,7 @@ class Assembler:
                 request.question, _MOST_HITS, count, stages=(read_relevant, read_listed)
             )
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
-        selection.limit_pinned(candidates, settings.max_pinned)
+        selection.limit_pinned(candidates, settings.max_pinned, request.now)
         candidates += [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
         candidates += [
             Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
@@ -228,7 +228,7 @@ class Assembler:
         summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)
-        tasks = [record for record in found if record.fields.kind == "task" and not is_closed(record.fields)]
+        tasks = [record for record in found if record.fields.kind == "task" and _is_open(record.fields, request.now)]
         # What has a date comes first, in its order.
         tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
         untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
@@ -255,6 +255,10 @@ class Assembler:
 
 def _is_pinned(record: Record) -> bool:
     return record.fields.priority is Priority.PINNED
+
+
+def _is_open(task: MemoryFields, now: datetime) -> bool:
+    return not is_closed(task) and invalidity(task, now) is None
 
 
 def _stored_receipt(

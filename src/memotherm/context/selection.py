@@ -81,15 +81,20 @@ class Selection:
     #: Whether more memories are pinned than a context holds.
     pinned_cut: bool = False
 
-    def limit_pinned(self, pinned: list[Candidate], limit: int) -> None:
-        """Remove the oldest pinned memories that exceed a limit: those of a wider scope may have been pinned later."""
-        excess = max(0, len(pinned) - limit)
+    def limit_pinned(self, pinned: list[Candidate], limit: int, now: datetime) -> None:
+        """Remove the oldest pinned memories that exceed a limit: those of a wider scope may have been pinned later.
+
+        What does not hold now is not counted.
+        """
+        valid = [candidate for candidate in pinned if invalidity(candidate.memory, now) is None]
+        excess = valid[: max(0, len(valid) - limit)]
         if excess:
-            reason = f"{len(pinned)} memories are pinned, and max_pinned is {limit}"
-            self.skipped += [Skipped(candidate, "max_pinned", reason) for candidate in pinned[:excess]]
+            reason = f"{len(valid)} memories are pinned, and max_pinned is {limit}"
+            self.skipped += [Skipped(candidate, "max_pinned", reason) for candidate in excess]
             self.notes.append(f"{reason}: the oldest were left out")
             self.pinned_cut = True
-            del pinned[:excess]
+            numbers = {candidate.number for candidate in excess}
+            pinned[:] = [candidate for candidate in pinned if candidate.number not in numbers]
 
     def judge(self, state: State) -> int:
         """Set the least relevance from all candidates of a search; return how many of the first ones to read.
@@ -114,6 +119,13 @@ class Selection:
             return "only its time or author matches the query"
         return ""
 
+    def _withheld(self, hit: Ranked, place: int, withheld: str, least: float) -> tuple[str, str] | None:
+        """Return the rule and the reason for leaving out a hit; None if it may be included."""
+        if withheld:
+            return "context_min_confidence", withheld
+        why = self.irrelevance(hit, place) if least else ""
+        return ("relevance", why) if why else None
+
     def choose(self, candidates: Iterable[Candidate], injected: Mapping[int, int], least: float, now: datetime) -> None:
         """Divide the candidates into those that may be included and those that are left out.
 
@@ -129,20 +141,24 @@ class Selection:
             withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
             if ranking.ranked:
                 self.notes.append(f"nothing that was found is included: {withheld}")
-        for candidate in _without_repeats(candidates, injected, self.skipped):
-            since, until = candidate.memory.valid_from, candidate.memory.valid_until
-            if until is not None and until <= now:
-                self.skipped.append(Skipped(candidate, "valid_until", "what it says no longer holds"))
-            elif since is not None and since > now:
-                self.skipped.append(Skipped(candidate, "valid_from", "what it says does not hold yet"))
-            elif candidate.scored is None:
-                self.listed.append(candidate)
-            elif withheld:
-                self.skipped.append(Skipped(candidate, "context_min_confidence", withheld))
-            elif least and (why := self.irrelevance(candidate.scored, candidate.order[-1])):
-                self.skipped.append(Skipped(candidate, "relevance", why))
+        numbers: set[int | None] = {None}
+        originals: dict[str, Candidate] = {}
+        for candidate in candidates:
+            number, memory, scored = candidate.number, candidate.memory, candidate.scored
+            if number in numbers:
+                continue
+            numbers.add(number)
+            if injected and injected.get(number or 0) == to_micros(memory.updated_at):
+                self.skipped.append(Skipped(candidate, "given", "this session was given it before"))
+            elif invalid := invalidity(memory, now):
+                self.skipped.append(Skipped(candidate, *invalid))
+            elif scored is not None and (unwanted := self._withheld(scored, candidate.order[-1], withheld, least)):
+                self.skipped.append(Skipped(candidate, *unwanted))
+            # Last, because a memory that is left out for another reason has no duplicates.
+            elif (original := originals.setdefault(memory.digest, candidate)) is not candidate:
+                self.skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
             else:
-                self.hits.append(candidate)
+                (self.listed if scored is None else self.hits).append(candidate)
         if marks := _marks([*self.listed[:_FIRST_HITS], *self.hits[:_FIRST_HITS]]):
             self.listed, self.hits = (
                 [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
@@ -170,25 +186,13 @@ def hits_of(ranking: Ranking) -> Iterator[Candidate]:
             yield Candidate(record.fields, "recalled", (position,), "", ranked.score, ranked, record.no)
 
 
-def _without_repeats(
-    candidates: Iterable[Candidate], injected: Mapping[int, int], skipped: list[Skipped]
-) -> Iterator[Candidate]:
-    """Yield each memory once; append to `skipped` what was injected before, and duplicates of contents."""
-    numbers: set[int | None] = {None}
-    originals: dict[str, Candidate] = {}
-    for candidate in candidates:
-        number, memory = candidate.number, candidate.memory
-        if number in numbers:
-            continue
-        numbers.add(number)
-        if injected and injected.get(number or 0) == to_micros(memory.updated_at):
-            skipped.append(Skipped(candidate, "given", "this session was given it before"))
-            continue
-        original = originals.setdefault(memory.digest, candidate)
-        if original is candidate:
-            yield candidate
-        else:
-            skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
+def invalidity(memory: MemoryFields, now: datetime) -> tuple[str, str] | None:
+    """Return the rule and the reason if what a memory says does not hold at a moment; None if it does."""
+    if memory.valid_until is not None and memory.valid_until <= now:
+        return "valid_until", "what it says no longer holds"
+    if memory.valid_from is not None and memory.valid_from > now:
+        return "valid_from", "what it says does not hold yet"
+    return None
 
 
 def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:

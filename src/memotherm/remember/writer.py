@@ -254,6 +254,8 @@ class MemoryWriter:
         # A time to live only decides the first tier of a memory, and the later of two expiry times wins.
         explicit = memory.tier_rule not in ("default", "ttl")
         ends = [end for end in (stored.expires_at, memory.expires_at) if end is not None]
+        # What is stated again after it had ceased to hold, holds again.
+        ceased = stored.valid_until is not None and stored.valid_until <= memory.created_at
         after = replace(
             stored,
             tags=tuple(dict.fromkeys((*stored.tags, *memory.tags))),
@@ -265,8 +267,8 @@ class MemoryWriter:
             tier=memory.tier if explicit else stored.tier,
             tier_rule=memory.tier_rule if explicit else stored.tier_rule,
             expires_at=max(ends) if len(ends) == 2 else None,
-            valid_from=memory.valid_from or stored.valid_from,
-            valid_until=memory.valid_until or stored.valid_until,
+            valid_from=memory.valid_from if ceased else memory.valid_from or stored.valid_from,
+            valid_until=memory.valid_until if ceased else memory.valid_until or stored.valid_until,
         )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         self._limits.admit(transaction, write.space, after, repeat, current)
