@@ -585,6 +585,66 @@ def test_a_context_has_only_hits_that_are_relevant_enough(mem: Memotherm) -> Non
     assert all("the least for this query" in entry.reason for entry in context.left_out)
 
 
+_HOSTS = ("alpha", "beta", "gamma", "delta", "otter", "lynx", "badger")
+_TEMPLATES = {
+    "services": [f"service {number} runs on host {_HOSTS[number % 7]}-{number * 7 % 13}" for number in range(50)],
+    "tickets": [
+        f"Ticket OPS-{1000 + number} is assigned to {_HOSTS[number % 7]}, week {number}" for number in range(50)
+    ],
+    "flats": [f"The rent of flat {number} is {500 + 13 * number} euros" for number in range(1, 40)],
+    "主机": [f"服务{number}运行在主机{_HOSTS[number % 7]}上" for number in range(1, 40)],
+}
+
+
+@pytest.mark.parametrize("embedder", ["local", "none"])
+@pytest.mark.parametrize(
+    ("name", "query", "answers"),
+    [
+        ("services", "which host runs service 7?", [7]),
+        ("services", "where do services 17 and 23 run?", [17, 23]),
+        ("tickets", "who is assigned to ticket OPS-1017?", [17]),
+        ("flats", "what is the rent of flat 12?", [11]),
+        ("主机", "服务7运行在哪台主机上？", [6]),
+    ],
+)
+def test_a_question_about_a_number_gets_what_is_said_of_it(
+    open_mem: Open, embedder: str, name: str, query: str, answers: list[int]
+) -> None:
+    """The same sentences about other numbers are left out, whatever the budget; one more may stay."""
+    facts = _TEMPLATES[name]
+    mem = open_mem(embedder=embedder)
+    mem.remember_many([{"content": content} for content in facts])
+    for budget in (400, 4000):
+        context = mem.context(query, budget=budget)
+        assert {facts[place] for place in answers} <= set(said(context))
+        assert len(said(context)) <= len(answers) + 1
+
+
+def test_a_receipt_says_of_which_number_a_memory_does_not_speak(open_mem: Open) -> None:
+    """It names the memory that does; a number that only counts names nothing."""
+    mem = open_mem(embedder="local")
+    mem.remember_many([{"content": content} for content in _TEMPLATES["services"]])
+    (entry,) = mem.context("which host runs service 7?").included
+    reason = f"{entry.id} says this of 7"
+
+    assert sum(reason in each.reason for each in mem.context("which host runs service 7?").left_out) >= 5
+    assert not any("says this of" in each.reason for each in mem.context("list 7 services and their hosts").left_out)
+
+
+def test_a_question_with_an_old_value_gets_the_new_one_too(open_mem: Open, clock: FakeClock) -> None:
+    """Two statements of which one may correct the other are not about two things."""
+    mem = open_mem(embedder="local")
+    for content in ("The staging port is 5433", "The staging port is 5544", "service 7 now runs on host lynx-2"):
+        mem.remember(content)
+        clock.advance(days=1)
+    mem.remember("service 7 runs on host beta-1")
+
+    assert {"The staging port is 5433", "The staging port is 5544"} <= set(
+        said(mem.context("is the staging port 5433?"))
+    )
+    assert len(said(mem.context("does service 7 run on host beta-1?"))) == 2
+
+
 @pytest.mark.sqlite
 @pytest.mark.parametrize("format_", ["markdown", "xml", "messages", "index"])
 def test_a_context_ends_with_the_line_of_its_cost(mem: Memotherm, format_: str) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
+from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.context.values import Entry
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
@@ -31,8 +32,6 @@ _CONFIDENT = 0.7
 #: relevance against its closeness, and how close is not far.
 _MOST_HINTS = 1.5
 _CLOSE = 0.15
-#: Only short contents among the first ones are compared.
-_LONGEST_VERSION = 300
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 
@@ -159,6 +158,13 @@ class Selection:
                 self.skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
             else:
                 (self.listed if scored is None else self.hits).append(candidate)
+        if ranking.question is not None and least:
+            self.hits, siblings = split_siblings(self.hits, ranking.question.text, _FIRST_HITS)
+            self.skipped += [Skipped(candidate, "relevance", why) for candidate, why in siblings]
+        self._mark()
+
+    def _mark(self) -> None:
+        """Mark the first candidates that disagree."""
         if marks := _marks([*self.listed[:_FIRST_HITS], *self.hits[:_FIRST_HITS]]):
             self.listed, self.hits = (
                 [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
@@ -203,7 +209,7 @@ def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:
     that make a statement of a known kind.
     """
     compared = sorted(
-        (each.memory for each in candidates if len(each.memory.content) <= _LONGEST_VERSION),
+        (each.memory for each in candidates if len(each.memory.content) <= LONGEST_VERSION),
         key=lambda memory: memory.updated_at,
     )
     subjects = [first_words(memory.content) for memory in compared]
