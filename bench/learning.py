@@ -63,7 +63,7 @@ class Asked:
     def ranked(self, weights: Weights) -> list[str]:
         """Return the documents of the first candidates, best first."""
         fusion = replace(_FUSION, vector=_FUSION.vector * self.weight, ranking=_ranking(weights))
-        order = rank(self.evidence, fusion, 0, 0.0)[:_SHOWN]
+        order = rank(self.evidence, fusion, 0)[:_SHOWN]
         return [document for candidate in order for document in self.documents[candidate.row]]
 
     def gain(self, weights: Weights, gold: Iterable[str] | None = None) -> float:

@@ -67,20 +67,29 @@ def test_a_context_does_not_look_at_cold(archive: Memotherm) -> None:
 
 
 def test_a_good_answer_does_not_search_cold(archive: Memotherm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither for a recall nor for a context; a weak one does, once."""
+    """Neither for a recall nor for a context; a weak one does, once, if cold has the words that are missing."""
     searched: list[tuple[str, ...]] = []
-    search = SqliteStore.search_text
+    search = SqliteStore.search_vector
 
     def noted(store: SqliteStore, spaces: Any, tiers: Any, *more: Any) -> Any:
         searched.append(tuple(map(str, tiers)))
         return search(store, spaces, tiers, *more)
 
-    monkeypatch.setattr(SqliteStore, "search_text", noted)
+    monkeypatch.setattr(SqliteStore, "search_vector", noted)
     assert archive.recall("who reviews the pull requests?").hint == ""
     archive.context("who reviews the pull requests?")
     assert searched == [("hot", "warm"), ("warm",)]
     archive.recall(_QUESTION)
     assert searched[2:] == [("hot", "warm"), ("cold",)]
+    for weak in ("how do I bake sourdough bread?", "thanks", "who is the capital of the moon?"):
+        archive.recall(weak)
+    assert searched[4:] == [("hot", "warm")] * 3
+
+
+def test_words_that_live_memories_have_are_not_looked_up_in_cold(archive: Memotherm) -> None:
+    """A search there would cost as much as the recall; a search of all tiers finds what cold says with these words."""
+    archive.remember("The build of the green logo takes long on weekdays", tier="cold")
+    assert archive.recall("what takes the linter long on the third floor?").hint == ""
 
 
 def test_the_command_line_names_its_own_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

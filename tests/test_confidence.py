@@ -44,7 +44,7 @@ def recalled(context: memotherm.Context) -> list[str]:
 
 
 def test_a_prompt_without_a_subject_gets_pinned_memories_only(facts: Path) -> None:
-    """In several languages; hits are still returned by a recall."""
+    """In several languages; a recall returns what has any relevance."""
     with memotherm.open(facts) as mem:
         for prompt in THANKS:
             context = mem.context(prompt)
@@ -52,7 +52,7 @@ def test_a_prompt_without_a_subject_gets_pinned_memories_only(facts: Path) -> No
             assert [entry.content for entry in context.included] == ["Answer in English."], prompt
             assert context.confidence is not None
             assert context.confidence < mem.settings.context_min_confidence
-            assert len(mem.recall(prompt, track=False)) > 1
+            assert all(hit.why.relevance > 0 for hit in mem.recall(prompt, track=False)), prompt
 
 
 def test_a_question_gets_its_answer(facts: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_context_counts_nothing_as_used(mem: Memotherm) -> None:
 
 def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
     """As a note, and for each hit that was left out."""
-    mem.remember("the staging database is on port 5433")
+    mem.remember("please keep the staging database on port 5433")
 
     context = mem.context("thanks, please continue")
 
@@ -139,7 +139,7 @@ def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
 def test_a_floor_of_0_injects_whatever_was_found(open_mem: Open) -> None:
     """The setting switches the floor off."""
     mem = open_mem(settings={"context_min_confidence": 0})
-    mem.remember("the staging database is on port 5433")
+    mem.remember("please keep the staging database on port 5433")
 
     assert recalled(mem.context("thanks, please continue"))
 
@@ -206,7 +206,8 @@ def test_confidence_is_a_logistic_function_of_its_signs(open_mem: Open) -> None:
     few = signs._replace(
         closeness=0.12 / 0.52, lead=0.1 / 0.52, spread=0.3, size=math.sqrt(2 * math.log(4)), covered=1.0, hint=0.0
     )
-    assert [hit.memory.content for hit in found] == list(Planned.cosines)
+    # The last one has no relevance, and is no hit, but counts for confidence.
+    assert [hit.memory.content for hit in found] == list(Planned.cosines)[:-1]
     assert found.confidence == pytest.approx(confidence(few), abs=1e-4)
     found = mem.recall("otter thanks zebra", min_score=0, track=False)
     assert found.confidence == pytest.approx(confidence(few._replace(telling=0.75, asks=0.0)), abs=1e-4)

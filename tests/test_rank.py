@@ -16,7 +16,7 @@ from memotherm import Priority, Settings, Tier
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage, has_terms
-from memotherm.recall.rank import limit_scores, newer_first, rank
+from memotherm.recall.rank import limit_scores, newer_first, rank, relevant
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, Ranked, RankedBlock
 from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.text.word_ids import WordIds
@@ -73,7 +73,8 @@ def evidence_of(candidates: Sequence[Known]) -> Evidence:
 
 
 def ranked(candidates: Sequence[Known], weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> RankedBlock:
-    return rank(evidence_of(candidates), weights, _NOW, min_score)
+    everything = rank(evidence_of(candidates), weights, _NOW)
+    return relevant(everything, weights, min_score) if min_score else everything
 
 
 def order(*candidates: Known, weights: FusionWeights = _WEIGHTS, min_score: float = 0.0) -> list[int]:

@@ -310,7 +310,7 @@ def test_recalls_are_logged_with_what_they_returned(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     with opened(path) as mem:
         mem.remember("the boat sails at dawn")
-        mem.remember("bread and butter")
+        mem.remember("bread and butter at dawn")
         mem.recall("the boat sails at dawn", limit=1, promote=True)
 
     (row,) = logged(path)
@@ -450,3 +450,17 @@ def test_a_recall_finds_what_has_another_name(open_mem: Callable[..., Memotherm]
     mem.bulk.purge(kind="alias", contains="Zhang Wei,")
     mem.forget(alias.id)
     assert not found(question)
+
+
+@pytest.mark.parametrize("priority", ["critical", "important", "normal", "low"])
+def test_what_has_no_relevance_is_no_hit(open_mem: Callable[..., Memotherm], priority: str) -> None:
+    """Whatever its priority, and with a filter that it passes; pinned memories are there, and an empty query lists."""
+    mem = open_mem()
+    mem.remember("the boat sails at dawn", priority=priority, tags=["harbour"])
+    pinned = mem.remember("ask before deleting", priority="pinned")
+    for where in ({}, {"tags": ["harbour"]}, {"kinds": ["fact"]}, {"min_score": 0}):
+        nothing = mem.recall("zebra quantum flute", track=False, **where)
+        assert (nothing.hits, nothing.confidence) == ((), 0)
+        assert [hit.memory.id for hit in nothing.pinned] == ([] if "tags" in where else [pinned.id])
+        assert len(mem.recall("", track=False, **where)) == (1 if "tags" in where else 2)
+    assert [hit.memory.content for hit in mem.recall("boat", track=False)] == ["the boat sails at dawn"]

@@ -155,7 +155,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize(
-    "question", ["who repairs the coffee machine at night?", "what does Ana deploy?", "thanks", "otters in Paris"]
+    "question", ["who repairs the coffee machine at night?", "what does Ana deploy?", "otters in Paris"]
 )
 @pytest.mark.parametrize("budget", [0, 40, 400, 4000])
 def test_a_context_of_different_facts_is_reranked(question: str, budget: int) -> None:
@@ -170,7 +170,7 @@ def test_a_context_of_different_facts_is_reranked(question: str, budget: int) ->
     assert context.tokens <= budget
     asked = [set(texts) for _, texts in reranker.calls]
     assert asked == [asked[0]] * 2
-    assert len(asked[0]) == 20
+    assert len(asked[0]) > len(context.included)
 
 
 def test_notes_are_reranked_too(tmp_path: Path) -> None:

@@ -70,9 +70,8 @@ class EstimateConfidence:
         if not ranked or not state.terms or is_self_contained(state.question.text):
             return
         first, telling = ranked[0], subject_words(state.terms)
-        cosines = state.evidence[0].cosines
-        if len(ranked) < len(cosines):
-            cosines = cosines[ranked.rows]
+        # Of all candidates, also of those that are not relevant, but pinned memories.
+        cosines = state.evidence[0].cosines[state.evidence[0].scale]
         closeness, lead, spread = _closeness(cosines, state.query.calibration)
         # Cosines of a language that the embedder hardly knows tell less.
         trust = (1 + math.sqrt(state.query.weight)) / 2

@@ -46,6 +46,8 @@ from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 Numbers = NDArray[np.int64]
 
 _RRF_K = 60
+#: Less than any relevance that is not 0.
+_LEAST_RELEVANCE = math.ulp(0.0)
 _MICROS_PER_DAY = 86_400_000_000
 #: Uses after which more of them add nothing.
 _MANY_USES = 20
@@ -72,29 +74,33 @@ class Fuse:
         if state.query.weight < 1:
             weights = replace(weights, vector=weights.vector * state.query.weight)
         now = to_micros(question.where.now)
-        blocks = [rank(evidence, weights, now, question.min_score) for evidence in state.evidence]
+        blocks = [rank(evidence, weights, now) for evidence in state.evidence]
         if state.pinned_records:
             pinned = {record.no for record in state.pinned_records}
-            unfiltered = rank(state.evidence[0], weights, now, 0.0) if question.min_score else blocks[0]
             state.pinned = sorted(
-                (candidate for candidate in unfiltered if candidate.no in pinned),
+                (candidate for candidate in blocks[0] if candidate.no in pinned),
                 key=lambda candidate: (-candidate.score, candidate.no),
             )
-        state.ranked_blocks = list(map(_without_pinned, state.evidence, blocks))
+        state.ranked_blocks = [relevant(block, weights, question.min_score) for block in blocks]
 
 
-def _without_pinned(evidence: Evidence, ranked: RankedBlock) -> RankedBlock:
-    """Return the candidates that are not pinned."""
-    others = evidence.priorities != Priority.PINNED.rank
-    return ranked if np.count_nonzero(others) == len(others) else ranked.where(others)
+def relevant(ranked: RankedBlock, weights: FusionWeights, min_score: float) -> RankedBlock:
+    """Return the candidates that are relevant to the query and not pinned.
 
-
-def rank(evidence: Evidence, weights: FusionWeights, now: int, min_score: float) -> RankedBlock:
-    """Order the candidates, best first, newest first among equals.
-
-    `min_score` is compared with relevance, before use and boosts; a match of words that covers enough of the
-    query passes it too, unless words have no weight.
+    A relevance of 0 is none. `min_score` is compared with relevance, before use and boosts; a match of words that
+    covers enough of the query passes it too, unless words have no weight.
     """
+    evidence, relevance = ranked.parts.evidence, ranked.parts.relevance
+    least = max(min_score, _LEAST_RELEVANCE)
+    passing = relevance >= least
+    if weights.text > 0:
+        passing |= evidence.coverage >= least
+    passing &= evidence.priorities != Priority.PINNED.rank
+    return ranked if np.count_nonzero(passing) == len(passing) else ranked.where(passing)
+
+
+def rank(evidence: Evidence, weights: FusionWeights, now: int) -> RankedBlock:
+    """Order all candidates, best first, newest first among equals."""
     parts = ScoreParts(
         evidence=evidence,
         relevance=_FUSIONS[weights.fusion](evidence, weights),
@@ -104,9 +110,6 @@ def rank(evidence: Evidence, weights: FusionWeights, now: int, min_score: float)
     )
     scores = parts.relevance + parts.use + parts.boost - parts.penalty
     rows = np.lexsort((-evidence.nos, -scores))
-    if min_score > 0:
-        passing = (parts.relevance >= min_score) | ((evidence.coverage >= min_score) & (weights.text > 0))
-        rows = rows[passing[rows]]
     return RankedBlock(evidence.nos[rows].tolist(), scores[rows].tolist(), rows.tolist(), parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -13,8 +14,9 @@ from memotherm.model import Hit, Move, Priority, Recall, Retention, Tier, Why
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.recall import HIT_THRESHOLD, SEARCH_COLD, UseKind
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.pipeline import Pipeline
-from memotherm.recall.values import Question, Ranked, Ranking, best_relevance, scores_of
+from memotherm.recall.values import Question, Ranked, Ranking, State, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Filter, Find, RecallEntry, ReceiptRow, Record, Use
@@ -87,9 +89,10 @@ class Recaller:
             average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
                 this query.
         """
-        ranking = self._pipeline.run(question, limit)
+        cold = ColdSearch(self._pipeline, self._settings)
+        ranking = self._pipeline.run(question, limit, stages=(cold.look,))
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
-        better = better_in_cold(self._pipeline, ranking, self._settings)
+        better = cold.better(ranking)
         if self._settings.recall_adds_cold:
             best = [*better, *best][:limit]
         asked = question.where.priority is Priority.PINNED
@@ -152,23 +155,56 @@ class Recaller:
 
 #: By how much confidence and relevance in cold must exceed those of the live answer.
 _CLEARLY = 0.1
+#: The least share of the words about the subject that no live memory has, for which cold is searched.
+_SUBJECT = 0.4
 #: How many of the best cold memories are looked at.
 _MOST_IN_COLD = 10
 
 
-def better_in_cold(pipeline: Pipeline, ranking: Ranking, settings: Settings) -> Results:
-    """Search cold if it was not searched and the live answer is weak; return what is clearly better there."""
-    question, best = ranking.question, best_relevance(ranking.ranked) or 0.0
-    least = settings.context_min_confidence
-    if question is None or Tier.COLD in question.tiers or (best >= HIT_THRESHOLD and ranking.confidence >= least):
-        return []
-    cold = pipeline.run(replace(question, tiers=(Tier.COLD,)), _MOST_IN_COLD)
-    if cold.confidence < max(least, ranking.confidence + _CLEARLY):
-        return []
-    least_relevance = max(HIT_THRESHOLD, best + _CLEARLY)
-    found = [(cold.records[hit.no], hit) for hit in cold.ranked[:_MOST_IN_COLD] if hit.relevance >= least_relevance]
-    # The summary of a session repeats what other memories say.
-    return [(record, hit) for record, hit in found if record.memory.kind != SUMMARY]
+class ColdSearch:
+    """Looks for better matches in cold, if it was not searched and the live answer is weak."""
+
+    def __init__(self, pipeline: Pipeline, settings: Settings) -> None:
+        self._pipeline = pipeline
+        self._settings = settings
+        #: Whether cold is worth a search.
+        self._promising = False
+
+    def look(self, state: State) -> None:
+        """Decide, in the snapshot of the recall, whether cold is worth a search.
+
+        Unless its hits are to be added, a memory there must have enough of the words about the subject that no live
+        memory has: a search takes as long as the recall itself, and looking up these few words a tenth of it.
+        """
+        best = best_relevance(state.ranked) or 0.0
+        is_strong = best >= HIT_THRESHOLD and state.confidence >= self._settings.context_min_confidence
+        if is_strong or Tier.COLD in state.question.tiers:
+            return
+        unknown = [word for word in subject_words(state.terms) if not state.frequencies.get(word)]
+        self._promising = self._settings.recall_adds_cold or (
+            bool(unknown) and self._covered(state, unknown) >= _SUBJECT
+        )
+
+    def _covered(self, state: State, words: Sequence[str]) -> float:
+        """Return the largest share of some words that a cold memory has, weighted by their rarity there."""
+        question = state.question
+        found = self._pipeline.store.search_text(question.spaces, (Tier.COLD,), words, 1, question.where)
+        others = [(count, max(0, found.total - count)) for count in found.frequencies.values()]
+        most = sum(math.log(1 + (without + 0.5) / (count + 0.5)) for count, without in others)
+        return max(found.scores.values(), default=0.0) / most
+
+    def better(self, ranking: Ranking) -> Results:
+        """Return what is clearly better in cold than the live answer."""
+        question = ranking.question
+        if question is None or not self._promising:
+            return []
+        cold = self._pipeline.run(replace(question, tiers=(Tier.COLD,)), _MOST_IN_COLD)
+        if cold.confidence < max(self._settings.context_min_confidence, ranking.confidence + _CLEARLY):
+            return []
+        least = max(HIT_THRESHOLD, (best_relevance(ranking.ranked) or 0.0) + _CLEARLY)
+        found = [(cold.records[hit.no], hit) for hit in cold.ranked[:_MOST_IN_COLD] if hit.relevance >= least]
+        # The summary of a session repeats what other memories say.
+        return [(record, hit) for record, hit in found if record.memory.kind != SUMMARY]
 
 
 def _cold_hint(better: Results) -> str:
