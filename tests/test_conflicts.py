@@ -23,6 +23,13 @@ from tests.helpers import opened
     ("older", "newer", "values"),
     [
         ("The staging port is 5433", "The staging port is 5544", ("5433", "5544")),
+        ("The retry limit is 5", "The retry limit is 3", ("5", "3")),
+        ("retries: 5", "retries: 3", ("5", "3")),
+        ("The log level is info", "The log level is debug", ("info", "debug")),
+        ("The logo is green", "The logo is blue", ("green", "blue")),
+        ("The meeting is at ten", "The meeting is at noon", ("ten", "noon")),
+        ("Der Abend ist am Freitag", "Der Abend ist am Montag", ("freitag", "montag")),
+        ("The grade is A", "The grade is B", ("a", "b")),
         ("Deploys are frozen until Friday", "Deploys are frozen until Monday", ("friday", "monday")),
         ("User prefers dark mode", "User prefers light mode", ("dark", "light")),
         ("The shop uses Postgres", "The shop now uses MySQL", ("postgres", "mysql")),
@@ -64,6 +71,9 @@ def test_another_value_of_the_same_thing_is_a_conflict(
         ("Ich hoffe, dein Flug war ruhig", "Ich hoffe, dein Flug war kurz", "fact"),
         ("I'm looking for some tips on pottery", "I'm looking for some tips on sailing", "fact"),
         ("I like those colours", "I like those shapes", "fact"),
+        ("Thanks for the hint on Friday", "Thanks for the hint on Monday", "fact"),
+        ("Great is the day in Rome", "Great is the day in Oslo", "fact"),
+        ("The author is E. M. Forster", "The author is C. S. Lewis, who wrote it", "fact"),
         ("**Tips for pottery:**", "**Tips for sailing:**", "fact"),
     ],
 )
@@ -73,6 +83,15 @@ def test_what_agrees_or_states_nothing_is_no_conflict(mem: Memotherm, one: str, 
     mem.remember(other, kind=kind)
 
     assert mem.conflicts() == []
+
+
+def test_a_value_that_had_ceased_to_hold_is_no_conflict(mem: Memotherm) -> None:
+    """Two values that hold one after the other are both right; two that hold together are not."""
+    mem.remember("The lead of the team is Ana", valid_until="2025-06-30")
+    mem.remember("The lead of the team is Bob", valid_from="2025-07-01")
+    assert mem.conflicts() == []
+    mem.remember("The lead of the team is Carla", valid_from="2025-08-01", valid_until="2027-01-01")
+    assert {conflict.values for conflict in mem.conflicts()} == {("bob", "carla")}
 
 
 def test_narrower_scopes_are_compared_with_what_they_see(mem: Memotherm, clock: FakeClock) -> None:

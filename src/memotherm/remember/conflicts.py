@@ -64,7 +64,8 @@ def supersede(
 def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> list[Conflict]:
     """Return the conflicts, newest first: for each slot with several values, the newest one with each of the others.
 
-    Two memories that were both verified after the newer one was stated hold both. Unless they are seen `together`, one
+    Two memories that were both verified after the newer one was stated hold both, and so do two of which one had ceased
+    to hold before the other one began to. Unless they are seen `together`, one
     of the two must be visible from the scope of the other.
     """
     stated = sorted(filter(_is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
@@ -81,8 +82,20 @@ def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> lis
         scopes = {pair: [stated[number].scope for number in pair] for pair in found}
         found = {pair: each for pair, each in found.items() if _one_sees_the_other(*scopes[pair])}
     pairs = sorted(found.items(), key=lambda item: item[0][::-1], reverse=True)
-    conflicts = (_conflict(stated[older], stated[newer], each) for (older, newer), (_, each) in pairs)
+    conflicts = (
+        _conflict(stated[older], stated[newer], each)
+        for (older, newer), (_, each) in pairs
+        if not _hold_one_after_another(stated[older], stated[newer])
+    )
     return [each for each in conflicts if not _both_hold(each)]
+
+
+def _hold_one_after_another(older: Memory, newer: Memory) -> bool:
+    """Return whether one of two memories had ceased to hold before the other one began to."""
+    return any(
+        one.valid_until is not None and one.valid_until <= (other.valid_from or other.updated_at)
+        for one, other in ((older, newer), (newer, older))
+    )
 
 
 def _is_compared(memory: MemoryFields) -> bool:

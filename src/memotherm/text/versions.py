@@ -96,6 +96,8 @@ class _Word(NamedTuple):
     verb: bool = False
     #: Whether it has a digit.
     number: bool = False
+    #: Whether an article is before it.
+    article: bool = False
 
 
 #: Which words of a statement, and where a value begins and ends in them; an empty one at the end stands for the whole
@@ -110,10 +112,11 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         sentence = next(sentences(text), "") if len(text) <= _MOST_CHARS else ""
+        defined, signs = _EQUALS.subn(_LINK, sentence.strip())
         plain = (
             ""
             if sentence.rstrip(_MARKUP).endswith(_NO_STATEMENT) or is_question(sentence)
-            else f" {plain_text(_EQUALS.sub(_LINK, sentence.strip()))} "
+            else f" {plain_text(defined)} "
         )
         languages = _languages(plain)
         denies, corrects = _pattern(languages, "negation"), _pattern(languages, "correction")
@@ -126,7 +129,10 @@ class Statement:
         self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW))
         # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
         said = [_NOW.sub(" ", each) for each in (corrects.sub(_LINK, plain), plain)] if self.changed else [plain]
-        self._words = [_words(each, languages) for each in said]
+        # In front of another sentence, a letter is an initial: "E. M. Forster".
+        lettered = sentence.strip() == text.strip()
+        spoken = [_words(each, languages, lettered=lettered) for each in said]
+        self._words = spoken if signs else [words for words in spoken if not _is_small_talk(words)]
         #: Where the value of each slot stands.
         self.slots = self._places(_slots)
         self._loose_slots: dict[str, _Place] | None = None
@@ -219,12 +225,7 @@ def _loose_slots(words: list[_Word]) -> Iterator[tuple[str, int, int]]:
 
 def _states(words: list[_Word]) -> bool:
     """Return whether some words can be a statement."""
-    return (
-        0 < len(words) <= MOST_WORDS
-        and any(word.content for word in words)
-        and words[0].raw not in _BACK
-        and not _is_small_talk(words[0])
-    )
+    return 0 < len(words) <= MOST_WORDS and any(word.content for word in words) and words[0].raw not in _BACK
 
 
 def _starts(words: list[_Word]) -> Iterator[int]:
@@ -242,8 +243,16 @@ def _ends(words: list[_Word], start: int) -> Iterator[int]:
     return (end for end in ends if words[end - 1].content)
 
 
-def _is_small_talk(first: _Word) -> bool:
-    return first.content and first.stem in conversational_words()
+def _is_small_talk(words: list[_Word]) -> bool:
+    """Return whether a sentence begins with small talk: "thanks for ..." does, and "the retry limit is 5" does not.
+
+    Many nouns are also words of small talk. Behind an article they are none, and neither are they if the subject, which
+    ends at the first linking verb, has other words.
+    """
+    if not words or not words[0].content or words[0].stem not in conversational_words() or words[0].article:
+        return False
+    verb = next((place for place, word in enumerate(words) if word.verb), 1)
+    return all(word.stem in conversational_words() for word in words[:verb] if word.content)
 
 
 def _joined(texts: list[str]) -> tuple[list[str], list[str]]:
@@ -263,20 +272,28 @@ def _has_number(words: list[_Word]) -> bool:
     return any(word.number for word in words)
 
 
-def _words(plain: str, languages: tuple[str, ...]) -> list[_Word]:
-    """Return the words of a statement, without articles and linking verbs."""
+def _words(plain: str, languages: tuple[str, ...], *, lettered: bool) -> list[_Word]:
+    """Return the words of a statement, without articles and linking verbs.
+
+    If it is `lettered`, a letter behind a linking verb at its end is a value: "the grade is A".
+    """
     frequent = _function_words(languages)
     found: list[_Word] = []
-    linked = verb = False
+    linked = verb = article = False
     if not plain.isascii():
         plain = _UNSPACED_TEXT.sub(" ", _UNSPACED_LINKING.sub(_LINK, plain))
-    for raw in plain.split():
-        if raw in _LINKING:
+    raws = plain.split()
+    for place, raw in enumerate(raws, 1):
+        if lettered and verb and place == len(raws) and len(raw) == 1:
+            found.append(_Word(raw, raw, content=True, linked=True, verb=True, number=raw.isdigit()))
+        elif raw in _LINKING:
             linked = verb = True
-        elif raw not in _ARTICLES:
+        elif raw in _ARTICLES:
+            article = True
+        else:
             word = _word(raw, raw in frequent, linked, verb)
-            found.append(word)
-            linked, verb = not word.content or raw in _SINGLE, False
+            found.append(word._replace(article=True) if article else word)
+            linked, verb, article = not word.content or raw in _SINGLE, False, False
     return found
 
 
