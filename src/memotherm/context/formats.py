@@ -21,7 +21,8 @@ from html import escape
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
 from memotherm.model.memory import MemoryFields, author_of
-from memotherm.text.content import CLOSE, OPEN, escape_markers, title
+from memotherm.text.content import CLOSE, OPEN, title
+from memotherm.text.markers import escape_markers
 from memotherm.tiers.rules.properties import is_blocker
 
 #: The sections of a context, in their order.
@@ -128,11 +129,16 @@ def _markdown_entry(_memory: MemoryFields, content: str, whole: str, _score: flo
 
 def _xml_entry(_memory: MemoryFields, content: str, whole: str, _score: float | None, label: str) -> str:
     shortened = f' shortened="{_attribute(whole)}"' if whole else ""
-    return f'<memory from="{_attribute(label)}"{shortened}>{escape(_clean(content), quote=False)}</memory>\n'
+    return f'<memory from="{_attribute(label)}"{shortened}>{_escaped(_clean(content))}</memory>\n'
 
 
 def _attribute(text: str) -> str:
-    return escape(text, quote=False).replace('"', "&quot;")
+    return _escaped(text).replace('"', "&quot;")
+
+
+def _escaped(text: str) -> str:
+    """Escape a text for XML, and other characters in it that look like the angle of a marker."""
+    return escape(escape_markers(text, "<"), quote=False)
 
 
 def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _label: str) -> str:

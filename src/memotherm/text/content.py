@@ -1,6 +1,6 @@
 """Contents of memories: validation, digests, the marker around recalled text, and truncation.
 
-The text between `OPEN` and `CLOSE` was recalled by Memotherm. Contents have both escaped (`escape_markers`), and a
+The text between `OPEN` and `CLOSE` was recalled by Memotherm. Contents have both escaped (`text/markers.py`), and a
 text that contains a recalled block is stored without it (`without_blocks`), so that recalled text is not stored
 again. Texts are truncated between sentences, never inside a character or a piece of markup.
 """
@@ -69,24 +69,9 @@ NAME = "memotherm-memory"
 OPEN = f"<{NAME}>"
 CLOSE = f"</{NAME}>"
 
-_ANGLE = "[<\uff1c\ufe64]"
-#: Characters that look like a hyphen, or replace one.
-_HYPHEN = "[-_\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d\\s]"
-_SPELLED = f"[{INVISIBLE}]*".join(_HYPHEN if character == "-" else character for character in NAME)
-#: Compiled on first use: compiling takes longer than scanning a text.
-_MARKER = cache(lambda: re.compile(rf"{_ANGLE}(?=[\s/\\{INVISIBLE}]*{_SPELLED})", re.IGNORECASE))
-#: Control tokens of chat models, such as `<|im_start|>`; some servers do not escape them.
-_CONTROL = cache(lambda: re.compile(f"<(?=[{INVISIBLE}]*[|\uff5c][^\\s<>]{{1,80}}[|\uff5c][{INVISIBLE}]*>)"))
 _TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
 #: A context in the format `messages` whose content was removed.
 _EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
-
-
-def escape_markers(text: str) -> str:
-    """Escape everything in a text that looks like a marker or a control token of a model."""
-    if "<" not in text and "\uff1c" not in text and "\ufe64" not in text:
-        return text
-    return _CONTROL().sub("&lt;", _MARKER().sub("&lt;", text))
 
 
 def carries_marker(text: str) -> bool:
