@@ -344,7 +344,7 @@ def test_a_spill_tells_the_truth(mem: Memotherm) -> None:
 
 @spec("W28")
 def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Memotherm) -> None:
-    """Its relevance stays the running average, so it can leave hot again before what is more relevant."""
+    """It is as relevant as a turn that was just added, and leaves hot before the turns that came after it."""
     session = mem.session("s")
     memory = session.add("the pond in the park is deep and full of otters")
     session.spill()
@@ -353,7 +353,7 @@ def test_a_promotion_by_recall_does_not_make_a_memory_immortal(mem: Memotherm) -
     fresh = session.add("a fresh turn")
 
     assert session.memory.get(memory.id).tier is Tier.HOT
-    assert session.memory.get(memory.id).relevance < 1.0
+    assert session.memory.get(memory.id).relevance == fresh.relevance == 1.0
     assert session.spill(count=1).spilled_ids == (memory.id,)
     assert session.memory.get(fresh.id).tier is Tier.HOT
 

@@ -448,16 +448,39 @@ def test_promoting_makes_room_first_and_ignores_unknown_ids(open_mem: Open) -> N
 
 
 @spec("C22", "W28")
-def test_a_recall_that_promotes_keeps_the_running_relevance(mem: Memotherm) -> None:
-    """Only an explicit promotion sets it to 1.0."""
+@pytest.mark.parametrize(("query", "recalls"), [("the budget is $50K", 1), ("otters", 3)])
+def test_a_memory_that_a_recall_promotes_has_full_relevance_and_is_not_spilled_next(
+    mem: Memotherm, query: str, recalls: int
+) -> None:
+    """By similarity or by its third use: the memory that has been hot for longest is spilled before it."""
     session = mem.session("s")
-    memory = added(session, "the budget is $50K", tier="cold")
-    assert memory.relevance == 0.5
+    memory = added(session, "the budget is $50K, and the pond is deep and full of otters", tier="cold")
+    first, second = session.add("turn 1"), session.add("turn 2")
 
-    (hit,) = session.recall("the budget is $50K")
+    promoted = [session.recall(query).promoted for _ in range(recalls)]
 
-    assert session.memory.get(memory.id).tier is Tier.HOT
-    assert session.memory.get(memory.id).relevance == pytest.approx((0.5 + hit.why.relevance) / 2)
+    assert promoted == [()] * (recalls - 1) + [(memory.id,)]
+    assert (session.memory.get(memory.id).tier, session.memory.get(memory.id).relevance) == (Tier.HOT, 1.0)
+    assert session.spill(1).spilled_ids == (first.id,)
+    assert session.spill(1).spilled_ids == (second.id,)
+
+
+@spec("C22")
+def test_every_promotion_sets_the_relevance(open_mem: Open, clock: FakeClock) -> None:
+    """A recall outside sessions, compaction and maintenance promote as well."""
+    mem = open_mem()
+    recalled = mem.remember("the budget is $50K")
+    blocker = mem.remember("the lock gate is stuck", tags=["blocker"])
+    used = mem.remember("the otters live in the pond")
+
+    mem.recall("the budget is $50K", promote=True)
+    mem.compact()
+    for _ in range(3):
+        mem.recall("otters pond", limit=1)
+    clock.advance(days=2)
+    mem.maintain()
+
+    assert [mem.get(each.id).relevance for each in (recalled, blocker, used)] == [1.0] * 3
 
 
 @spec("C24")

@@ -46,12 +46,12 @@ def _relevances(results: Results) -> list[tuple[int, float]]:
     return [(record.no, candidate.relevance) for record, candidate in results]
 
 
-def _averages(question: Question, results: Results) -> list[tuple[int, float]]:
-    """Return the numbers of hits in the searched spaces with their new running relevance."""
+def _averages(question: Question, results: Results, promoted: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the numbers of hits in the searched spaces with their new running relevance; a promotion has set it."""
     return [
         (record.no, (record.memory.relevance + candidate.relevance) / 2)
         for record, candidate in results
-        if record.space in question.spaces
+        if record.space in question.spaces and record.memory.id not in promoted
     ]
 
 
@@ -87,7 +87,7 @@ class Recaller:
             promote: Called with the hits; moves some of them to hot and returns the moves, and the rules that failed.
             track: Whether this is logged and counts as a use of the hits.
             average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
-                this query.
+                this query, unless they are promoted.
         """
         cold = ColdSearch(self._pipeline, self._settings)
         ranking = self._pipeline.run(question, limit, stages=(cold.look,))
@@ -113,7 +113,7 @@ class Recaller:
                 [candidate for _, candidate in best],
                 track=track,
                 promoted=_numbers(promoted, results),
-                relevance=_averages(question, results) if average and track else (),
+                relevance=_averages(question, results, promoted) if average and track else (),
                 options={
                     "limit": limit,
                     **({"average": True} if average and track else {}),

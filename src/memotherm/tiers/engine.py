@@ -333,7 +333,7 @@ class RuleEngine:
         if record.memory.tier is not move.from_tier or not record.memory.visible_at(cause.at):
             return False
         try:
-            self._changes.apply(transaction, record, replace(record.memory, tier=move.to, tier_rule=move.rule), cause)
+            self._changes.apply(transaction, record, moved(record.memory, move), cause)
         except LimitReached:
             return False
         return True
@@ -350,6 +350,12 @@ class RuleEngine:
         except EmbedderError as exc:
             degraded.append(f"memories still wait for their vectors: {exc}")
         return made, tuple(degraded)
+
+
+def moved(memory: Memory, move: Move) -> Memory:
+    """Return a memory after a move; whatever is promoted to hot has the full relevance."""
+    relevance = 1.0 if move.to is Tier.HOT else memory.relevance
+    return replace(memory, tier=move.to, tier_rule=move.rule, relevance=relevance)
 
 
 def _own(scope: Scope | None) -> Callable[[Memory], bool]:

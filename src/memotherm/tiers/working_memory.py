@@ -18,7 +18,7 @@ from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.tiers.engine import RuleEngine
+from memotherm.tiers.engine import RuleEngine, moved
 from memotherm.vectors.vectorizer import Vectorizer
 
 _ALL = 1 << 31
@@ -144,7 +144,7 @@ class WorkingMemory:
             move = Move(
                 id=memory_id, from_tier=record.memory.tier, to=Tier.HOT, rule="session.promote", why="asked for"
             )
-            return self._promoted(transaction, record, move, cause, relevance=1.0)
+            return self._promoted(transaction, record, move, cause)
 
         return self._store.transact(promote)
 
@@ -172,17 +172,13 @@ class WorkingMemory:
         move: Move,
         cause: Cause,
         keep: frozenset[str] = frozenset(),
-        *,
-        relevance: float | None = None,
     ) -> bool:
         memory = record.memory
         if memory.tier is Tier.HOT or not memory.visible_at(cause.at):
             return False
         if not self._limits.make_room(transaction, record.space, memory.tokens, cause, keep | {memory.id}):
             return False
-        relevance = memory.relevance if relevance is None else relevance
-        after = replace(memory, tier=Tier.HOT, tier_rule=move.rule, relevance=relevance)
-        transaction.change(record, after, cause.for_move(move))
+        transaction.change(record, moved(memory, move), cause.for_move(move))
         self._reactivate(transaction, record.space, cause.at)
         return True
 

@@ -213,7 +213,7 @@ class _Steps:
         unlogged = max(0, first.access_count - uses)
         self.earlier_uses += unlogged
         tokens = count_tokens(first.content) if "content" in changed else first.tokens
-        averaged = index in self._averaged or any(event.rule == "session.promote" for event in changes)
+        averaged = index in self._averaged or any(map(_promoted, changes))
         return replace(
             first,
             content="",
@@ -320,6 +320,13 @@ def _moved_by_rule(event: Event) -> bool:
     if event.action != "move" or event.rule in _CALLERS or event.rule.startswith("note."):
         return False
     return not event.why.endswith(_REQUESTED)
+
+
+def _promoted(event: Event) -> bool:
+    """Return whether a memory was promoted to hot, which sets its relevance."""
+    if "tier" not in event.changes or event.changes["tier"][1] != Tier.HOT:
+        return False
+    return event.rule == "session.promote" or _moved_by_rule(event)
 
 
 # Asking again

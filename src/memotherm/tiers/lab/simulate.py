@@ -82,6 +82,7 @@ def simulate(
             given = [index for index in (*step.returned, *more) if _searched(state, index, step)]
             if step.question in timeline.followed:
                 given_by[step.question] = frozenset(given)
+            _average(state, step, given)
             if step.promote:
                 state.promote(step, given)
             _use(state, step, given)
@@ -114,12 +115,16 @@ def _take_recorded(outcome: Outcome, step: TimelineStep, state: State) -> None:
         missed = [index for index in step.demanded if not _searched(state, index, step)]
         if missed:
             outcome.unsearched[step.question] = tuple(index for index in missed if index not in step.returned)
+        _average(state, step, step.returned)
         _use(state, step, step.returned)
 
 
-def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
+def _average(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.average:
         state.average((index, asked.relevance[index]) for index in given if index in asked.relevance)
+
+
+def _use(state: State, asked: Asked, given: Sequence[int]) -> None:
     if asked.used:
         state.use(given, asked.at, USE_WEIGHTS[UseKind.RETURNED])
 

@@ -140,6 +140,8 @@ class State:
         #: The hot memories of each scope, and the tokens of them.
         self._hot: dict[Scope, set[int]] = defaultdict(set)
         self._hot_tokens: dict[Scope, int] = defaultdict(int)
+        #: How many changes there were; a memory's version is the number of its last one.
+        self._changed = 0
         #: The number of hot and warm memories.
         self.live = 0
         #: The number of active memories.
@@ -192,7 +194,11 @@ class State:
         """Store a new memory, making room for it if it is hot in a session."""
         if memory.tier is Tier.HOT and not self._admitted(index, memory, memory.created_at):
             memory = replace(memory, tier=Tier.WARM, tier_rule="session.full")
-        self.put(index, memory)
+        self._put_changed(index, memory)
+
+    def _put_changed(self, index: int, memory: Memory) -> None:
+        self._changed += 1
+        self.put(index, replace(memory, version=self._changed))
 
     def change(self, index: int, values: dict[str, Any], at: datetime) -> None:
         """Apply a change made by a caller."""
@@ -202,7 +208,7 @@ class State:
         after = replace(before, **values)
         if after.tier is Tier.HOT and not self._admitted(index, after, at, before):
             after = replace(after, tier=before.tier, tier_rule=before.tier_rule)
-        self.put(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
+        self._put_changed(index, _dated(before, after, at, updated=not _WRITTEN.isdisjoint(values)))
 
     def use(self, indexes: Iterable[int], at: datetime, weight: float) -> None:
         """Count a use of each memory."""
@@ -232,7 +238,7 @@ class State:
         before = self.memories[index]
         if before is None or before.tier is tier or not before.visible_at(at):
             return False
-        after = replace(before, tier=tier, tier_rule=rule)
+        after = replace(before, tier=tier, tier_rule=rule, relevance=1.0 if tier is Tier.HOT else before.relevance)
         if tier is Tier.HOT and not self._admitted(index, after, at, before, keep):
             return False
         if at >= self._start:
@@ -240,7 +246,7 @@ class State:
             self.moves += 1
             self.flaps += last is not None and last[1] is tier and at - last[0] < FLAP
         self._last_moves[index] = (at, before.tier)
-        self.put(index, _dated(before, after, at, updated=False))
+        self._put_changed(index, _dated(before, after, at, updated=False))
         return True
 
     # Rules

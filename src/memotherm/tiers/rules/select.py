@@ -411,7 +411,16 @@ def words_of(memory: Memory) -> Iterator[Word]:
 #: The attributes of a memory that an order can name, and how to read them.
 _ORDERABLE = {"id": operator.attrgetter("id"), "priority": operator.attrgetter("priority.rank")} | {
     name: operator.attrgetter(name)
-    for name in ("relevance", "access_count", "tokens", "created_at", "updated_at", "last_accessed_at", "tier_since")
+    for name in (
+        "relevance",
+        "access_count",
+        "tokens",
+        "created_at",
+        "updated_at",
+        "last_accessed_at",
+        "tier_since",
+        "version",
+    )
 }
 
 _SETTINGS = frozenset(setting.name for setting in fields(Settings))
