@@ -107,10 +107,12 @@ def test_the_interfaces_say_who_it_is(
     secret = mem.keys.create("ana", "acme")
     client = TestClient(application(mem, require_keys=True), base_url=address)
     bearer, origin = {"authorization": f"Bearer {secret}"}, {"origin": address}
-    by_key = client.post("/memories", json={"content": "by a key", "source": "user"}, headers=bearer).json()
+    by_key = client.post(
+        "/memories", json={"content": "by a key", "kind": "fact", "source": "user"}, headers=bearer
+    ).json()
     client.post("/login", headers={**bearer, **origin})
-    by_login = client.post("/memories", json={"content": "by a login"}, headers=origin).json()
-    run(["remember", "by hand", "--store", str(tmp_path / "memory.db"), "--json"])
+    by_login = client.post("/memories", json={"content": "by a login", "kind": "fact"}, headers=origin).json()
+    run(["remember", "by hand", "--force", "--store", str(tmp_path / "memory.db"), "--json"])
     by_hand = json.loads(capsys.readouterr().out)
 
     assert [each["trust"] for each in (by_key, by_login, by_hand)] == ["agent", "person", "person"]

@@ -62,7 +62,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def remembered(cli: Cli, content: str, *arguments: str) -> str:
-    found: str = cli("remember", content, *arguments, "--json").data["id"]
+    found: str = cli("remember", content, *arguments, "--force", "--json").data["id"]
     return found
 
 
@@ -342,7 +342,7 @@ def test_a_lost_text_index_is_said_named_and_rebuilt(cli: Cli, damage: str, monk
     found = cli("recall", "When does the boat depart?", "--store", "a.db", "--json").data
     assert found["items"][0]["content"] == "The ferry leaves at noon"
     assert "text search is down" in found["degraded"][0]
-    assert "--repair" in cli("remember", "A new one", "--store", "a.db").err
+    assert "--repair" in cli("remember", "A new one comes", "--store", "a.db").err
     checked = cli("store", "check", "--store", "a.db", "--json")
     assert (checked.code, checked.data["problems"][0]["code"]) == (exit_codes.FAILURE, "text_lost")
 
@@ -872,7 +872,7 @@ def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
     commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["store", "check"]]
     script = (
         "from memotherm.cli.app import run\n"
-        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'new']]!r}])"
+        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'another ferry']]!r}])"
     )
     done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True, timeout=60)
     folder.chmod(0o700)
@@ -1234,3 +1234,13 @@ def test_a_recall_shows_pinned_memories_under_a_heading_of_their_own(cli: Cli):
     heading = lines.index("Pinned:")
     assert any("otter pond" in line for line in lines[:heading])
     assert any("metric units" in line for line in lines[heading:])
+
+
+@pytest.mark.parametrize("option", [("--force",), ("--kind", "message"), ("--key", "answers/1")])
+def test_what_has_nothing_to_remember_is_skipped_unless_an_option_insists(cli: Cli, option: tuple[str, ...]):
+    """The command succeeds and says why; `--force`, a kind or a key stores it."""
+    said = cli("remember", "ok")
+    assert (said.code, said.out, "--force" in said.err) == (exit_codes.OK, "", True)
+    assert cli("remember", "ok", "--json").data["status"] == "skipped"
+    assert cli("list", "--json").data["memories"] == []
+    assert cli("remember", "ok", *option, "--json").data["content"] == "ok"

@@ -77,16 +77,21 @@ def test_a_time_of_expiry_that_means_nothing_is_refused(mem: Memotherm, argument
 
 def test_expiry_is_set_over_rest_and_by_the_tool(mem: Memotherm, client: TestClient) -> None:
     """`expires_at` when a memory is stored or changed; a time that has passed is a conflict."""
-    made = client.post("/memories", json={"content": "an otter", "expiresAt": "2026-03-31T18:00:00Z"})
-    plain = client.post("/memories", json={"content": "a walrus"}).json()
+    made = client.post("/memories", json={"content": "an otter", "kind": "fact", "expiresAt": "2026-03-31T18:00:00Z"})
+    plain = client.post("/memories", json={"content": "a walrus", "kind": "fact"}).json()
     changed = client.patch(f"/memories/{plain['id']}", json={"expires_at": "2026-03-31T18:00:00Z"}).json()
     updated = tools.call(mem, "memory_update", {"memory_id": plain["id"], "expires_at": "2026-04-01T00:00:00Z"})
 
     assert made.status_code == 201
     assert made.json()["expires_at"] == changed["expires_at"] == LATER.isoformat()
     assert updated["expires_at"] == "2026-04-01T00:00:00+00:00"
-    assert client.post("/memories", json={"content": "a seal", "expires_at": "2020-01-01T00:00:00Z"}).status_code == 409
-    assert client.post("/memories", json={"content": "a seal", "expires_at": 7}).status_code == 422
+    assert (
+        client.post(
+            "/memories", json={"content": "a seal", "kind": "fact", "expires_at": "2020-01-01T00:00:00Z"}
+        ).status_code
+        == 409
+    )
+    assert client.post("/memories", json={"content": "a seal", "kind": "fact", "expires_at": 7}).status_code == 422
 
 
 def test_expiry_is_set_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +105,7 @@ def test_expiry_is_set_on_the_command_line(tmp_path: Path, monkeypatch: pytest.M
             assert run([*arguments, "--store", str(tmp_path / "memory.db"), "--json"]) == 0
         return json.loads(printed.getvalue())
 
-    stored = command("remember", "an otter", "--expires-at", "2100-01-01 00:00")
+    stored = command("remember", "an otter", "--kind", "fact", "--expires-at", "2100-01-01 00:00")
     changed = command("update", stored["id"], "--expires-at", "2100-01-01T02:00:00+01:00")
 
     assert stored["expires_at"] == "2100-01-01T00:00:00+00:00"

@@ -122,8 +122,11 @@ def test_no_change_is_made_whose_response_cannot_be_stored(tmp_path: Path) -> No
         mem.remember("A marten", tags=["rare"])
         one, two = mem.archive(mem.remember("A kite").id), mem.archive(mem.remember("A crane").id)
         changes: list[tuple[str, dict[str, Any] | None]] = [
-            ("/memories", {"content": "A lynx"}),
-            ("/memories:batch", {"memories": [{"content": "A wolf"}, {"content": "A stoat"}]}),
+            ("/memories", {"content": "A lynx", "kind": "fact"}),
+            (
+                "/memories:batch",
+                {"memories": [{"content": "A wolf", "kind": "fact"}, {"content": "A stoat", "kind": "fact"}]},
+            ),
             (f"/memories/{pinned.id}/verify", None),
             (f"/memories/{pinned.id}/unpin", None),
             (f"/memories/{pinned.id}/prioritize", {"priority": "low"}),
@@ -194,7 +197,7 @@ def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, 
     settings = {"MEMOTHERM_DEDUPLICATE": "false", "MEMOTHERM_SERVER_RATE_PER_MINUTE": "0"}
     with served(tmp_path / "server.db", store=url, **settings) as server:
         for number in range(6):
-            body, key = {"content": f"Otter {number}"}, {"idempotency-key": f"k{number}"}
+            body, key = {"content": f"Otter of number {number}"}, {"idempotency-key": f"k{number}"}
             made = together(*[lambda body=body, key=key: server.ask("POST", "/memories", body, key)] * 12)
             (memory_id,) = {memory["id"] for _, memory in made}
             path, key = f"/memories/{memory_id}/purge", {"idempotency-key": f"p{number}"}

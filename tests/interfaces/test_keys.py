@@ -42,7 +42,10 @@ def test_a_key_of_a_user_gives_access_to_that_user_only(mem: Memotherm) -> None:
     ana, ben = (bearer(keys.create(name, "acme", name)) for name in ("ana", "ben"))
     with asking(mem) as client:
         once = {"idempotency-key": "k1"}
-        made = [client.post("/memories", json={"content": "An otter"}, headers={**key, **once}) for key in (ana, ben)]
+        made = [
+            client.post("/memories", json={"content": "An otter", "kind": "fact"}, headers={**key, **once})
+            for key in (ana, ben)
+        ]
         assert [each.json()["scope"]["user"] for each in made] == ["ana", "ben"]
         place = made[0].headers["location"]
         assert client.get(place, headers=ana).status_code == 200
@@ -64,7 +67,7 @@ def test_a_key_of_a_user_changes_only_what_belongs_to_the_user(mem: Memotherm) -
         *(("POST", f"{place}/{verb}", None) for verb in ("archive", "pin", "purge", "verify")),
         ("POST", f"{place}/move", {"tier": "hot"}),
         ("POST", f"/events/{tax.version}/undo", None),
-        ("POST", "/memories", {"content": "A lynx", "supersedes": tax.id}),
+        ("POST", "/memories", {"content": "A lynx", "kind": "fact", "supersedes": tax.id}),
     ]
     with asking(mem) as client:
         for session in ("", "; session=s1"):
@@ -120,7 +123,7 @@ def test_a_read_only_key_reads_and_changes_nothing(mem: Memotherm) -> None:
             assert client.get(path, headers=reader).status_code == 200
         assert not tool(client, reader, "memory_recall", query="otter", includeCold=True)["isError"]
         changes: list[tuple[str, str, dict[str, Any] | None]] = [
-            ("POST", "/memories", {"content": "A lynx"}),
+            ("POST", "/memories", {"content": "A lynx", "kind": "fact"}),
             ("PATCH", place, {"content": "A lynx"}),
             ("DELETE", place, None),
             ("POST", f"{place}/pin", None),
@@ -168,7 +171,9 @@ def test_a_read_only_view_refuses_changes(mem: Memotherm) -> None:
 def test_a_scope_header_takes_fields_in_any_order_and_any_name(mem: Memotherm, header: str, scope: Scope) -> None:
     """Spaces around them are ignored, and characters other than ASCII are percent-encoded; over MCP as well."""
     with asking(mem) as client:
-        made = client.post("/memories", json={"content": "An otter"}, headers={"memotherm-scope": header})
+        made = client.post(
+            "/memories", json={"content": "An otter", "kind": "fact"}, headers={"memotherm-scope": header}
+        )
         assert made.json()["scope"] == dict(scope.items())
         result = tool(client, {"memotherm-scope": header}, "memory_get", id=made.json()["id"])
         assert not result["isError"]

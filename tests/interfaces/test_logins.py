@@ -54,7 +54,7 @@ def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm
     assert "HttpOnly" in cookie
     assert "samesite=strict" in cookie.lower()
     assert secret not in cookie
-    stored = client.post("/memories", json={"content": "An otter"}, headers=SAME_ORIGIN)
+    stored = client.post("/memories", json={"content": "An otter", "kind": "fact"}, headers=SAME_ORIGIN)
     assert stored.json()["scope"] == {"tenant": "acme", "user": "ana"}
     assert client.get("/login").json()["key"] == "ana"
     assert client.delete("/login", headers=SAME_ORIGIN).status_code == 204
@@ -80,7 +80,10 @@ def test_a_login_with_a_read_only_key_may_only_read(mem: Memotherm) -> None:
     client.post("/login", headers=bearer(mem.keys.create("audit", "acme", read_only=True)))
 
     assert client.get("/login").json()["read_only"]
-    assert client.post("/memories", json={"content": "An otter"}, headers=SAME_ORIGIN).json()["code"] == "read_only"
+    assert (
+        client.post("/memories", json={"content": "An otter", "kind": "fact"}, headers=SAME_ORIGIN).json()["code"]
+        == "read_only"
+    )
 
 
 def test_a_one_time_token_logs_one_browser_in(mem: Memotherm) -> None:
@@ -103,7 +106,7 @@ def test_another_page_cannot_change_anything_with_the_cookie(mem: Memotherm, ori
     client.post("/login", headers=bearer("once"))
     headers = {} if origin is None else {"origin": origin}
 
-    refused = client.post("/memories", json={"content": "forged"}, headers=headers)
+    refused = client.post("/memories", json={"content": "forged", "kind": "fact"}, headers=headers)
 
     assert (refused.status_code, refused.json()["code"]) == (403, "wrong_origin")
     assert mem.count() == 0

@@ -73,8 +73,8 @@ def test_rest_accepts_the_names_of_the_sources(client: TestClient) -> None:
     for name in ("kind", "type", "category"):
         [listed] = client.get("/memories", params={name: "preference"}).json()["memories"]
         assert listed["content"] == "walrus"
-    assert client.post("/memories", json={"content": "otter", "text": "walrus"}).status_code == 422
-    assert client.post("/memories", json={"content": "otter", "sort": "fact"}).status_code == 422
+    assert client.post("/memories", json={"content": "otter", "kind": "fact", "text": "walrus"}).status_code == 422
+    assert client.post("/memories", json={"content": "otter", "kind": "fact", "sort": "fact"}).status_code == 422
     other = client.post("/recall", json={"query": "otter", "sessionId": "s"}, headers=in_session("t"))
     assert other.status_code == 409
 

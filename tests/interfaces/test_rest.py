@@ -104,7 +104,7 @@ def problem(answer: Any, status: int, code: str) -> dict[str, Any]:
 
 def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: TestClient) -> None:
     """With an ETag for each state, and 304 or 412 for what has not, or has, changed."""
-    made = client.post("/memories", json={"content": "An otter", "tier": "hot", "tags": ["animal"]})
+    made = client.post("/memories", json={"content": "An otter", "kind": "fact", "tier": "hot", "tags": ["animal"]})
     place, etag = made.headers["location"], made.headers["etag"]
 
     assert made.status_code == 201
@@ -124,15 +124,41 @@ def test_a_memory_is_created_read_changed_forgotten_and_brought_back(client: Tes
     assert [event["action"] for event in events] == ["remember", "update", "forget", "undo", "archive", "restore"]
 
 
-def test_a_call_of_the_api_stores_filler(client: TestClient) -> None:
-    """Only tools and captured conversations skip it: a program that asks for it has a reason."""
-    assert client.post("/memories", json={"content": "Ok, thanks!"}).status_code == 201
-    assert len(client.get("/memories").json()["memories"]) == 1
+@pytest.mark.parametrize("more", [{"force": True}, {"kind": "message"}, {"type": "message"}, {"key": "answers/1"}])
+def test_a_request_with_nothing_to_remember_is_skipped_unless_it_insists(
+    client: TestClient, more: dict[str, object]
+) -> None:
+    """The answer has a status and a reason; `force`, a kind or a key stores it. A repeat is answered alike."""
+    for content in ("ok", "Ok, thanks!", "Route 667"):
+        once = {"idempotency-key": f"key of {content[:3]}{len(content)}"}
+        for _ in range(2):
+            answer = client.post("/memories", json={"content": content}, headers=once)
+            assert (answer.status_code, answer.json()["status"]) == (200, "skipped")
+            assert "force" in answer.json()["why"]
+    assert client.get("/memories").json()["memories"] == []
+
+    stored = client.post("/memories", json={"content": "ok", **more})
+
+    assert (stored.status_code, stored.json()["content"]) == (201, "ok")
+    assert client.post("/memories", json={"content": "Route 6677"}).status_code == 201
+
+
+def test_a_batch_stores_what_has_something_to_remember_and_names_the_rest(client: TestClient) -> None:
+    """A kind of its own, or `force` for all of them, stores a memory all the same."""
+    batch = [{"content": "ok"}, {"content": "The ferry is blue"}, {"content": "yes", "kind": "message"}]
+
+    answer = client.post("/memories:batch", json={"memories": batch}).json()
+
+    assert [memory["content"] for memory in answer["memories"]] == ["The ferry is blue", "yes"]
+    assert [(each["content"], each["status"]) for each in answer["skipped"]] == [("ok", "skipped")]
+    forced = client.post("/memories:batch", json={"memories": batch, "force": True}).json()
+    assert [memory["content"] for memory in forced["memories"]] == ["ok", "The ferry is blue", "yes"]
+    assert forced["skipped"] == []
 
 
 def test_pages_lead_through_all_memories(client: TestClient) -> None:
     """Newest first, none twice; a cursor that is none is refused."""
-    client.post("/memories:batch", json={"memories": [{"content": f"otter {n}"} for n in range(7)]})
+    client.post("/memories:batch", json={"memories": [{"content": f"otter {n}", "kind": "fact"} for n in range(7)]})
     seen: list[str] = []
     page: str | None = None
     while True:
@@ -150,7 +176,7 @@ def test_pages_lead_through_all_memories(client: TestClient) -> None:
 def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: int) -> None:
     """From either end; a feed goes on after the last event that it has seen."""
     for number in range(5):
-        client.post("/memories", json={"content": f"otter {number}"})
+        client.post("/memories", json={"content": f"otter {number}", "kind": "fact"})
     seen: list[int] = []
     query: dict[str, Any] = {"oldest_first": order == "oldest"}
     while query:
@@ -166,7 +192,7 @@ def test_pages_lead_through_the_ledger(client: TestClient, order: str, first: in
 
 def test_the_priority_of_a_memory_is_set(client: TestClient) -> None:
     """To any of the five, with a reason that the ledger keeps."""
-    place = client.post("/memories", json={"content": "An otter"}).headers["location"]
+    place = client.post("/memories", json={"content": "An otter", "kind": "fact"}).headers["location"]
 
     assert (
         client.post(f"{place}/prioritize", json={"priority": "critical", "why": "x"}).json()["priority"] == "critical"
@@ -290,7 +316,7 @@ def test_a_session_is_tidied_by_http(client: TestClient) -> None:
 def test_the_scope_comes_with_a_header(client: TestClient) -> None:
     """What one agent stores, another does not see."""
     mine, other = {"memotherm-scope": "user=u1;agent=planner"}, {"memotherm-scope": "user=u1;agent=coder"}
-    made = client.post("/memories", json={"content": "An otter"}, headers=mine).json()
+    made = client.post("/memories", json={"content": "An otter", "kind": "fact"}, headers=mine).json()
 
     assert made["scope"] == {"user": "u1", "agent": "planner"}
     assert client.get(f"/memories/{made['id']}", headers=mine).status_code == 200
@@ -515,7 +541,7 @@ def test_a_wrong_method_is_told_the_right_ones(client: TestClient) -> None:
 
 def test_limits_of_the_memory_are_conflicts(client: TestClient) -> None:
     """Pinned memories are few."""
-    ids = [client.post("/memories", json={"content": f"otter {n}"}).json()["id"] for n in range(6)]
+    ids = [client.post("/memories", json={"content": f"otter {n}", "kind": "fact"}).json()["id"] for n in range(6)]
     for memory_id in ids[:5]:
         assert client.post(f"/memories/{memory_id}/pin").json()["priority"] == "pinned"
 
@@ -553,7 +579,7 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
 def test_a_repeat_tells_of_memories_as_they_are_now(mem: Memotherm, client: TestClient) -> None:
     """From any scope, one or several; what was purged since is not brought back by it."""
     key, scope = {"idempotency-key": "k1"}, {"memotherm-scope": "user=u1;agent=planner"}
-    batch = {"memories": [{"content": "One otter"}, {"content": "Two otters"}]}
+    batch = {"memories": [{"content": "One otter", "kind": "fact"}, {"content": "Two otters"}]}
     made = client.post("/memories:batch", json=batch, headers={**key, **scope}).json()["memories"]
     added = client.post("/sessions/s1/memories", json={"content": "An otter"}, headers={"idempotency-key": "k2"})
     client.patch(f"/memories/{made[0]['id']}", json={"content": "Three otters"}, headers=scope)
@@ -587,7 +613,11 @@ def test_a_key_is_one_tenants_own(mem: Memotherm) -> None:
     acme, other = keys.create("a", "acme"), keys.create("o", "other")
     with asking(mem) as client:
         made = [
-            client.post("/memories", json={"content": "An otter"}, headers={**bearer(key), "idempotency-key": "k1"})
+            client.post(
+                "/memories",
+                json={"content": "An otter", "kind": "fact"},
+                headers={**bearer(key), "idempotency-key": "k1"},
+            )
             for key in (acme, other)
         ]
 
@@ -630,7 +660,7 @@ def test_hot_utilisation_is_that_of_the_fullest_scope_and_promotions_say_what_th
         hot = mem.scoped(project="shop").remember("A hot memory that is longer than the limit", tier="hot")
         mem.scoped(project="other").remember("Hot", tier="hot")
         said = mem.scoped(project="shop").session("s").add("A turn of the talk")
-        made = client.post("/memories", json={"content": "An otter"}).json()
+        made = client.post("/memories", json={"content": "An otter", "kind": "fact"}).json()
         client.post(f"/memories/{made['id']}/move", json={"tier": "hot"})
         families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
 
@@ -712,7 +742,7 @@ def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path)
     code = "from memotherm.cli.app import run; import sys; sys.exit(run(sys.argv[1:]))"
     made = python(code, "keys", "create", "ci", "--tenant", "acme", "--store", path, env=environment(tmp_path / "home"))
     with served(path, key=made.stdout.strip()) as server:
-        status, memory = server.ask("POST", "/memories", {"content": "An otter"})
+        status, memory = server.ask("POST", "/memories", {"content": "An otter", "kind": "fact"})
         refused, _ = server.ask("GET", "/status", headers={"authorization": "Bearer no"})
         ended = server.end()
         lines = [json.loads(line) for line in server.log if line.startswith("{")]
@@ -855,7 +885,7 @@ def test_a_missing_key_is_not_a_failed_attempt(mem: Memotherm) -> None:
 def test_a_listing_takes_a_priority(client: TestClient) -> None:
     """A parameter that is not known would be ignored, and the page have every memory."""
     for content, priority in (("An otter", "pinned"), ("A badger", "normal")):
-        client.post("/memories", json={"content": content, "priority": priority})
+        client.post("/memories", json={"content": content, "kind": "fact", "priority": priority})
     assert [each["content"] for each in client.get("/memories?priority=pinned").json()["memories"]] == ["An otter"]
 
 
@@ -882,7 +912,7 @@ def test_listings_and_recalls_are_filtered_by_http(client: TestClient) -> None:
 def test_many_memories_are_changed_by_http_when_their_number_is_confirmed(client: TestClient) -> None:
     """A dry run tells the number, and another number changes nothing."""
     for number in range(3):
-        client.post("/memories", json={"content": f"ticket {number}", "metadata": {"sprint": 12}})
+        client.post("/memories", json={"content": f"ticket {number}", "kind": "fact", "metadata": {"sprint": 12}})
     body: Json = {"where": {"sprint": 12}}
 
     assert client.post("/memories:forget", json={**body, "dry_run": True}).json() == {

@@ -100,7 +100,7 @@ def test_a_body_with_too_many_values_or_levels_is_refused_before_it_is_read(mem:
     [
         ("/recall", {"query": "a", "where": {"x": [float("nan")] * 9000}}),
         ("/recall", {"query": "a", "where": {"x": {"$in": [{"y": "\0"}] * 900}}}),
-        ("/memories", {"content": "a", **{f"field{number}": 1 for number in range(20_000)}}),
+        ("/memories", {"content": "a", "kind": "fact", **{f"field{number}": 1 for number in range(20_000)}}),
         ("/memories:batch", {"memories": [{"content": 1}] * 900}),
     ],
 )
@@ -234,7 +234,9 @@ def test_nobody_waits_for_a_policy_that_another_process_has_adopted(
         ThreadPoolExecutor(1) as pool,
     ):
         other.policies.adopt("research")
-        client.post("/memories", json={"content": "An otter"})  # A write sees that there is another policy.
+        client.post(
+            "/memories", json={"content": "An otter", "kind": "fact"}
+        )  # A write sees that there is another policy.
         monkeypatch.setattr(policy, "unpacked", held)
         reading = pool.submit(client.get, "/memories", timeout=60)
         try:

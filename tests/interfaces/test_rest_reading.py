@@ -50,7 +50,7 @@ def test_the_interface_is_explained_on_a_page_that_loads_nothing(mem: Memotherm,
 
 def test_a_memory_is_purged_once(mem: Memotherm, client: TestClient) -> None:
     """Its content is gone; a repeated request with the same key is answered as the first."""
-    made = client.post("/memories", json={"content": "An otter"}).json()
+    made = client.post("/memories", json={"content": "An otter", "kind": "fact"}).json()
     place, key = f"/memories/{made['id']}", {"idempotency-key": "k1"}
 
     assert client.post(f"{place}/purge", json={"why": "asked for"}, headers=key).status_code == 204
@@ -110,7 +110,7 @@ def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) ->
 def test_events_are_streamed_and_the_stream_ends_with_the_server(tmp_path: Path) -> None:
     """After Last-Event-ID, then as they are recorded; only those that the scope can see."""
     with served(tmp_path / "memory.db") as server:
-        server.ask("POST", "/memories", {"content": "One otter"})
+        server.ask("POST", "/memories", {"content": "One otter", "kind": "fact"})
         server.ask("POST", "/memories", {"content": "Two otters"})
         connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
         connection.request("GET", "/events/stream", headers={"Last-Event-ID": "1", "Memotherm-Scope": "user=ana"})

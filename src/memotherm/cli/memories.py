@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import memotherm
 from memotherm import Memotherm, Scope
@@ -23,18 +24,25 @@ _MOST_NAMED = 5
 
 @click.command("remember", cls=TextCommand)
 @operation_options("remember", defaults={"source": "cli"}, left_out="version")
+@click.option("--force", is_flag=True, help='Store it even if it has nothing to remember, such as "ok".')
 @memory_option(creates=True)
-def remember(mem: Memotherm, **options: Any) -> Output:  # noqa: ANN401
+def remember(mem: Memotherm, force: bool, **options: Any) -> Output:  # noqa: ANN401
     """Store a memory; `-` reads its content from standard input.
+
+    A content that has nothing to remember, such as "ok", is skipped, unless a kind or a key is given.
 
     \b
     memotherm remember "Deploys are frozen until Friday" --tag blocker --tier hot
     git log -1 --format=%B | memotherm remember - --kind decision --project shop
     memotherm remember "Ship on Monday" --key plans/release
     """
-    from memotherm.tools.results import secret_warnings
+    from memotherm.tools.results import secret_warnings, skipped
 
     arguments = given(options)
+    source = click.get_current_context().get_parameter_source("kind")
+    named = source is not ParameterSource.DEFAULT or "key" in arguments
+    if (answer := skipped(arguments["content"], asked=force or named)) is not None:
+        return Output(answer, [], [f"not stored: {answer['why'].replace('use force', 'use --force')}"])
     memory = mem.remember(**arguments)
     warnings = secret_warnings(arguments["content"], mem.settings)
     return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)

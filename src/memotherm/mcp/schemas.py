@@ -55,6 +55,8 @@ _BY_SESSION: dict[str, Schema] = {
     "limit": {"default": 10, "description": "3 with sessionId"},
     "autoPromote": {"default": False, "description": "true with sessionId"},
 }
+#: Defaults of parameters for which it matters whether they were given, by tool and parameter.
+_DEFAULTS: dict[tuple[str, str], Schema] = {("store_memory", "kind"): {"default": "fact"}}
 
 _MEMORY = ("id", "tier", "version")
 #: Tools whose result is not always a memory.
@@ -77,7 +79,10 @@ def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
     """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
     return {
         "type": "object",
-        "properties": {parameter.name: _parameter(parameter, kinds) for parameter in tool.parameters},
+        "properties": {
+            parameter.name: _parameter(parameter, kinds) | _DEFAULTS.get((tool.name, parameter.name), {})
+            for parameter in tool.parameters
+        },
         **({"required": list(tool.required)} if tool.required else {}),
     }
 

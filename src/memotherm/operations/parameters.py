@@ -218,6 +218,7 @@ WIRES: Mapping[str, Parameter] = {
     "with_cold": _wire(bool, name="include_cold", default=False, help="Search cold as well as `tiers`."),
     "memories": _wire(bool, default=False, help="Whether to return the memories as well."),
     "hidden": _wire(bool, default=False, help="Include a memory that was forgotten."),
+    "force": _wire(bool, default=False, help='Store it even if it has nothing to remember, such as "ok".'),
     "confirm": _wire(
         str, selects=True, required=True, max_length=2000, help="The scope to erase, such as `tenant=acme user=ana`.",
     ),

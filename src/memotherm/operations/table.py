@@ -81,12 +81,12 @@ _TABLE = (
     # Memories
     Operation(
         of="Memotherm.remember", group="memories", route="POST /memories", writes=True, creates=True,
-        conflicts=("expires_at", "version"), more=("session",),
+        conflicts=("expires_at", "version"), more=("session", "force"),
         examples=({"content": "Production deploys are frozen until Friday", "tags": ["blocker"]},),
     ),
     Operation(
         of="Memotherm.remember_many", group="memories", route="POST /memories:batch", writes=True, creates=True,
-        conflicts=True, result="memories", limits={"memories": {"type": list[dict[str, Any]], "max_length": 1000}},
+        conflicts=True, more=("force",), result="memories", limits={"memories": {"type": list[dict[str, Any]], "max_length": 1000}},
         examples=({"memories": [{"content": "Ana owns the vault"}, {"content": "Bob is on call"}]},),
     ),
     Operation(

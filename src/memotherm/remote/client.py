@@ -115,7 +115,7 @@ class RemoteMemotherm(Memotherm):
             return []
         operation = OPERATIONS["remember_many"]
         found: list[Memory] = result_of(
-            operation, self._call(operation, {"memories": drafts, "forget": list(forget), "why": why})
+            operation, self._call(operation, {"memories": drafts, "forget": list(forget), "why": why, "force": True})
         )
         return found
 

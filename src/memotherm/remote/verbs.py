@@ -59,7 +59,9 @@ def _sent(operation: Operation) -> Any:  # noqa: ANN401 - a method
         bound.apply_defaults()
         _, *given = bound.arguments.items()
         arguments = {name: value for name, value in given if name != "filters"} | bound.arguments.get("filters", {})
-        return result_of(operation, self._call(operation, write_arguments(operation, arguments)))
+        # What a program stores is stored, whether it has something to remember or not.
+        forced = {"force": True} if "force" in operation.more else {}
+        return result_of(operation, self._call(operation, write_arguments(operation, arguments) | forced))
 
     return call
 

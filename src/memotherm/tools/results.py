@@ -12,6 +12,7 @@ from memotherm.model.reports import Everything, Metrics
 from memotherm.operations.codec import to_json
 from memotherm.settings import Settings
 from memotherm.text.content import pluralize
+from memotherm.text.phrases import filler_reason
 from memotherm.text.redaction import MARK, redactor
 
 if TYPE_CHECKING:
@@ -26,6 +27,20 @@ def secret_warnings(content: str, settings: Settings) -> list[str]:
     if not secrets:
         return []
     return [f"it seems to contain {', '.join(secrets)} and was stored as it is: purge it if it is a secret"]
+
+
+def skipped(content: object, *, asked: bool) -> Json | None:
+    """Return the answer to a request to store a content that has nothing to remember; None if it is to be stored.
+
+    Every interface for people and agents has this rule. `asked` says that the caller wants it stored all the same: with
+    `force`, or because of a kind or a key that was given.
+    """
+    if asked or not isinstance(content, str) or not content.strip():
+        return None
+    reason = filler_reason(content, instructions=False)
+    if not reason:
+        return None
+    return {"status": "skipped", "why": f"{reason}: write what should be remembered as a sentence, or use force"}
 
 
 def without_secrets(

@@ -14,8 +14,7 @@ from memotherm.model import Memory, Priority, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
-from memotherm.text.phrases import filler_reason
-from memotherm.tools.results import metrics_json, placement_warnings
+from memotherm.tools.results import metrics_json, placement_warnings, skipped
 from memotherm.tools.tool import Json, SessionKind
 
 ChatType = Literal["direct", "group", "channel"]
@@ -97,7 +96,7 @@ def store_memory(
     mem: Memotherm,
     content: str,
     tier: TierValue | None = None,
-    kind: str = "fact",
+    kind: str | None = None,
     tags: Sequence[str] = (),
     priority: PriorityName | None = None,
     ttl_minutes: float | None = None,
@@ -105,17 +104,18 @@ def store_memory(
     supersedes: str | None = None,
     valid_until: str | None = None,
     sessionId: str | None = None,  # noqa: N803
+    force: bool = False,
 ) -> Json:
     """Store a memory; `tier` may be a priority. Credentials are replaced unless keepSecrets is true."""
     placement(tier, priority)  # a contradiction is an error of filler as well
-    if isinstance(content, str) and content.strip() and (reason := filler_reason(content, instructions=False)):
-        return {"status": "skipped", "why": f"{reason}: write what should be remembered as a sentence"}
+    if (answer := skipped(content, asked=force or kind is not None)) is not None:
+        return answer
     everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     try:
         memory = view.remember(
             content,
-            kind=kind,
+            kind=kind or "fact",
             tags=tags,
             tier=tier,
             priority=priority or Priority.NORMAL,

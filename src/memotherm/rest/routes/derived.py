@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from inspect import Parameter, Signature
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -47,6 +47,8 @@ class Call(NamedTuple):
     #: The arguments that Python does not have.
     more: Json
     request: Request
+    #: The members that the body has.
+    given: frozenset[str] = frozenset()
 
 
 class With(NamedTuple):
@@ -101,7 +103,10 @@ def add_route(
     empty = operation.result_type is type(None)
     status = 204 if empty else 201 if operation.creates else 200
     found = None if empty else _response_schema(operation, members or {})
-    add = described(router, chosen, id or operation.name, operation.group, found, status, description=operation.summary)
+    skips = _skipped_schema() if operation.result_type is Memory and "force" in operation.more else None
+    add = described(
+        router, chosen, id or operation.name, operation.group, found, status, skips, description=operation.summary
+    )
     add(_endpoint(operation, act, method, path, status, without))
 
 
@@ -112,14 +117,21 @@ def described(
     tag: str,
     found: Json | None = None,
     status: int = 200,
+    skips: Json | None = None,
     **options: Any,  # noqa: ANN401 - those of FastAPI
 ) -> Callable[[Handler], Handler]:
-    """Return a decorator that adds a route whose response has a schema of the document; None if it is empty."""
+    """Return a decorator that adds a route whose response has a schema of the document; None if it is empty.
+
+    `skips` is the schema of the response of a route that creates something, if it does not.
+    """
     method, _, path = route.partition(" ")
     responses: dict[int | str, Json] = dict(PROBLEMS)
-    if found is not None:
-        content = {"application/json": {"schema": found}}
-        responses[status] = {"description": "Successful Response", "content": content}
+    for code, each in ((status, found), (200, skips)):
+        if each is not None:
+            responses[code] = {
+                "description": "Successful Response",
+                "content": {"application/json": {"schema": each}},
+            }
     return router.api_route(
         path, methods=[method], operation_id=id, tags=[tag], responses=responses, status_code=status,
         response_model=None, **options,
@@ -134,6 +146,11 @@ def object_schema(name: str, description: str, /, **members: Any) -> Json:  # no
         "properties": properties, "required": list(properties),
     }  # fmt: skip
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _skipped_schema() -> Json:
+    description = "Nothing was stored, because the content has nothing to remember."
+    return object_schema("Skipped", description, status=Literal["skipped"], why=str)
 
 
 def _response_schema(operation: Operation, members: Mapping[str, Any]) -> Json:
@@ -169,7 +186,8 @@ def _endpoint(
         def respond() -> Response:
             found = read_arguments(operation, wire)
             more = {name: found.pop(name) for name in extra if name in found}
-            return _response(Call(operation, view, found, more, request), act, status)
+            given_fields = frozenset() if fields is None else frozenset(fields.model_fields_set)
+            return _response(Call(operation, view, found, more, request, given_fields), act, status)
 
         if wire.get("as_of") is None:
             return await anyio.to_thread.run_sync(respond)
@@ -207,7 +225,7 @@ def _fields(model: type[BaseModel], method: str) -> tuple[Any, ...]:
 def _dumped(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a field of a request; one that is a request itself, or a list of them, as JSON."""
     if isinstance(value, BaseModel):
-        return value.model_dump()
+        return value.model_dump(exclude_unset=True)
     return [_dumped(part) for part in value] if isinstance(value, list) else value
 
 
@@ -235,12 +253,15 @@ def _response(call: Call, act: Act, status: int) -> Response:
                 headers["location"] = f"/memories/{extended.value.id}"
         body = operation.body(extended.value)
         if extended.members or extended.without:
-            body = {name: part for name, part in body.items() if name not in extended.without} | dict(extended.members)
+            kept = {name: part for name, part in (body or {}).items() if name not in extended.without}
+            body = kept | dict(extended.members)
         if extended.unchanged:
             status = 304
         return Answer(body, headers)
 
     body, headers = once(call.request, answer) if operation.once else answer()
+    if operation.creates and isinstance(body, dict) and body.get("status") == "skipped":
+        status = 200
     if status in (204, 304):
         return Response(status_code=status, headers=headers)
     return Response(encoded(body), status, headers, "application/json")

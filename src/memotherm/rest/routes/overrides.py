@@ -16,7 +16,7 @@ from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import in_session
 from memotherm.rest.routes.derived import Act, Call, With, perform
 from memotherm.text.content import pluralize, title
-from memotherm.tools.results import added_warnings, metrics_json, secret_warnings
+from memotherm.tools.results import added_warnings, metrics_json, secret_warnings, skipped
 
 Json = dict[str, Any]
 
@@ -27,17 +27,26 @@ _OF_THE_STORE = ("store", "bytes", "seq", "schema")
 
 
 def _remember(call: Call) -> With:
+    asked = call.more["force"] or not call.given.isdisjoint(("kind", "key"))
+    if (answer := skipped(call.arguments["content"], asked=asked)) is not None:
+        return With(None, answer)
     warnings = secret_warnings(call.arguments["content"], call.view.settings)
     return With(perform(call), {"warnings": warnings})
 
 
 def _remember_many(call: Call) -> With:
     remember = OPERATIONS["remember"]
-    drafts = [read_arguments(remember, draft) for draft in call.arguments["memories"]]
+    drafts, left_out = [], []
+    for given in call.arguments["memories"]:
+        asked = call.more["force"] or "kind" in given or "key" in given
+        if (answer := skipped(given["content"], asked=asked)) is None:
+            drafts.append(read_arguments(remember, given))
+        else:
+            left_out.append({"content": given["content"], **answer})
     memories = perform(call._replace(arguments={**call.arguments, "memories": drafts}))
     warnings = [secret_warnings(draft["content"], call.view.settings) for draft in drafts]
     listed = [{**to_json(memory), "warnings": found} for memory, found in zip(memories, warnings, strict=True)]
-    return With([], {"memories": listed})
+    return With([], {"memories": listed, "skipped": left_out})
 
 
 def _recall(call: Call) -> With:
@@ -136,7 +145,7 @@ def _policy_diff(call: Call) -> object:
 #: What carries out an operation, and the members that its response has beside those of the value.
 OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "remember": (_remember, _WARNINGS),
-    "remember_many": (_remember_many, {}),
+    "remember_many": (_remember_many, {"skipped": list[dict[str, str]]}),
     "recall": (_recall, {"limit": int}),
     "session_recall": (_recall, {"limit": int}),
     "context": (_context, _CONSIDERED),

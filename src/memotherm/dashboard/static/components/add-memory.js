@@ -13,6 +13,7 @@ export const tagsOf = (text) => text.split(",").map((tag) => tag.trim()).filter(
 // Store what a form says; the toast undoes it. Return the memory.
 export async function store(body, onChange = () => {}) {
   const memory = await post("/memories", body);
+  if (memory.status === "skipped") throw new Error(memory.why);
   toast("Stored the memory", { undo: async () => { await change(memory, "forget"); onChange(); } });
   memory.warnings?.forEach((warning) => toast(warning));
   return memory;
