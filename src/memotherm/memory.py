@@ -307,6 +307,7 @@ class Memotherm(Correction):
         sources: Sequence[str] | None = None,
         mentions: Sequence[str] | None = None,
         true_at: datetime | str | None = None,
+        scope: Mapping[str, str] | None = None,
         include_narrower: bool = False,
     ) -> Recall:
         """Return the memories that answer a query, best first.
@@ -331,6 +332,7 @@ class Memotherm(Correction):
             sources: Only memories from one of these sources, such as "hook".
             mentions: Only memories that mention one of these names or identifiers as a whole, in any spelling.
             true_at: Only what held at this moment; without it, also what no longer holds. `as_of` is what was known.
+            scope: Only memories whose own scope has these fields, such as {"environment": "production"}.
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
         stale = () if as_of is not None else self._view.sync_notes()
@@ -338,6 +340,7 @@ class Memotherm(Correction):
         filters |= {"where": where, "prefix": prefix, "sources": sources, "min_score": min_score}
         filters |= {"mentions": mentions, "true_at": true_at}
         options: dict[str, Any] = {"as_of": as_of, "retention": retention, "include_narrower": include_narrower}
+        options["scope"] = scope
         recall = self._view.recall(query, limit, tiers, filters, promote=promote, track=track, **options)
         return replace(recall, degraded=(*stale, *recall.degraded)) if stale else recall
 

@@ -870,9 +870,10 @@ def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
         "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
     )
     commands = [["recall", "ferry"], ["list"], ["export"], ["context", "ferry"], ["status"], ["store", "check"]]
+    ran = [*commands, ["remember", "another ferry"]]
     script = (
         "from memotherm.cli.app import run\n"
-        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {[*commands, ['remember', 'another ferry']]!r}])"
+        f"print([run([*command, '--store', 'read-only/agent.db']) for command in {ran!r}])"
     )
     done = subprocess.run([sys.executable, "-c", code, script], capture_output=True, text=True, timeout=60)
     folder.chmod(0o700)

@@ -50,7 +50,7 @@ CALLS: Mapping[str, Json] = {
     "context": {"query": "otter"},
     "feedback": {"used": ["{memory_id}"]},
     "remember": {
-        "content": "a seal swims by",
+        "content": "a seal dive",
         "tags": ["x"],
         "priority": "critical",
         "ttl_minutes": 60,
@@ -100,7 +100,7 @@ COMMANDS: Mapping[str, str] = {
     "context": "context otter",
     "feedback": "feedback --used {memory_id}",
     "receipts": "receipts",
-    "remember": "remember 'a seal swims by' --tag x --priority critical --ttl 60m --metadata '{{\"n\": 1}}' --source agent",
+    "remember": "remember 'a seal dive' --tag x --priority critical --ttl 60m --metadata '{{\"n\": 1}}' --source agent",
     "find": "list --kind fact --limit 2 --since 7d",
     "count": "list --count --tier warm",
     "select": "select 'everything about the otter'",

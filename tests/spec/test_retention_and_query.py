@@ -806,15 +806,81 @@ def test_filler_from_an_agent_is_skipped_and_an_explicit_call_is_kept(mem: Memot
 @spec("M29")
 @pytest.mark.parametrize("text", ["no sugar!", "Route 66", "dobra"])
 def test_what_is_below_ten_characters_is_not_captured(mem: Memotherm, text: str) -> None:
-    """By capture over REST, and by the tool of agents; an explicit call stores what it is given."""
+    """Over REST and by the tool of agents; `force`, a kind, a session and a call in Python store it."""
     with TestClient(application(mem), base_url="http://127.0.0.1") as client:
         skipped = [
             tools.store_memory(mem, text),
             client.post("/memories:capture", json={"content": text}).json(),
+            client.post("/memories", json={"content": text}).json(),
         ]
-        assert [(each["status"], "10 characters" in each["why"]) for each in skipped] == [("skipped", True)] * 2
+        assert [(each["status"], "10 characters" in each["why"]) for each in skipped] == [("skipped", True)] * 3
         assert list(mem.find()) == []
         longer = text.ljust(10, "x")
         assert tools.store_memory(mem, longer)["content"] == longer
-        assert client.post("/memories", json={"content": text}).json()["content"] == text
+        assert client.post("/memories", json={"content": text, "force": True}).json()["content"] == text
+        assert client.post("/memories", json={"content": text, "kind": "message"}).json()["content"] == text
+        assert tools.store_memory(mem, text, force=True)["content"] == text
+        assert tools.store_memory(mem, text, kind="fact")["content"] == text
     assert mem.session("s").add(text).content == text
+    assert mem.remember(text, tags=["asked for"]).content == text
+
+
+_SHOP = {"project": "shop", "user": "ana"}
+
+
+@spec("M03", "M25")
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("scope", "filters", "wanted"),
+    [
+        (_SHOP, {"environment": "production"}, {"production", "ana in production", "no project"}),
+        (_SHOP, {"environment": "staging"}, {"staging"}),
+        ({}, {"environment": "production"}, {"no project"}),
+        (_SHOP, {"project": "shop"}, {"the shop"}),
+        ({}, {"projectId": "shop", "environment": "staging"}, {"staging"}),
+        ({"user": "ana"}, {"project_id": "shop", "environment": "production"}, {"production", "ana in production"}),
+        ({}, {"project_id": "dock"}, set()),
+        (_SHOP, {"retention": "archived"}, {"the archive"}),
+        ({}, {"retention_status": "archived"}, {"the archive"}),
+        (_SHOP, {"retention_status": "any", "environment": "staging"}, {"staging"}),
+        (_SHOP, {"source": "crm"}, {"the customers"}),
+        ({}, {"sources": ["crm", "wiki"]}, {"the customers"}),
+        (_SHOP, {"source": "crm", "environment": "staging"}, set()),
+    ],
+)
+def test_each_part_of_the_vector_metadata_is_a_filter(
+    mem: Memotherm, scope: Any, filters: dict[str, object], wanted: set[str], nested: bool
+) -> None:
+    """In `filters` and beside it; a memory passes the filter of a scope field only if its own scope has it."""
+    shop = mem.scoped(project="shop")
+    for fields, name in (
+        ({"environment": "production"}, "production"),
+        ({"environment": "staging"}, "staging"),
+        ({"environment": "production", "user": "ana"}, "ana in production"),
+        ({"environment": "production", "user": "ben"}, "ben in production"),
+        ({"environment": "production", "user": "ana", "session": "s"}, "a session"),
+        ({}, "the shop"),
+    ):
+        shop.scoped(**fields).remember(f"quarterly goals of {name}")
+    mem.scoped(environment="production").remember("quarterly goals of no project")
+    mem.scoped(project="dock", environment="production").remember("quarterly goals of the dock in production")
+    mem.remember("quarterly goals of the customers", source="crm")
+    mem.archive(mem.remember("quarterly goals of the archive").id)
+    body = {"filters": filters} if nested else filters
+
+    found = queried(mem.scoped(**scope), {"query": "quarterly goals", **body})
+
+    assert {item["content"].removeprefix("quarterly goals of ") for item in found["results"]} == wanted
+
+
+@spec("M25")
+def test_a_filter_that_is_given_twice_is_refused(mem: Memotherm) -> None:
+    """In the body and in `filters`, or under two names; so is a field that no scope has."""
+    for twice in ({"environment": "a", "filters": {"environment": "a"}}, {"project": "a", "project_id": "a"}):
+        with pytest.raises(InvalidInput, match="mean the same"):
+            queried(mem, {"query": "goals", **twice})
+    for scope in ({"colour": "red"}, {}, {"environment": None}):
+        with pytest.raises(InvalidInput):
+            mem.recall("goals", scope=scope)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="as_of"):
+        mem.recall("goals", scope={"environment": "a"}, as_of=mem.remember("goals").created_at)

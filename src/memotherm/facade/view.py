@@ -251,8 +251,14 @@ class View(Queries):
         as_of: datetime | None,
         retention: Retention | str,
         include_narrower: bool,
+        scope: Mapping[str, str] | None = None,
     ) -> Recall:
         """Return the memories that answer a query; `filters` are arguments of `question`."""
+        if scope is not None:
+            return self._with_fields(scope, as_of).recall(
+                query, limit, tiers, {**filters, "fields": tuple(scope)},
+                promote=promote, track=track, as_of=None, retention=retention, include_narrower=include_narrower,
+            )  # fmt: skip
         require_limit(limit, self.services.settings.pool_size)
         retentions, listing = wanted_retentions(retention), query == ""
         filters = {**filters, "listing": listing}
@@ -271,6 +277,10 @@ class View(Queries):
         view = self.with_narrower() if include_narrower else self
         reader = view.services.reader
         place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
+        fields = filters.pop("fields", ())
+        if fields and place is None:
+            wider = {space for name in fields for space in reader.spaces(replace(self.scope, **{name: None}))}
+            place = tuple(space for space in reader.spaces(self.scope) if space not in wider), reader.identity()
         hidden = retentions != (Retention.ACTIVE,)
         question = view.question(query, tiers, **filters, hidden=hidden, place=place)
         if listing:
@@ -284,6 +294,14 @@ class View(Queries):
 
         recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
         return recall if recall.hits or recall.hint or include_narrower else replace(recall, hint=self.hint())
+
+    def _with_fields(self, scope: object, as_of: datetime | None) -> View:
+        """Return the view from a scope that has some fields as well."""
+        if not isinstance(scope, Mapping) or not scope or None in scope.values():
+            raise InvalidInput(f'scope names fields and their values, such as {{"environment": "test"}}, not {scope!r}')
+        if as_of is not None:
+            raise InvalidInput("as_of answers for everything that a scope saw: leave it or scope out")
+        return self.narrowed(**scope)
 
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""

@@ -86,7 +86,8 @@ _TABLE = (
     ),
     Operation(
         of="Memotherm.remember_many", group="memories", route="POST /memories:batch", writes=True, creates=True,
-        conflicts=True, more=("force",), result="memories", limits={"memories": {"type": list[dict[str, Any]], "max_length": 1000}},
+        conflicts=True, more=("force",), result="memories",
+        limits={"memories": {"type": list[dict[str, Any]], "max_length": 1000}},
         examples=({"memories": [{"content": "Ana owns the vault"}, {"content": "Bob is on call"}]},),
     ),
     Operation(

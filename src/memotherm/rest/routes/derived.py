@@ -251,10 +251,7 @@ def _response(call: Call, act: Act, status: int) -> Response:
             headers["etag"] = etag(extended.value)
             if operation.creates:
                 headers["location"] = f"/memories/{extended.value.id}"
-        body = operation.body(extended.value)
-        if extended.members or extended.without:
-            kept = {name: part for name, part in (body or {}).items() if name not in extended.without}
-            body = kept | dict(extended.members)
+        body = _body(operation, extended)
         if extended.unchanged:
             status = 304
         return Answer(body, headers)
@@ -265,6 +262,13 @@ def _response(call: Call, act: Act, status: int) -> Response:
     if status in (204, 304):
         return Response(status_code=status, headers=headers)
     return Response(encoded(body), status, headers, "application/json")
+
+
+def _body(operation: Operation, found: With) -> Any:  # noqa: ANN401 - any JSON
+    body = operation.body(found.value)
+    if not found.members and not found.without:
+        return body
+    return {name: part for name, part in (body or {}).items() if name not in found.without} | dict(found.members)
 
 
 def etag(memory: Memory) -> str:

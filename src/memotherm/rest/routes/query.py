@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import ConfigDict, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from starlette.exceptions import HTTPException
 
-from memotherm.model import Memory, Recall, Tier
+from memotherm import Memotherm
+from memotherm.errors import InvalidInput
+from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.operations.codec import schema, to_json
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import OuterMemory, View, in_session
@@ -25,6 +29,11 @@ _Limit: Any = field_type(_recall["limit"])
 _Labels: Any = field_type(_recall["tags"])
 _Kinds: Any = field_type(_recall["kinds"])
 _Sources: Any = field_type(_recall["sources"])
+#: One source may be given as a text.
+_OneOrMore: Any = Annotated[
+    _Sources,
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | _Sources),
+]
 _Session: Any = field_type(_recall["session"])
 _Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
 SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
@@ -32,17 +41,24 @@ _Tier: Any = field_type(OPERATIONS["find"].by_wire["tier"])
 _LIMIT = 10
 
 
+_Retention: Any = field_type(_recall["retention"])
+_ScopeName: Any = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]([ -~]{0,198}[!-~])?$")]
+
+
 class QueryFilters(RequestBody):
-    """The filters of a query."""
+    """The filters of a query: memories that pass all of them."""
 
     tier: _Tier = absent()
     tags: _Labels = absent()
     kinds: _Kinds = absent()
-    sources: _Sources = absent()
+    sources: _OneOrMore = absent()
+    retention: _Retention = absent()
+    project: _ScopeName = absent()
+    environment: _ScopeName = absent()
 
 
-class QueryRequest(RequestBody):
-    """A query over all tiers, or one; `k` is another name for `limit`, and `filters.tier` for `tier`.
+class QueryRequest(QueryFilters):
+    """A query over all tiers, or one; `k` is another name for `limit`. Each filter may stand in `filters` or beside it.
 
     An empty query lists what passes the filters.
     """
@@ -51,13 +67,15 @@ class QueryRequest(RequestBody):
         json_schema_extra={
             "allOf": [
                 {"not": {"required": ["limit", "k"]}},
-                {"not": {"required": ["tier", "filters"], "properties": {"filters": {"required": ["tier"]}}}},
+                *(
+                    {"not": {"required": [name, "filters"], "properties": {"filters": {"required": [name]}}}}
+                    for name in QueryFilters.model_fields
+                ),
             ]
         }
     )
 
     query: _Query
-    tier: _Tier = absent()
     limit: _Limit = absent()
     k: _Limit = absent()
     filters: QueryFilters = absent()
@@ -69,9 +87,15 @@ class QueryRequest(RequestBody):
         """Refuse two names of the same field."""
         if {"limit", "k"} <= self.model_fields_set:
             raise ValueError("limit and k mean the same: give one of them")
-        if {"tier", "filters"} <= self.model_fields_set and "tier" in self.filters.model_fields_set:
-            raise ValueError("tier and filters.tier mean the same: give one of them")
+        twice = self.model_fields_set & (self.filters.model_fields_set if self.filters else set())
+        if twice:
+            raise ValueError(f"{min(twice)} and filters.{min(twice)} mean the same: give one of them")
         return self
+
+    def filter(self, name: str) -> Any:  # noqa: ANN401 - any filter
+        """Return a filter, from wherever it stands; None if it is not given."""
+        place = self.filters if self.filters and name in self.filters.model_fields_set else self
+        return getattr(place, name)
 
 
 def _results_schema() -> Json:
@@ -83,21 +107,33 @@ def _results_schema() -> Json:
 @described(router, "POST /memory/query", "query", "search", _results_schema())
 def query(view: View, body: QueryRequest) -> Json:
     """Return the memories that match a query, from all tiers or one; warm and cold memories score less."""
-    filters = body.filters if "filters" in body.model_fields_set else QueryFilters()
     limit = next((given for given in (body.limit, body.k) if given is not None), _LIMIT)
-    tier = next((given for given in (body.tier, filters.tier) if given is not None), None)
-    recall = in_session(view, body.session).recall(
+    tier = body.filter("tier")
+    scope = {name: body.filter(name) for name in ("project", "environment") if body.filter(name) is not None}
+    view = in_session(view, body.session)
+    _require_within(view, scope)
+    recall = view.recall(
         body.query,
         limit,
         tuple(Tier),
         where=None if tier is None else {"tier": tier},
-        kinds=filters.kinds,
-        tags=filters.tags,
-        sources=filters.sources,
+        kinds=body.filter("kinds"),
+        tags=body.filter("tags"),
+        sources=body.filter("sources"),
+        retention=body.filter("retention") or Retention.ACTIVE,
+        scope=scope or None,
         track=body.track,
     )
     found = to_json(recall)
     return {"results": found.pop("items"), **found, "limit": limit}
+
+
+def _require_within(view: Memotherm, scope: Mapping[str, str]) -> None:
+    """Refuse a filter that contradicts the scope of the request."""
+    try:
+        view.scope.narrowed(**scope)
+    except InvalidInput as exc:
+        raise HTTPException(409, str(exc)) from exc
 
 
 @described(router, "GET /memories:key", "get_by_key", "search", schema(Memory, SCHEMAS))
