@@ -37,14 +37,16 @@ def test_six_results_and_a_floor_of_035_by_default(notes: Notes, workspace: Path
 
 @spec("O19")
 def test_the_score_is_seven_parts_meaning_and_three_parts_words(notes: Notes, mem: Memotherm) -> None:
-    """Weights are normalised to sum 1; the hit explains its score."""
-    (hit,) = notes.search("database port", max_results=1)
+    """Exactly, for every hit: use, priority and versions add nothing, and words that nothing has count 0."""
     settings = mem.settings
-
     assert (settings.vector_weight, settings.text_weight) == (0.7, 0.3)
-    assert hit.why.vector is not None
-    assert hit.why.text is not None
-    assert 0 <= hit.score <= 1
+    for memory in mem.find(limit=5):
+        mem.prioritize(memory.id, "critical")
+    for query in ("database port", "walrus exhibition harbour", "deploys on Tuesday", "xylophone concerto"):
+        for _ in range(3):
+            for hit in notes.search(query, 20, min_score=0.0):
+                parts = 0.7 * (hit.why.vector or 0) + 0.3 * (hit.why.text or 0)
+                assert hit.score == pytest.approx(parts, abs=1e-9), (query, hit)
     assert notes.search("walrus exhibition harbour")[0].path == "memory/2025-11-01.md"
 
 

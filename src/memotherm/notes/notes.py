@@ -173,6 +173,7 @@ class Notes:
             tiers=looked_at,
             where=Filter(now=self._tools.now()),
             min_score=min_score,
+            plain=True,
         )
         half_life = _HALF_LIFE_DAYS if decay else None
         order = NoteOrder(self._tools.store.for_recall(), local_day(question.where.now, settings), half_life)

@@ -66,12 +66,13 @@ class Fuse:
         self._weights = {
             penalise: FusionWeights.of(settings, penalise=penalise, ranking=weights) for penalise in (False, True)
         }
+        self._plain = self._weights[False].plain()
 
     def __call__(self, state: State) -> None:
         """Add the ranked candidates of each block, and the pinned ones."""
         question = state.question
-        weights = self._weights[question.penalise]
-        if state.query.weight < 1:
+        weights = self._plain if question.plain else self._weights[question.penalise]
+        if state.query.weight < 1 and not question.plain:
             weights = replace(weights, vector=weights.vector * state.query.weight)
         now = to_micros(question.where.now)
         blocks = [rank(evidence, weights, now) for evidence in state.evidence]
@@ -166,10 +167,26 @@ def _range(values: NDArray[np.float64]) -> float:
 
 
 def _weighted(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
-    """Return the weighted mean of calibrated closeness and of coverage, as `Why` tells them; a missing one counts 0."""
+    """Return the weighted mean of calibrated closeness and of coverage, as `Why` tells them; a missing one counts 0.
+
+    A search that finds nothing has no weight, so that the other one uses the whole range.
+    """
     scale = evidence.scale
     vector = 0.0 if np.isnan(evidence.cosines[scale]).all() else weights.vector
     text = weights.text if evidence.coverage[scale].any() or not vector else 0.0
+    return _mean(evidence, vector, text)
+
+
+def _exact(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]:
+    """Return the weighted mean with the weights as they are set, also where no candidate has the query's words.
+
+    Without any vectors, words decide alone.
+    """
+    vector = 0.0 if np.isnan(evidence.cosines[evidence.scale]).all() else weights.vector
+    return _mean(evidence, vector, weights.text if vector else 1.0)
+
+
+def _mean(evidence: Evidence, vector: float, text: float) -> NDArray[np.float64]:
     close = np.where(np.isnan(evidence.cosines), 0.0, evidence.closeness)
     return np.asarray((vector * close + text * np.minimum(1.0, evidence.coverage)) / (vector + text or 1.0))
 
@@ -192,6 +209,7 @@ def _reciprocal(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float6
 _FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]] = {
     "evidence": _evidence,
     "weighted": _weighted,
+    "exact": _exact,
     "rrf": _reciprocal,
 }
 
@@ -220,7 +238,7 @@ class OrderVersions:
         """Add the list of all candidates; a later block never scores more than the end of an earlier one."""
         for ranked, candidates in zip(state.ranked_blocks, state.blocks, strict=True):
             words, kinds = candidates.words, candidates.kind
-            front = ranked.rows[: self._weights.versions]
+            front = [] if state.question.plain else ranked.rows[: self._weights.versions]
             block = newer_first(ranked, [_NO_WORDS if kinds[row] == "message" else words[row] for row in front])
             state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
 

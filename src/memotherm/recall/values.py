@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress, repeat
 from typing import NamedTuple, overload
 
@@ -86,6 +86,11 @@ class FusionWeights:
         most = max(vector, text) or 1.0
         return vector / most, text / most
 
+    def plain(self) -> FusionWeights:
+        """Return the weights of closeness and coverage, with nothing to be added to their mean."""
+        nothing = {"use": 0.0, "boosts": self.boosts * 0, "penalties": self.penalties * 0}
+        return replace(self, fusion=self.fusion if self.fusion == "rrf" else "exact", **nothing)
+
     @classmethod
     def of(
         cls, settings: Settings, *, penalise: bool = False, ranking: RankingWeights = DEFAULT_WEIGHTS
@@ -117,6 +122,8 @@ class Question:
     tiers: tuple[Tier, ...]
     where: Filter
     min_score: float
+    #: Whether a score is the weighted mean of closeness and coverage and nothing else, as in a search of notes.
+    plain: bool = False
     #: Whether lower tiers rank lower (queries that span all tiers).
     penalise: bool = False
     #: More spaces, of which only the pinned memories are returned.
