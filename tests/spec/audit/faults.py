@@ -414,7 +414,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
     ),
     "notes_have_no_text": (
         lambda: _answering("memotherm.notes.files:list_files", lambda found: type(found)()),
-        "each_agent_has_a_file_with_its_index",
+        "the_notes_of_an_agent_are_its_own",
     ),
     "chunks_do_not_overlap": (lambda: _settings(chunk_overlap=0), "chunks_have_400_tokens_and_overlap"),
     "another_model": (

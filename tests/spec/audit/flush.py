@@ -83,7 +83,16 @@ def daily_notes_are_appended_to(notes: NotesMcp, cli: Cli) -> None:
     text = daily.read_text("utf-8")
     assert text.startswith("# Monday\n\nThe first line.\n")
     assert text.count("The second line.") == 1
-    assert sorted(each.name for each in (notes.root / "memory").glob("2026-01-2*.md")) == ["2026-01-26.md"]
+    assert sorted(each.name for each in (notes.root / "memory").glob("2026-01-26*")) == ["2026-01-26.md"]
+    fresh = cli.folder / "fresh"
+    fresh.mkdir()
+    for text in ("The very first line.", "The next line."):
+        done = cli.run("notes", "append", text, "--date", "2026-01-27", "--root", fresh, "--store",
+                       cli.folder / "own.db", embedder="none")  # fmt: skip
+        assert done[0] == 0, done[2]
+    assert [str(each.relative_to(fresh)) for each in fresh.rglob("*.md")] == ["memory/2026-01-27.md"]
+    written = (fresh / "memory" / "2026-01-27.md").read_text("utf-8")
+    assert written.index("The very first line.") < written.index("The next line.")
 
 
 @audit("O09")

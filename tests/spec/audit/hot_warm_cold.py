@@ -36,13 +36,22 @@ def a_tier_given_is_honoured(rest: Rest, mcp: Mcp, cli: Cli, python: Python) -> 
 
 
 @audit("H04", "H05")
-def hot_is_injected_at_session_start(rest: Rest, hook: Hook) -> None:
+def hot_is_injected_at_session_start(rest: Rest, hook: Hook, python: Python) -> None:
     rest.remember("The gate code is 4711", tier="hot", tags=["blocker"], scope=f"project={hook.name}")
+    # A memory without vectors, which no vector search finds.
+    rest.remember("The dock code is 8812", tier="hot", index=False, scope=f"project={hook.name}")
     given = hook("SessionStart")
     started = rest.post("/sessions/begin/start", scope=f"project={hook.name}")
-    assert "4711" in given
-    assert "4711" in started["text"]
-    assert rest.get("/status", scope=f"project={hook.name}")["metrics"]["memory_recall_count"] == 0
+    for code in ("4711", "8812"):
+        assert code in given
+        assert code in started["text"]
+    turn = rest.post("/sessions/other/context", {"prompt": "Is it windy?"}, scope=f"project={hook.name}")["text"]
+    assert "4711" in turn
+    assert "8812" in turn
+    mem = python.open(embedder="none")
+    mem.remember("The gate code is 4711", tier="hot")
+    assert "4711" in mem.session("s").session_start().text
+    assert mem.metrics().recall_count == 0
 
 
 @audit("H06")
@@ -115,7 +124,7 @@ def the_search_command_has_a_tier_filter(rest: Rest, cli: Cli) -> None:
     cli.refused("search", "otter", "--tier", "structural")
 
 
-@audit("H15", "H16")
+@audit("H16", H15="D29")
 def the_end_of_a_session_compacts_if_the_setting_says_so(rest: Rest, python: Python) -> None:
     rest.remember("Blocked by the customs office", tags=["blocker"])
     rest.session("start")
@@ -130,7 +139,7 @@ def the_end_of_a_session_compacts_if_the_setting_says_so(rest: Rest, python: Pyt
     assert str(every.get(blocker.id).tier) == "hot"
 
 
-@audit("H15")
+@audit(H15="D29")
 def the_hook_of_a_session_end_compacts(rest: Rest, hook: Hook) -> None:
     blocker = rest.remember("Blocked by the ice", tags=["blocker"])
     hook("UserPromptSubmit", prompt="Which ship is blocked by the ice?")
@@ -182,7 +191,13 @@ def an_unused_hot_preference_becomes_warm(python: Python) -> None:
     mem = python.open()
     idle = mem.remember("Prefers green tea", kind="preference", tier="hot")
     used = mem.remember("Prefers window seats", kind="preference", tier="hot")
-    python.clock.advance(days=6)
+    python.clock.advance(days=6, hours=23)
+    assert mem.compact().moves == ()
+    exact = python.open()
+    other = exact.remember("Prefers green tea", kind="preference", tier="hot")
+    python.clock.advance(days=7)
+    assert [move.id for move in exact.compact().moves] == [other.id]
+    python.clock.now -= timedelta(days=7, hours=23)
     mem.recall("window seats", limit=1)
     read = mem.remember("Prefers oat milk", kind="preference", tier="hot")
     python.clock.advance(days=6)

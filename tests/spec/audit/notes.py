@@ -40,21 +40,25 @@ def _workspace(folder: Path, files: dict[str, str]) -> Path:
     return root
 
 
-@audit("O10")
-def each_agent_has_a_file_with_its_index(cli: Cli) -> None:
+@audit(O10="D43")
+def the_notes_of_an_agent_are_its_own(cli: Cli, python: Python) -> None:
     told = {"ada": "- The bell rings at six.\n", "ben": "- The well is dry.\n"}
-    found = {}
+    shared = python.locate()
+    roots = {agent: _workspace(cli.folder / agent, {"MEMORY.md": text}) for agent, text in told.items()}
+    for own in (False, True):
+        places = {agent: str(cli.folder / f"{agent}.sqlite") if own else shared for agent in told}
+        for agent, root in roots.items():
+            code, _, err = cli.run("notes", "sync", "--root", root, "--store", places[agent], "--agent", agent)
+            assert code == 0, err
+        for agent, root in roots.items():
+            where = ("--store", places[agent], "--agent", agent)
+            for other, text in told.items():
+                found = cli.run("notes", "search", text, "--root", root, *where)[1]
+                assert (text.strip() in found) == (agent == other)
+                assert (text.strip() in cli.run("list", *where, "--json")[1]) == (agent == other)
     for agent, text in told.items():
-        root, store = _workspace(cli.folder / agent, {"MEMORY.md": text}), cli.folder / f"{agent}.sqlite"
-        code, _, err = cli.run("notes", "sync", "--root", root, "--store", store)
-        assert code == 0, err
-        with contextlib.closing(sqlite3.connect(store)) as file:
-            found[agent] = [content for (content,) in file.execute("SELECT content FROM memories")]
-        printed = cli.run("notes", "search", "bell", "--root", root, "--store", store)[1]
-        assert ("bell rings" in printed) == (agent == "ada")
-    assert [len(contents) for contents in found.values()] == [1, 1]
-    assert "bell" in found["ada"][0]
-    assert "well" in found["ben"][0]
+        with contextlib.closing(sqlite3.connect(cli.folder / f"{agent}.sqlite")) as file:
+            assert [content for (content,) in file.execute("SELECT content FROM memories")] == [text.strip()]
 
 
 @audit("O11", "O14", "O16", "O25")
@@ -202,7 +206,7 @@ def _order(python: Python, **weights: float) -> list[str]:
     return [hit.path for hit in mem.notes(root).search("Where does the cat nap?", min_score=0.0)]
 
 
-@audit(O19="D33")
+@audit(O19="D39")
 def the_weights_of_vectors_and_words_act(python: Python) -> None:
     _workspace(python.folder, {
         "memory/word.md": "The nap of the carpet was cut by a machine.\n",
@@ -210,11 +214,14 @@ def the_weights_of_vectors_and_words_act(python: Python) -> None:
     })  # fmt: skip
     assert _order(python, vector_weight=0.0, text_weight=1.0)[0] == "memory/word.md"
     assert _order(python, vector_weight=1.0, text_weight=0.0)[0] == "memory/meaning.md"
-    mem = python.open(fusion="weighted", vector_weight=1.4, text_weight=0.6)
-    for content in ("The harbour crane is red", "The crane of the red harbour lifts two tons", "A boat is blue"):
-        mem.remember(content)
-    for hit in mem.recall("red harbour crane", track=False):
-        assert abs(hit.score - (0.7 * (hit.why.vector or 0) + 0.3 * (hit.why.text or 0))) < 1e-6, hit.why
+    for weights in ({}, {"vector_weight": 1.4, "text_weight": 0.6}):
+        notes = python.open(embedder="local", **weights).notes(python.folder / "workspace")
+        for query in ("Where does the cat nap?", "carpet machine", "Which planet is the largest?"):
+            for _ in range(2):
+                hits = notes.search(query, min_score=0.0)
+                assert len(hits) == 2
+                for hit in hits:
+                    assert abs(hit.score - (0.7 * (hit.why.vector or 0) + 0.3 * (hit.why.text or 0))) < 1e-6, hit.why
 
 
 @audit(O23="D31")
@@ -240,6 +247,12 @@ def memory_get_reads_exact_lines_inside_the_folder(notes: NotesMcp) -> None:
     secret.write_text("The combination is 31-7-12.\n")
     (notes.root / "memory" / "link.md").symlink_to(secret)
     notes.refused("memory_get", path="memory/link.md")
+    outside = notes.root.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    (outside / "secret.md").write_text("The combination of the other safe is 4-8-15.\n")
+    (notes.root / "memory" / "linked").symlink_to(outside, target_is_directory=True)
+    for path in ("memory/linked/secret.md", "memory/linked/../linked/secret.md", "memory/../../outside/secret.md"):
+        notes.refused("memory_get", path=path)
     assert notes.search("combination") == []
     assert notes("memory_get", path="memory/1999-12-31.md")["text"] == ""
 

@@ -90,8 +90,20 @@ def environment_project_and_retention_are_filters(rest: Rest) -> None:
         found = rest.post("/memory/query", query, place + name)["results"]
         assert [each["content"] for each in found] == [f"Quarterly goals of {name}"]
     assert rest.post("/memory/query", query)["results"] == []
+    for name in ("production", "staging"):
+        for body in ({"environment": name}, {"filters": {"environment": name}}):
+            for project in (
+                {},
+                {"project": rest.name},
+                {"filters": {**body.get("filters", {}), "projectId": rest.name}},
+            ):
+                found = rest.query("quarterly goals", **{**body, **project})["results"]
+                assert [each["content"] for each in found] == [f"Quarterly goals of {name}"], (body, project)
     old = rest.remember("Quarterly goals of last year")
     rest.change(old, "archive")
+    for word in ("retention", "retention_status"):
+        for body in ({word: "archived"}, {"filters": {word: "archived"}}):
+            assert [each["id"] for each in rest.query("quarterly goals", **body)["results"]] == [old["id"]]
     assert rest.recall("quarterly goals")["items"] == []
     assert [each["id"] for each in rest.recall("quarterly goals", retention="archived")["items"]] == [old["id"]]
 
@@ -100,8 +112,10 @@ def environment_project_and_retention_are_filters(rest: Rest) -> None:
 def source_is_a_filter(rest: Rest) -> None:
     rest.remember("Quarterly goals of sales", source="crm")
     wanted = rest.remember("Quarterly goals of the audit", source="audit")
-    found = rest.query("quarterly goals", filters={"sources": ["audit"]})["results"]
-    assert [each["id"] for each in found] == [wanted["id"]]
+    for filters in ({"sources": ["audit"]}, {"source": "audit"}):
+        for body in (filters, {"filters": filters}):
+            found = rest.query("quarterly goals", **body)["results"]
+            assert [each["id"] for each in found] == [wanted["id"]]
 
 
 @audit(C47="D04")

@@ -25,7 +25,7 @@ def the_default_can_be_hot(cli: Cli) -> None:
     assert cli("remember", "Goals of the quarter", default_tier="hot")["tier"] == "hot"
 
 
-@audit("M03", "M04")
+@audit("M04", M03="D03")
 def filters_run_inside_the_search(rest: Rest) -> None:
     near = [{"content": f"Quarterly goals of team {number}", "tier": "warm"} for number in range(30)]
     rest.post("/memories:batch", {"memories": near})
@@ -78,7 +78,7 @@ def the_query_takes_a_tier_and_a_limit(rest: Rest) -> None:
     assert found["tiers"] == ["warm"]
 
 
-@audit("M12", fast=True)
+@audit(fast=True, M12="D03")
 def closer_tiers_rank_higher(rest: Rest) -> None:
     # Among equals the newest is first, and that is the cold one.
     for tier in ("hot", "warm", "cold"):
@@ -92,7 +92,7 @@ def closer_tiers_rank_higher(rest: Rest) -> None:
     assert rest.query("Who sews sails in the loft?", tier="cold")["results"][0]["content"].endswith("loft")
 
 
-@audit("M12")
+@audit(M12="D03")
 def a_newer_version_in_cold_does_not_outrank_hot(tight: Rest) -> None:
     tight.remember("The release train leaves on Tuesday", tier="hot")
     later = tight.remember("The release train leaves on Thursday", kind="decision")
@@ -272,14 +272,24 @@ def duplicates_are_detected(rest: Rest, python: Python) -> None:
     assert window.remember("The toll is two coins").id != first_one.id
 
 
-@audit("M29")
-def filler_is_skipped_with_a_status(mcp: Mcp, rest: Rest, hook: Hook, python: Python) -> None:
+@audit(M29="D40")
+def filler_is_skipped_with_a_status(mcp: Mcp, rest: Rest, cli: Cli, hook: Hook, python: Python) -> None:
     mem = python.open()
     for text in ("ok", "short", "Route 667", "ok, thanks"):
-        for answer in (mcp("store_memory", content=text), rest.post("/memories:capture", {"content": text})):
+        answers = [
+            mcp("store_memory", content=text), rest.remember(text), rest.post("/memories:capture", {"content": text}),
+            cli("remember", text), rest.post("/memories:batch", {"memories": [{"content": text}]})["skipped"][0],
+        ]  # fmt: skip
+        for answer in answers:
             assert answer["status"] == "skipped", json.dumps(answer)
             assert answer["why"]
         assert mem.capture(text).status == "skipped"
+    assert rest.get("/memories")["memories"] == []
+    for number, insists in enumerate(({"force": True}, {"kind": "message"})):
+        stored = [mcp("store_memory", content=f"yes {number}", **insists), rest.remember(f"yes {number}", **insists)]
+        assert [each["content"] for each in stored] == [f"yes {number}"] * 2
+    assert cli("remember", "no", "--force")["content"] == cli("remember", "no", "--kind", "message")["content"] == "no"
+    assert mem.remember("ok").content == "ok"
     assert mcp("store_memory", content="Route 6677")["content"] == "Route 6677"
     assert rest.post("/memories:capture", {"content": "Route 6677"})["status"] == "stored"
     for prompt in ("Route 66", "We ship the shop on Route 66"):

@@ -244,7 +244,25 @@ def a_recall_filters_by_type(rest: Rest) -> None:
     assert [item["kind"] for item in found["items"]] == ["decision"]
 
 
-@audit("C22")
+@audit(C22="D13")
+def a_recall_promotes_with_full_relevance(python: Python) -> None:
+    text = "The crane by the old pier lifts crates of lemons and limes every morning"
+    for query, times, least in ((text, 1, 0.85), ("who lifted limes?", 3, 1.0)):
+        session = python.open(promote_threshold=least).session("s")
+        item = session.add(text)
+        session.spill()
+        turns = [session.add(f"Turn {number} of the talk") for number in range(3)]
+        promoted = [session.recall(query).promoted for _ in range(times)]
+        assert promoted[-1] == (item.id,), promoted
+        assert session.memory.get(item.id).relevance == 1.0
+        assert session.spill(1).spilled_ids == (turns[0].id,)
+    mem = python.open()
+    blocker = mem.remember("Blocked by the tide", tags=["blocker"])
+    mem.compact()
+    assert mem.get(blocker.id).relevance == 1.0
+
+
+@audit(C22="D13")
 def promotion_makes_room_first(tight: Rest) -> None:
     first = tight.add(_CRATE.format("zero"))
     for number in range(6):
@@ -383,21 +401,35 @@ def the_example_of_the_status(python: Python, cli: Cli) -> None:
     assert "80" in status["suggestions"][0]["reason"]
 
 
+_METRICS = ("spill_count", "recall_count", "promotion_count", "hit_rate")
+
+
+def _counted(mcp: Mcp) -> list[float]:
+    metrics = mcp("memory_status", sessionId="C34")["metrics"]
+    return [metrics[f"memory_{name}"] for name in _METRICS]
+
+
 @audit("C34", "C35", "C36", "C37", "C38", "C39", fast=True)
 def the_six_metrics(mcp: Mcp, rest: Rest) -> None:
     session = {"sessionId": "C34"}
-    for number in range(3):
+    for number in range(4):
         mcp("memory_add", content=f"Lemon crate {number}", type="fact", **session)
-    mcp("memory_spill", **session)
-    mcp("memory_recall", query="lemon crate 1", **session)
-    metrics = mcp("memory_status", **session)["metrics"]
-    assert metrics["memory_spill_count"] >= 1
-    assert metrics["memory_recall_count"] == 1
-    assert metrics["memory_promotion_count"] >= 1
-    assert metrics["memory_recall_latency_ms"] > 0
-    assert metrics["memory_hit_rate"] == 1
-    assert metrics["memory_hot_utilization"] > 0
-    hot = mcp("memory_status", **session)["hot"]
+    assert _counted(mcp)[:3] == [0, 0, 0]
+    mcp("memory_spill", count=3, **session)
+    assert _counted(mcp)[:3] == [1, 0, 0]
+    mcp("memory_spill", count=1, **session)
+    assert _counted(mcp)[:3] == [2, 0, 0]
+    mcp("memory_recall", query="lemon crate 1", autoPromote=False, **session)
+    assert _counted(mcp) == [2, 1, 0, 1]
+    found = mcp("memory_recall", query="Lemon crate 1", limit=1, **session)
+    assert len(found["promoted"]) == 1
+    assert _counted(mcp) == [2, 2, 1, 1]
+    mcp("memory_recall", query="zxqv wobblefrotz", autoPromote=False, **session)
+    assert _counted(mcp)[:3] == [2, 3, 1]
+    assert abs(_counted(mcp)[3] - 2 / 3) < 0.01
+    metrics, hot = (mcp("memory_status", **session)[name] for name in ("metrics", "hot"))
+    assert 0 < metrics["memory_recall_latency_ms"] < 60_000
+    assert hot["tokens"] > 0
     assert abs(metrics["memory_hot_utilization"] - 100 * hot["tokens"] / hot["limit"]) < 0.01
     rest.remember("A hot block of many words " * 100, tier="hot")
     rest.add("A turn of the talk")
