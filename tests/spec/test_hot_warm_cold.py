@@ -372,6 +372,29 @@ def test_a_blocker_displaces_what_is_hot_only_by_an_explicit_call(open_mem: Open
         assert (mem.compact().moves == ()) is ("hot_max_tokens" in settings)
 
 
+@spec("H22", "H25")
+def test_a_blocker_displaces_a_preference_but_nothing_pinned(open_mem: Open, clock: FakeClock) -> None:
+    """Fresh preferences that fill hot yield, least recently used first; a blocker waits only for pinned memories."""
+    mem = open_mem(settings={"hot_max_facts": 3})
+    preferences = [
+        mem.remember(f"prefers {tea} tea", kind="preference", tier="hot") for tea in ("green", "black", "mint")
+    ]
+    clock.advance(hours=1)
+    mem.recall("green tea", limit=1)
+    blocker = mem.remember("the harbour is closed by order of the admiral", tags=["blocker"])
+
+    assert [move[:3] for move in moves_of(mem.compact())] == [
+        (blocker.id, "warm", "hot"), (preferences[1].id, "hot", "warm"),
+    ]  # fmt: skip
+    assert mem.compact().moves == ()
+
+    full = open_mem(settings={"hot_max_facts": 3})
+    for number in range(3):
+        full.remember(f"standing order number {number}", tier="hot", priority="pinned")
+    full.remember("the harbour is closed by order of the admiral", tags=["blocker"])
+    assert full.compact().moves == ()
+
+
 @spec("H23")
 def test_promotion_stops_at_the_tokens_of_the_hot_block(open_mem: Open) -> None:
     """The cap may be filled exactly and is never passed."""

@@ -523,3 +523,19 @@ def test_an_id_stays_the_same_for_life(tmp_path: Path, open_mem: Open) -> None:
     other = memotherm.open(located(tmp_path / "m.db"), embedder=HashEmbedder(), settings=Settings(), scope=Scope())
     assert other.get(memory.id).content == "another fact"
     other.close()
+
+
+@spec("E17")
+def test_a_priority_in_the_metadata_follows_the_memory(mem: Memotherm) -> None:
+    """As a number or a name, and back by an undo; another value is metadata like any other."""
+    pinned = mem.remember("Do not feed the gulls", metadata={"tier": 0, "created_tick": 42})
+    named = mem.remember("Do not feed the swans", metadata={"tier": "critical"})
+    other = mem.remember("Customers of the best tier", metadata={"tier": 9})
+
+    assert mem.unpin(pinned.id).metadata == {"tier": 3, "created_tick": 42}
+    assert mem.prioritize(named.id, "low").metadata == {"tier": "low"}
+    assert mem.pin(other.id).metadata == {"tier": 9}
+    assert [hit.memory.id for hit in mem.recall("", where={"tier": 9})] == [other.id]
+    mem.undo(mem.history(pinned.id)[-1].seq)
+    restored = mem.get(pinned.id)
+    assert (str(restored.priority), restored.metadata["tier"]) == ("pinned", 0)

@@ -9,6 +9,7 @@ from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.memory import placed_in
 from memotherm.remember.forgotten import require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
@@ -64,14 +65,14 @@ class Changes:
 
     def prioritize(self, scope: Scope, memory_id: str, priority: Priority, cause: Cause) -> Memory:
         """Set the priority of an active memory."""
-        return self.change(scope, memory_id, lambda memory: replace(require_active(memory), priority=priority), cause)
+        return self.change(scope, memory_id, lambda memory: _prioritized(require_active(memory), priority), cause)
 
     def unpin(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
         """Give a pinned memory normal priority; others are unchanged."""
 
         def unpinned(memory: Memory) -> Memory:
             pinned = require_active(memory).priority is Priority.PINNED
-            return replace(memory, priority=Priority.NORMAL) if pinned else memory
+            return _prioritized(memory, Priority.NORMAL) if pinned else memory
 
         return self.change(scope, memory_id, unpinned, cause)
 
@@ -333,6 +334,15 @@ def _duplicable(memory: Memory) -> tuple[object, ...]:
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:
     """Return the memory with new content, digest and token count."""
     return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content, tokenizer))
+
+
+def _prioritized(memory: Memory, priority: Priority) -> Memory:
+    """Return a memory with another priority; a `tier` in its metadata that names the old one names the new one."""
+    metadata = memory.metadata
+    if placed_in(metadata)[1] is not None:
+        named = priority.rank if isinstance(metadata["tier"], int) else str(priority)
+        metadata = {**metadata, "tier": named}
+    return replace(memory, priority=priority, metadata=metadata)
 
 
 def _values_before(event: Event, memory: Memory) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.interfaces.served import COMMAND, Server
 from tests.postgres import server
 from tests.spec.audit.faults import FAULTS
+from tests.spec.audit.line_faults import LINE_FAULTS
 from tests.spec.audit.report import page, rows, text
 from tests.spec.audit.running import Interfaces, Outcome, run, unnoticed
 from tests.spec.audit.table import Check, checks
@@ -67,7 +68,7 @@ def _audited(store: str, wanted: list[Check], options: argparse.Namespace) -> li
 def _broken(only: Sequence[str]) -> int:
     """Apply each fault, print which checks do not notice it, and return 1 if there is one."""
     passed = {}
-    for fault in only or FAULTS:
+    for fault in only or (*FAULTS, *LINE_FAULTS):
         with tempfile.TemporaryDirectory(prefix="memotherm-audit-", ignore_cleanup_errors=True) as name:
             passed[fault] = unnoticed(fault, checks(), Path(name))
         sys.stdout.write(f"{fault}: {', '.join(passed[fault]) or 'noticed'}\n")

@@ -26,7 +26,7 @@ Change = Callable[[Any], Any]
 Fault = Mapping[str, Change]
 
 
-def _settings(**values: object) -> Fault:
+def settings_of(**values: object) -> Fault:
     """Ignore what is configured, and use these values."""
 
     def changed(original: Any) -> Any:
@@ -38,16 +38,16 @@ def _settings(**values: object) -> Fault:
     return {"memotherm.settings.schema:Settings.__init__": changed}
 
 
-def _returning(place: str, value: object) -> Fault:
+def returning(place: str, value: object) -> Fault:
     return {place: lambda original: lambda *arguments, **options: value}
 
 
-def _answering(place: str, change: Callable[[Any], Any]) -> Fault:
+def answering(place: str, change: Callable[[Any], Any]) -> Fault:
     """Change what a function returns."""
     return {place: lambda original: lambda *given, **options: change(original(*given, **options))}
 
 
-def _searching(**values: object) -> Fault:
+def searching(**values: object) -> Fault:
     """Search with other tiers or kinds than a caller asked for; a function computes them from those."""
 
     def changed(original: Any) -> Any:
@@ -61,27 +61,27 @@ def _searching(**values: object) -> Fault:
     return {"memotherm.facade.queries:Queries.question": changed}
 
 
-def _tiers(*names: str) -> tuple[Any, ...]:
+def tiers(*names: str) -> tuple[Any, ...]:
     from memotherm import Tier
 
     return tuple(map(Tier, names))
 
 
-def _stored(**values: object) -> Fault:
+def stored(**values: object) -> Fault:
     """Store other values than a caller gave."""
-    return _answering("memotherm.remember.draft:memory_of", lambda memory: replace(memory, **values))
+    return answering("memotherm.remember.draft:memory_of", lambda memory: replace(memory, **values))
 
 
 def _first_tier_warm(original: Any) -> Any:
-    return lambda asked, lifetime, settings: (_tiers("warm")[0], "explicit")
+    return lambda asked, lifetime, settings: (tiers("warm")[0], "explicit")
 
 
-def _unchanged(original: Any) -> Any:
+def unchanged(original: Any) -> Any:
     """Accept a change of a memory, and change nothing."""
     return lambda self, scope, memory_id, value, cause: self.change(scope, memory_id, lambda memory: memory, cause)
 
 
-def _renamed(memory: Any) -> Any:
+def renamed(memory: Any) -> Any:
     return replace(memory, id=memory.id[:-1] + ("0" if memory.id[-1] != "0" else "1"))
 
 
@@ -92,7 +92,7 @@ def _flush_always(original: Any) -> Any:
     )
 
 
-def _overwriting(original: Any) -> Any:
+def overwriting(original: Any) -> Any:
     def append(file: Path, text: str) -> Any:
         file.unlink(missing_ok=True)
         return original(file, text)
@@ -100,7 +100,7 @@ def _overwriting(original: Any) -> Any:
     return append
 
 
-def _priority(name: str) -> Any:
+def priority_of(name: str) -> Any:
     from memotherm import Priority
 
     return Priority(name)
@@ -111,10 +111,10 @@ def _any_word(original: Any) -> Any:
     return lambda cls, value: cls(str(value)) if str(value) in list(cls) else next(iter(cls))
 
 
-def _no_pins() -> Fault:
+def no_pins() -> Fault:
     return {
-        **_returning("memotherm.storage.memories:MemoryStore.pinned", []),
-        **_returning("memotherm.storage.postgres.store:PostgresStore.pinned", []),
+        **returning("memotherm.storage.memories:MemoryStore.pinned", []),
+        **returning("memotherm.storage.postgres.store:PostgresStore.pinned", []),
     }
 
 
@@ -149,7 +149,7 @@ def _any_record(original: Any) -> Any:
     return lambda transaction, space, memory_id: transaction.get(memory_id)
 
 
-def _retain_nothing(original: Any) -> Any:
+def retain_nothing(original: Any) -> Any:
     return lambda self, ids, wanted, action, why="": [self.record(each).memory for each in ids]
 
 
@@ -161,7 +161,7 @@ def _without_index(scripts: list[str]) -> list[str]:
     return [re.sub(r"CREATE INDEX memories_by_place [^;]*;", "", script) for script in scripts]
 
 
-def _one_line_later(original: Any) -> Any:
+def one_line_later(original: Any) -> Any:
     return lambda path, lines, first, count: original(path, lines, first + 1, count)
 
 
@@ -182,27 +182,30 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         ),
     ),
     "new_memories_are_hot": (
-        lambda: _settings(default_tier="hot"),
+        lambda: settings_of(default_tier="hot"),
         "stored_without_a_tier_is_warm the_initial_tier_follows_the_time_to_live",
     ),
-    "new_memories_are_warm": (lambda: _settings(default_tier="warm"), "the_default_can_be_hot"),
+    "new_memories_are_warm": (lambda: settings_of(default_tier="warm"), "the_default_can_be_hot"),
     "nothing_hot_is_injected": (
-        lambda: _settings(hot_max_tokens=0),
+        lambda: settings_of(hot_max_tokens=0),
         (
             "hot_is_injected_at_session_start the_hot_block_holds_blockers_and_pinned_memories "
             "auto_recall_injects_hot_first_then_searches_warm"
         ),
     ),
     "hot_has_no_caps": (
-        lambda: _settings(hot_max_tokens=10**6, hot_max_facts=10**6, hot_token_limit=10**6),
+        lambda: settings_of(hot_max_tokens=10**6, hot_max_facts=10**6, hot_token_limit=10**6),
         (
             "the_hot_block_has_at_most_hot_max_tokens promotion_never_passes_the_caps hot_never_exceeds_the_limit "
             "promotion_makes_room_first the_status_counts_each_tier"
         ),
     ),
-    "contexts_search_cold": (lambda: _settings(auto_recall_include_cold=True), "cold_is_in_auto_recall_only_if_asked"),
+    "contexts_search_cold": (
+        lambda: settings_of(auto_recall_include_cold=True),
+        "cold_is_in_auto_recall_only_if_asked",
+    ),
     "no_vectors": (
-        lambda: _answering(
+        lambda: answering(
             "memotherm.vectors.vectorizer:Vectorizer.for_query", lambda found: found._replace(vector=None)
         ),
         (
@@ -211,40 +214,40 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         ),
     ),
     "every_tier_is_searched": (
-        lambda: _searching(tiers=_tiers("hot", "warm", "cold")),
+        lambda: searching(tiers=tiers("hot", "warm", "cold")),
         (
             "memory_recall_searches_hot_and_warm_unless_cold_is_asked_for the_search_command_has_a_tier_filter "
             "a_recall_searches_warm_and_cold filters_run_inside_the_search"
         ),
     ),
     "cold_is_not_searched": (
-        lambda: _searching(tiers=lambda tiers: [tier for tier in tiers if tier != "cold"]),
+        lambda: searching(tiers=lambda tiers: [tier for tier in tiers if tier != "cold"]),
         "a_recall_finds_what_was_spilled the_example_of_the_conversation a_tier_never_deletes",
     ),
-    "filters_are_ignored": (lambda: _searching(where=None), "the_query_takes_a_tier_and_a_limit"),
-    "kinds_are_ignored": (lambda: _searching(kinds=None), "a_recall_filters_by_type"),
+    "filters_are_ignored": (lambda: searching(where=None), "the_query_takes_a_tier_and_a_limit"),
+    "kinds_are_ignored": (lambda: searching(kinds=None), "a_recall_filters_by_type"),
     "nothing_is_compacted": (
-        lambda: _settings(tiering=False),
+        lambda: settings_of(tiering=False),
         (
             "the_end_of_a_session_compacts_if_the_setting_says_so compact_runs_now_and_prints_the_counts "
             "decisions_and_tasks_go_cold a_blocker_becomes_hot the_rules_run_in_order_and_a_second_run_moves_nothing"
         ),
     ),
     "no_compaction_at_the_end": (
-        lambda: _settings(compaction_on_session_end=False),
+        lambda: settings_of(compaction_on_session_end=False),
         "the_hook_of_a_session_end_compacts",
     ),
     "tasks_go_cold_at_once": (
-        lambda: _settings(task_cold_after_days=0, decision_cold_after_days=0),
+        lambda: settings_of(task_cold_after_days=0, decision_cold_after_days=0),
         "tasks_go_cold_after_30_and_decisions_after_90_days",
     ),
     "preferences_leave_at_once": (
-        lambda: _settings(inactive_preference_days=0),
+        lambda: settings_of(inactive_preference_days=0),
         "an_unused_hot_preference_becomes_warm",
     ),
-    "only_blockers_stay_hot": (lambda: _settings(strict_hot_blockers_only=True), "what_is_no_blocker_leaves_hot"),
+    "only_blockers_stay_hot": (lambda: settings_of(strict_hot_blockers_only=True), "what_is_no_blocker_leaves_hot"),
     "other_defaults": (
-        lambda: _settings(hot_max_facts=51, chunk_tokens=401, warm_access_threshold=4),
+        lambda: settings_of(hot_max_facts=51, chunk_tokens=401, warm_access_threshold=4),
         "the_settings_have_their_defaults_and_are_read the_settings_have_the_documented_defaults every_setting_is_read",
     ),
     "no_command_to_compact": (
@@ -252,25 +255,25 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "the_documents_are_there_and_linked",
     ),
     "priorities_are_forgotten": (
-        lambda: _stored(priority=_priority("normal")),
+        lambda: stored(priority=priority_of("normal")),
         (
             "five_priorities_by_name_and_number low_is_included_only_if_space_permits pinned_is_permanent "
             "the_tier_is_metadata_on_add_and_a_filter_on_search priority_survives_a_checkpoint_and_its_restore"
         ),
     ),
-    "everything_is_low": (lambda: _stored(priority=_priority("low")), "the_default_is_normal"),
-    "tags_are_forgotten": (lambda: _stored(tags=()), "tags_and_priorities_are_independent"),
+    "everything_is_low": (lambda: stored(priority=priority_of("low")), "the_default_is_normal"),
+    "tags_are_forgotten": (lambda: stored(tags=()), "tags_and_priorities_are_independent"),
     "priorities_cannot_be_changed": (
-        lambda: {"memotherm.remember.changes:Changes.prioritize": _unchanged},
+        lambda: {"memotherm.remember.changes:Changes.prioritize": unchanged},
         "set_memory_tier_changes_the_priority pinned_memories_survive_pruning_and_clearing",
     ),
     "moves_change_nothing": (
-        lambda: {"memotherm.remember.changes:Changes.move": _unchanged},
+        lambda: {"memotherm.remember.changes:Changes.move": unchanged},
         "stored_tokens_count_in_every_tier",
     ),
-    "moves_change_ids": (lambda: _answering("memotherm.remember.changes:Changes.move", _renamed), "ids_are_stable"),
+    "moves_change_ids": (lambda: answering("memotherm.remember.changes:Changes.move", renamed), "ids_are_stable"),
     "pins_are_forgotten": (
-        _no_pins,
+        no_pins,
         (
             "pinned_is_always_included_until_unpinned get_relevant_memories_returns_text "
             "pinned_memories_do_not_count_towards_the_limit the_pinned_list_is_a_list "
@@ -279,7 +282,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         ),
     ),
     "no_boosts": (
-        lambda: _settings(boost_critical=0.0, boost_important=0.0, boost_normal=0.0, boost_low=0.0),
+        lambda: settings_of(boost_critical=0.0, boost_important=0.0, boost_normal=0.0, boost_low=0.0),
         "boosts_decide_the_order the_boosts_are_read_from_the_settings",
     ),
     "the_pool_is_the_limit": (
@@ -289,11 +292,11 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "the_answer_for_k_is_the_beginning_of_the_answer_for_more",
     ),
     "no_limits": (
-        lambda: _settings(max_pinned=10**6, max_critical=10**6),
+        lambda: settings_of(max_pinned=10**6, max_critical=10**6),
         "limits_are_enforced_on_pinned_and_critical_only limits_hold_on_every_write_path",
     ),
     "few_tools": (
-        lambda: _settings(mcp_tools=("core",)),
+        lambda: settings_of(mcp_tools=("core",)),
         "no_new_action_type_is_needed the_tools_have_the_parameters_of_the_document",
     ),
     "agents_share_a_scope": (
@@ -305,11 +308,11 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "sessions_are_isolated",
     ),
     "no_suggestions": (
-        lambda: _returning("memotherm.tiers.working_memory:WorkingMemory._suggestions", []),
+        lambda: returning("memotherm.tiers.working_memory:WorkingMemory._suggestions", []),
         "status_suggests_to_spill status_suggests_to_recall the_example_of_the_status",
     ),
     "no_index_of_places": (
-        lambda: _answering("memotherm.storage.statements:migrations", _without_index),
+        lambda: answering("memotherm.storage.statements:migrations", _without_index),
         "one_index_answers_the_three_orders",
     ),
     "spills_ignore_ids": (
@@ -319,23 +322,26 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "a_spill_takes_the_least_relevant_and_oldest",
     ),
     "uses_are_not_counted": (
-        lambda: _returning("memotherm.storage.recall_log:count_uses", None),
+        lambda: returning("memotherm.storage.recall_log:count_uses", None),
         (
             "a_used_memory_is_spilled_to_warm each_result_counts_one_use "
             "reading_hot_counts_as_access_and_injecting_it_does_not"
         ),
     ),
-    "recall_never_promotes": (lambda: _settings(auto_promote=False), "a_recall_promotes_by_relevance_or_by_count"),
+    "recall_never_promotes": (
+        lambda: settings_of(auto_promote=False),
+        "a_recall_promotes_by_relevance_or_by_count a_recall_promotes_with_full_relevance",
+    ),
     "nothing_is_pruned": (
-        lambda: _returning("memotherm.session:Session.prune", []),
+        lambda: returning("memotherm.session:Session.prune", []),
         "status_suggests_to_prune_and_pruning_works the_other_interfaces_prune_clear_demote_and_delete",
     ),
     "hot_seems_empty": (
-        lambda: _answering("memotherm.tiers.tier_history:metrics", lambda found: replace(found, hot_utilization=0.0)),
+        lambda: answering("memotherm.tiers.tier_history:metrics", lambda found: replace(found, hot_utilization=0.0)),
         "the_six_metrics",
     ),
     "sessions_never_end": (
-        lambda: _returning("memotherm.tiers.working_memory:WorkingMemory.end", None),
+        lambda: returning("memotherm.tiers.working_memory:WorkingMemory.end", None),
         "the_lifecycle_of_a_session_is_separate_from_tiers",
     ),
     "any_tier_is_accepted": (
@@ -347,19 +353,22 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "a_tier_is_hot_warm_or_cold",
     ),
     "hidden_stays_visible": (
-        lambda: {"memotherm.facade.view:View.retain": _retain_nothing},
+        lambda: {"memotherm.facade.view:View.retain": retain_nothing},
         "cold_is_recallable_and_archived_is_not a_deleted_memory_can_be_restored",
     ),
     "tiers_rank_alike": (
-        lambda: _answering("memotherm.recall.values:FusionWeights.of", _without_penalties),
+        lambda: answering("memotherm.recall.values:FusionWeights.of", _without_penalties),
         "closer_tiers_rank_higher a_newer_version_in_cold_does_not_outrank_hot",
     ),
     "use_moves_nothing": (
-        lambda: _settings(cool_hot_days=36_525, promote_access_count=10**6),
+        lambda: settings_of(cool_hot_days=36_525, promote_access_count=10**6),
         "maintenance_promotes_and_demotes",
     ),
-    "no_windows": (lambda: _settings(archive_after_days=0, delete_after_days=0), "the_states_and_windows_of_retention"),
-    "nothing_expires": (lambda: _stored(expires_at=None), "an_expired_memory_is_invisible_at_once"),
+    "no_windows": (
+        lambda: settings_of(archive_after_days=0, delete_after_days=0),
+        "the_states_and_windows_of_retention",
+    ),
+    "nothing_expires": (lambda: stored(expires_at=None), "an_expired_memory_is_invisible_at_once"),
     "events_give_no_reason": (
         lambda: {
             "memotherm.facade.view:View.cause": lambda original: lambda self, action, why="": original(self, action)
@@ -367,26 +376,29 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "each_transition_is_one_event",
     ),
     "purged_contents_are_forgotten": (
-        lambda: _returning("memotherm.storage.tombstones:Tombstones.find", {}),
+        lambda: returning("memotherm.storage.tombstones:Tombstones.find", {}),
         "a_purged_memory_does_not_come_back",
     ),
-    "duplicates_are_stored": (lambda: _settings(deduplicate=False), "duplicates_are_detected"),
+    "duplicates_are_stored": (lambda: settings_of(deduplicate=False), "duplicates_are_detected"),
     "filler_is_stored": (
-        lambda: _returning("memotherm.text.phrases:filler_reason", ""),
+        lambda: returning("memotherm.text.phrases:filler_reason", ""),
         "filler_is_skipped_with_a_status",
     ),
-    "a_late_flush": (lambda: _settings(flush_soft_tokens=0), "a_flush_is_due_at_the_threshold"),
+    "a_late_flush": (lambda: settings_of(flush_soft_tokens=0), "a_flush_is_due_at_the_threshold"),
     "the_flush_is_not_announced": (
         lambda: {"memotherm.notes.flush:_SYSTEM": lambda original: "Write a note. {token}"},
         "the_system_prompt_says_that_compaction_is_near",
     ),
     "the_flush_names_no_file": (
-        lambda: _returning("memotherm.notes.flush:saving_to", "Remember what matters."),
+        lambda: returning("memotherm.notes.flush:saving_to", "Remember what matters."),
         "a_flush_is_written_with_ordinary_tools the_curated_note_is_curated",
     ),
-    "another_silent_token": (lambda: _settings(silent_token="QUIET"), "a_silent_reply_is_recognised"),
-    "hooks_do_not_flush": (lambda: _settings(flush_in_hooks=False), "the_flush_comes_before_the_context_is_compacted"),
-    "notes_are_overwritten": (lambda: {"memotherm.notes.edits:append": _overwriting}, "daily_notes_are_appended_to"),
+    "another_silent_token": (lambda: settings_of(silent_token="QUIET"), "a_silent_reply_is_recognised"),
+    "hooks_do_not_flush": (
+        lambda: settings_of(flush_in_hooks=False),
+        "the_flush_comes_before_the_context_is_compacted",
+    ),
+    "notes_are_overwritten": (lambda: {"memotherm.notes.edits:append": overwriting}, "daily_notes_are_appended_to"),
     "a_flush_in_every_turn": (
         lambda: {"memotherm.tiers.working_memory:WorkingMemory.claim_flush": lambda original: lambda *_, due: due},
         "a_flush_is_due_once_in_each_cycle",
@@ -395,9 +407,9 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: {"memotherm.session:Session.flush_due": _flush_always},
         "no_flush_for_heartbeats_and_read_only_workspaces",
     ),
-    "days_are_those_of_greenwich": (lambda: _settings(timezone="UTC"), "the_day_is_that_of_the_user"),
+    "days_are_those_of_greenwich": (lambda: settings_of(timezone="UTC"), "the_day_is_that_of_the_user"),
     "compacted_contexts_are_forgotten": (
-        lambda: _returning("memotherm.session:Session.context_compacted", None),
+        lambda: returning("memotherm.session:Session.context_compacted", None),
         "recall_runs_again_after_the_context_was_compacted",
     ),
     "recalled_blocks_are_kept": (
@@ -405,48 +417,48 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "recalled_text_is_not_captured_again",
     ),
     "contexts_repeat": (
-        lambda: _returning("memotherm.storage.state:StateStore.injected", {}),
+        lambda: returning("memotherm.storage.state:StateStore.injected", {}),
         "injected_text_goes_to_the_tail",
     ),
     "notes_are_not_synchronised": (
-        lambda: _settings(sync_on_search=False, sync_on_session_start=False),
+        lambda: settings_of(sync_on_search=False, sync_on_session_start=False),
         "notes_are_discovered_when_searched a_session_start_synchronises",
     ),
     "notes_have_no_text": (
-        lambda: _answering("memotherm.notes.files:list_files", lambda found: type(found)()),
+        lambda: answering("memotherm.notes.files:list_files", lambda found: type(found)()),
         "the_notes_of_an_agent_are_its_own",
     ),
-    "chunks_do_not_overlap": (lambda: _settings(chunk_overlap=0), "chunks_have_400_tokens_and_overlap"),
+    "chunks_do_not_overlap": (lambda: settings_of(chunk_overlap=0), "chunks_have_400_tokens_and_overlap"),
     "another_model": (
         lambda: {"memotherm.embed.services:OpenAIEmbedder.default_model": lambda original: "text-embedding-ada-002"},
         "three_embedders_can_be_chosen",
     ),
-    "nobody_watches": (lambda: _settings(watch_notes=False), "the_watcher_indexes_what_the_flush_asked_for"),
-    "citations_are_hidden": (lambda: _settings(citations="off"), "memory_search_has_its_defaults_and_citations"),
-    "citations_are_shown": (lambda: _settings(citations="on"), "citations_are_hidden_in_groups"),
-    "fixed_weights": (lambda: _settings(vector_weight=0.7, text_weight=0.3), "the_weights_of_vectors_and_words_act"),
+    "nobody_watches": (lambda: settings_of(watch_notes=False), "the_watcher_indexes_what_the_flush_asked_for"),
+    "citations_are_hidden": (lambda: settings_of(citations="off"), "memory_search_has_its_defaults_and_citations"),
+    "citations_are_shown": (lambda: settings_of(citations="on"), "citations_are_hidden_in_groups"),
+    "fixed_weights": (lambda: settings_of(vector_weight=0.7, text_weight=0.3), "the_weights_of_vectors_and_words_act"),
     "lines_start_at_0": (
-        lambda: {"memotherm.notes.search:excerpt": _one_line_later},
+        lambda: {"memotherm.notes.search:excerpt": one_line_later},
         "memory_get_reads_exact_lines_inside_the_folder",
     ),
     "transcripts_are_always_read": (
-        lambda: _settings(experimental_session_memory=True),
+        lambda: settings_of(experimental_session_memory=True),
         "transcripts_are_indexed_when_enabled",
     ),
     "all_words_match_alike": (
-        lambda: _answering("memotherm.recall.evidence:GatherEvidence._coverage", lambda found: found * 0 + 1),
+        lambda: answering("memotherm.recall.evidence:GatherEvidence._coverage", lambda found: found * 0 + 1),
         "keyword_hits_are_scored_and_survive_the_floor",
     ),
     "deleted_notes_stay": (
-        lambda: _returning("memotherm.notes.index:NoteWriter.drop", None),
+        lambda: returning("memotherm.notes.index:NoteWriter.drop", None),
         "vectors_are_cached_and_deleted_files_vanish",
     ),
     "degradation_is_silent": (
-        lambda: _answering("memotherm.recall.pipeline:Pipeline.run", lambda found: replace(found, degraded=())),
+        lambda: answering("memotherm.recall.pipeline:Pipeline.run", lambda found: replace(found, degraded=())),
         "a_failing_embedder_degrades_and_says_so",
     ),
     "notes_do_not_age": (
-        lambda: _returning("memotherm.notes.search:age_factor", 1.0),
+        lambda: returning("memotherm.notes.search:age_factor", 1.0),
         "older_notes_decay_and_repeated_ones_are_dropped",
     ),
     "extra_paths_are_ignored": (
@@ -459,35 +471,35 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: {"memotherm.session:Session.add": _added_once},
         "the_same_words_twice_are_two_turns",
     ),
-    "uses_are_assumed": (lambda: _stored(access_count=1), "an_item_that_nobody_read_has_no_last_access"),
+    "uses_are_assumed": (lambda: stored(access_count=1), "an_item_that_nobody_read_has_no_last_access"),
     "schemas_are_bare": (
-        lambda: _answering("memotherm.mcp.schemas:_parameter", _without_default),
+        lambda: answering("memotherm.mcp.schemas:_parameter", _without_default),
         "the_schemas_state_their_defaults",
     ),
-    "results_without_order": (lambda: _searching(listing=False), "an_empty_query_with_a_filter_lists"),
+    "results_without_order": (lambda: searching(listing=False), "an_empty_query_with_a_filter_lists"),
     "hidden_memories_are_found": (
         lambda: {"memotherm.memory:Memotherm.recall": _of_every_scope},
         "environment_project_and_retention_are_filters",
     ),
-    "sources_are_ignored": (lambda: _searching(sources=None), "source_is_a_filter"),
+    "sources_are_ignored": (lambda: searching(sources=None), "source_is_a_filter"),
     "samples_are_ignored": (
-        lambda: _settings(hot_max_facts=51, max_pinned=6, boost_low=0.0, warm_access_threshold=4, chunk_tokens=401),
+        lambda: settings_of(hot_max_facts=51, max_pinned=6, boost_low=0.0, warm_access_threshold=4, chunk_tokens=401),
         "the_configuration_samples_are_read_as_a_whole",
     ),
-    "another_embedder": (lambda: _settings(embedder="openai"), "the_default_embedder_is_local"),
+    "another_embedder": (lambda: settings_of(embedder="openai"), "the_default_embedder_is_local"),
     "one_prompt_for_all": (
         lambda: {"memotherm.notes.flush:_SYSTEM": lambda original: ""},
         "a_flush_is_a_run_of_its_own",
     ),
     "every_chat_is_direct": (
-        lambda: _returning("memotherm.notes.search:shows_citations", True),
+        lambda: returning("memotherm.notes.search:shows_citations", True),
         "the_host_names_the_kind_of_chat",
     ),
     "transcripts_are_never_read": (
-        lambda: _settings(experimental_session_memory=False),
+        lambda: settings_of(experimental_session_memory=False),
         "session_memory_alone_indexes_transcripts",
     ),
-    "limits_hold_in_one_scope": (lambda: _settings(max_pinned=10**6), "limits_count_what_is_visible"),
+    "limits_hold_in_one_scope": (lambda: settings_of(max_pinned=10**6), "limits_count_what_is_visible"),
     "only_latin_words": (
         lambda: {"memotherm.text.words:_raw": _latin_only},
         "text_without_latin_letters_is_searchable",
@@ -495,11 +507,18 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
 }
 
 
+def made(name: str) -> Callable[[], Fault]:
+    """Return the fault of a name, or of a line."""
+    from tests.spec.audit.line_faults import LINE_FAULTS
+
+    return FAULTS[name][0] if name in FAULTS else LINE_FAULTS[name]
+
+
 @contextmanager
 def applied(name: str) -> Iterator[None]:
     """Break the package in this process, in every module that has imported what is changed."""
     with ExitStack() as undo:
-        for place, change in FAULTS[name][0]().items():
+        for place, change in made(name)().items():
             owner, attribute, original = located(place)
             bound = isinstance(original, classmethod | staticmethod)
             changed = type(original)(_alike(original.__func__, change)) if bound else _alike(original, change)

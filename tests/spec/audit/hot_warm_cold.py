@@ -252,6 +252,12 @@ def what_is_no_blocker_leaves_hot(python: Python) -> None:
     full.compact()
     assert str(full.get(blocker.id).tier) == "hot"
     assert [str(full.get(fact.id).tier) for fact in facts] == ["hot", "warm", *["hot"] * 48]
+    liked = python.open()
+    for number in range(50):
+        liked.remember(f"Prefers tea number{number}", kind="preference", tier="hot")
+    blocker = liked.remember("The lock gate is stuck", tags=["blocker"])
+    liked.compact()
+    assert str(liked.get(blocker.id).tier) == "hot"
     strict = python.open(strict_hot_blockers_only=True)
     explicit = strict.remember("Kept hot on purpose", tier="hot")
     strict.compact()

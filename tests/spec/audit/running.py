@@ -189,11 +189,16 @@ def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:
 
 
 def unnoticed(fault: str, checks: Iterable[Check], folder: Path) -> list[str]:
-    """Return the checks that must notice a fault and pass all the same."""
-    names = FAULTS[fault][1].split()
-    wanted = [check for check in checks if check.function.__name__ in names]
+    """Return the checks that pass although they must notice a fault; of a line's checks, one must notice its fault."""
+    names = FAULTS[fault][1].split() if fault in FAULTS else ()
+    wanted = [check for check in checks if check.function.__name__ in names or (fault in check.ids and not names)]
     with applied(fault), Interfaces(folder, command=command(fault)) as interfaces:
-        return [outcome.check.function.__name__ for outcome in run(wanted, interfaces) if not outcome.failure]
+        outcomes = []
+        for outcome in run(wanted, interfaces):
+            outcomes.append(outcome)
+            if outcome.failure and not names:
+                return []
+        return [outcome.check.function.__name__ for outcome in outcomes if not outcome.failure]
 
 
 def _failure(check: Check, interfaces: Interfaces) -> str:

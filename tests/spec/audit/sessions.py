@@ -244,7 +244,7 @@ def a_recall_filters_by_type(rest: Rest) -> None:
     assert [item["kind"] for item in found["items"]] == ["decision"]
 
 
-@audit(C22="D13")
+@audit("C33", C22="D13")
 def a_recall_promotes_with_full_relevance(python: Python) -> None:
     text = "The crane by the old pier lifts crates of lemons and limes every morning"
     for query, times, least in ((text, 1, 0.85), ("who lifted limes?", 3, 1.0)):
