@@ -9,12 +9,22 @@ import pytest
 from tests.interfaces.served import served
 from tests.spec.audit.__main__ import main
 from tests.spec.audit.faults import FAULTS, located
+from tests.spec.audit.line_faults import LINE_FAULTS
 from tests.spec.audit.running import Interfaces, run, unnoticed
 from tests.spec.audit.table import DECISIONS, LINES, checks
 
 _ASKED = {check.function.__name__: set(check.interfaces) for check in checks()}
+#: The interfaces that the checks of each line ask.
+_OF_LINE = {line: set().union(*(check.interfaces for check in checks() if line in check.ids)) for line in LINES}
+#: Lines that have a check to themselves, and with it the fault of that check.
+_ALONE = {line for check in checks() if len(check.ids) == 1 for line in check.ids}
+#: Lines that share a check and have no fault of their own yet.
+_SHARED = {"H26", "H28", "H29", "E15", "E34", "E37", "O14", "O21", "O25", "O36", "O37", "O43"}
 #: The faults that need no process.
-_FAST = [fault for fault, (_, names) in FAULTS.items() if all(_ASKED[name] == {"python"} for name in names.split())]
+_FAST = [
+    *(fault for fault, (_, names) in FAULTS.items() if all(_ASKED[name] == {"python"} for name in names.split())),
+    *(line for line in LINE_FAULTS if _OF_LINE[line] == {"python"}),
+]
 
 
 def test_every_line_has_a_check() -> None:
@@ -32,9 +42,14 @@ def test_every_check_has_a_fault_that_it_must_notice() -> None:
     assert {name for _, names in FAULTS.values() for name in names.split()} == set(_ASKED)
 
 
+def test_every_line_has_a_fault_of_its_own() -> None:
+    """Alone in a check, or in the table of lines; the few others are listed here."""
+    assert set(LINES) - _ALONE - set(LINE_FAULTS) == _SHARED
+
+
 def test_every_fault_changes_the_product() -> None:
     """A fault whose place is gone would break nothing, and one of the checks' own helpers would prove nothing."""
-    for make, _ in FAULTS.values():
+    for make in (*(make for make, _ in FAULTS.values()), *LINE_FAULTS.values()):
         for place in make():
             assert place.startswith("memotherm.")
             located(place)

@@ -88,8 +88,8 @@ class FusionWeights:
 
     def plain(self) -> FusionWeights:
         """Return the weights of closeness and coverage, with nothing to be added to their mean."""
-        nothing = {"use": 0.0, "boosts": self.boosts * 0, "penalties": self.penalties * 0}
-        return replace(self, fusion=self.fusion if self.fusion == "rrf" else "exact", **nothing)
+        fusion = self.fusion if self.fusion == "rrf" else "exact"
+        return replace(self, fusion=fusion, use=0.0, boosts=self.boosts * 0, penalties=self.penalties * 0)
 
     @classmethod
     def of(

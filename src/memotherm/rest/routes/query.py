@@ -57,23 +57,23 @@ class QueryFilters(RequestBody):
     environment: _ScopeName = absent()
 
 
+#: What the document says about names of the same field: give one of them.
+_NOT_TWICE: list[Any] = [
+    {"not": {"required": ["limit", "k"]}},
+    *(
+        {"not": {"required": [name, "filters"], "properties": {"filters": {"required": [name]}}}}
+        for name in QueryFilters.model_fields
+    ),
+]
+
+
 class QueryRequest(QueryFilters):
     """A query over all tiers, or one; `k` is another name for `limit`. Each filter may stand in `filters` or beside it.
 
     An empty query lists what passes the filters.
     """
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "allOf": [
-                {"not": {"required": ["limit", "k"]}},
-                *(
-                    {"not": {"required": [name, "filters"], "properties": {"filters": {"required": [name]}}}}
-                    for name in QueryFilters.model_fields
-                ),
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"allOf": _NOT_TWICE})
 
     query: _Query
     limit: _Limit = absent()
