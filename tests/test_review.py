@@ -26,7 +26,7 @@ def test_a_proposal_waits_outside_of_every_prompt(mem: Memotherm) -> None:
     assert (approved.content, approved.retention, approved.trust) == (edited.content, "active", "person")
     assert "harbour" in mem.context("Who works at the harbour?").text
     with pytest.raises(InvalidInput, match="not proposed"):
-        mem.approve(proposal.id)
+        mem.by("person").approve(proposal.id)
     assert mem.undo(approved.version).retention == "proposed"
 
 
@@ -52,7 +52,7 @@ def test_a_proposal_replaces_another_memory_only_when_it_is_approved(mem: Memoth
     mem.remember("Ben likes tea", source="extracted", tags=["drinks"])
     assert mem.get(old.id).retention == "active"
     assert [each.content for each in mem.bulk.reject(tags=["drinks"])] == ["Ben likes tea"]
-    mem.bulk.approve(contains="airport", count=1)
+    mem.by("person").bulk.approve(contains="airport", count=1)
     assert ([each.content for each in mem.find()], mem.get(old.id).retention) == ([AIRPORT], "archived")
 
 
@@ -60,11 +60,11 @@ def test_one_undo_takes_back_an_approval_with_what_it_archived(mem: Memotherm) -
     """Both are as before, and what was archived is no longer marked as forgotten."""
     old = mem.remember(HARBOUR)
     proposal = mem.remember(AIRPORT, source="extracted", supersedes=old.id)
-    assert mem.undo(mem.approve(proposal.id).version).retention == "proposed"
+    assert mem.by("person").undo(mem.by("person").approve(proposal.id).version).retention == "proposed"
     assert [each.content for each in mem.find()] == [HARBOUR]
     assert mem.capture(f"Ben said: {HARBOUR}").memory.content.endswith(HARBOUR)  # type: ignore[union-attr]
     mem.archive(old.id)
-    mem.undo(mem.approve(proposal.id).version)
+    mem.by("person").undo(mem.by("person").approve(proposal.id).version)
     assert mem.get(old.id).retention == "archived", "the approval did not archive it"
 
 
@@ -75,9 +75,9 @@ def test_a_proposal_under_a_key_in_use_waits_and_takes_the_key(mem: Memotherm) -
     assert mem.remember(AIRPORT, key="ana/work", source="extracted").id == proposal.id
     assert mem.remember(HARBOUR, key="ana/work", source="extracted").id == old.id
     assert ([each.id for each in mem.find(retention="proposed")], mem.get(key="ana/work").id) == ([proposal.id], old.id)
-    approved = mem.approve(proposal.id)
+    approved = mem.by("person").approve(proposal.id)
     assert (mem.get(key="ana/work").content, mem.get(old.id).retention) == (AIRPORT, "archived")
-    mem.undo(approved.version)
+    mem.by("person").undo(approved.version)
     assert (mem.get(key="ana/work").content, mem.get(proposal.id).retention) == (HARBOUR, "proposed")
 
 

@@ -580,7 +580,10 @@ class Memotherm(Correction):
         return self._view.retain([memory_id], Retention.ACTIVE, "restore", why)[0]
 
     def approve(self, memory_id: str, why: str = "") -> Memory:
-        """Make a proposal active; what it supersedes is archived. `find(retention="proposed")` lists proposals."""
+        """Make a proposal active; what it supersedes is archived. `find(retention="proposed")` lists proposals.
+
+        Only a person can do so: others get `Forbidden`.
+        """
         return self._view.review([memory_id], Retention.ACTIVE, "approve", why)[0]
 
     def reject(self, memory_id: str, why: str = "") -> Memory:

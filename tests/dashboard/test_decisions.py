@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import httpx
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from memotherm import Memotherm
-from tests.dashboard.conftest import Open, overflow, violations_in_both_schemes
+from tests.dashboard.conftest import Open, overflow, served, violations_in_both_schemes
+
+
+@pytest.fixture
+def address_of_a_person(mem: Memotherm) -> Iterator[str]:
+    """Serve the memory as to somebody who has logged in."""
+    with served(mem.by("person")) as url:
+        yield url
 
 
 def undo(page: Page, done: str) -> None:
@@ -102,10 +112,12 @@ def test_the_newest_memories_are_compared_first(open_page: Open, mem: Memotherm)
     expect(page.locator("main")).not_to_contain_text("Comparing older memories…")
 
 
-def test_proposals_are_edited_approved_and_rejected_alone_or_together(open_page: Open, mem: Memotherm) -> None:
+def test_proposals_are_edited_approved_and_rejected_alone_or_together(
+    address_of_a_person: str, open_page: Open, mem: Memotherm
+) -> None:
     """The overview says how many wait; each decision can be undone, and an edit does not approve."""
     view = mem.scoped(project="shop")
-    page = open_page("/review")
+    page = open_page("/review", at=address_of_a_person)
     expect(page.locator("main")).to_contain_text("No proposal waits.")
     ids = [view.remember(f"Ana works at the {place}", source="extracted:qwen").id for place in ("dock", "port", "pier")]
     page.goto(f"{page.url.split('#')[0]}#/")

@@ -194,6 +194,7 @@ def prepared(folder: Path, operation: Operation) -> Iterator[tuple[Memotherm, Js
         if operation.name in BEFORE:
             before = BEFORE[operation.name](mem, target)
             target = before.id if operation.name in ("approve", "reject") and isinstance(before, Memory) else target
+        mem = mem.by("person") if operation.name == "approve" else mem  # noqa: PLW2901
         known = {
             "memory_id": target, "session_id": "s1", "number": mem.receipts.list().receipts[0].number,
             "part": target[:-1], "event_seq": 2,

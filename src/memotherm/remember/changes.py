@@ -144,6 +144,8 @@ class Changes:
             changed = []
             for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
                 retention = changed_retention(record.memory, wanted, cause.at, self._settings)
+                if wanted is Retention.ACTIVE and _was_proposed(transaction.events(record)):
+                    _require_person(cause.by)
                 if wanted is Retention.ACTIVE:
                     require_allowed(transaction, scope, [record.memory.content], cause.by)
                 expires_at = record.memory.expires_at
@@ -163,7 +165,9 @@ class Changes:
     def review(
         self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, by: Trust
     ) -> list[Memory]:
-        """Approve proposals, which become active, or reject them, all or none."""
+        """Approve proposals, which become active, or reject them, all or none; only a person approves."""
+        if wanted is Retention.ACTIVE:
+            _require_person(by)
 
         def change(transaction: Transaction) -> list[Memory]:
             changed = []
@@ -292,6 +296,21 @@ class Changes:
                 )
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
+
+
+def _require_person(by: Trust) -> None:
+    """Refuse to let somebody else than a person make a proposal active."""
+    if by is not Trust.PERSON:
+        raise Forbidden(
+            "only a person approves a proposal: ask the user, who can do so with `memotherm approve`, in the "
+            'dashboard, or in a program with mem.by("person")'
+        )
+
+
+def _was_proposed(events: Sequence[Event]) -> bool:
+    """Return whether a memory was a proposal before it was hidden."""
+    hidden = next((event for event in reversed(events) if "retention" in event.changes), None)
+    return hidden is not None and hidden.changes["retention"][0] == Retention.PROPOSED
 
 
 def _require_own(scope: Scope, target: Scope) -> None:
