@@ -45,7 +45,7 @@ class Bulk:
     def approve(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
     ) -> list[Memory]:
-        """Approve all proposals that the filters select.
+        """Approve all proposals that the filters select; only a person can do so.
 
         The arguments are those of `forget`.
         """
@@ -71,7 +71,9 @@ class Bulk:
         """
         memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
         if memories and not dry_run:
-            self._view.services.changes.purge(self._view.scope, _ids(memories), self._view.cause("purge", why))
+            named = [filters.get("contains") or "", *(filters.get("mentions") or ())]
+            cause = self._view.cause("purge", why)
+            self._view.services.changes.purge(self._view.scope, _ids(memories), cause, named)
         return memories
 
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:

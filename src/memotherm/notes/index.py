@@ -69,7 +69,7 @@ class NoteWriter:
         plain_chunks: list[Chunk] = []
         for chunk in chunks:
             record = self._linkable(chunk, number, linked_ids) if chunk.memory_id else None
-            if record is None and chunk.memory_id and self.transaction.tombstones.find(self.scope, [chunk.text]):
+            if record is None and chunk.memory_id and self._is_forgotten(chunk.text):
                 continue
             if record is None:
                 plain_chunks.append(chunk)
@@ -225,7 +225,7 @@ class NoteWriter:
         memory = record.memory
         if in_file == memory.digest:
             agreed = in_file
-        elif memory.digest == agreed and memory.retention is Retention.ACTIVE:
+        elif memory.digest == agreed and memory.retention is Retention.ACTIVE and not self._is_forgotten(chunk.text):
             cause = replace(self.cause, action="update", rule="note.edited", why=f"edited in {path}")
             after = with_content(memory, chunk.text, self.settings.tokenizer)
             after = replace(after, trust=memory.trust.at_most(Trust.DOCUMENT))
@@ -241,6 +241,10 @@ class NoteWriter:
         )
         linked = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
         return linked._replace(record=self._positioned(path, linked, why))
+
+    def _is_forgotten(self, text: str) -> bool:
+        """Return whether a text says something that was forgotten here."""
+        return bool(self.transaction.tombstones.find(self.scope, [text]))
 
     def _unlink(self, rows: Sequence[ChunkRow]) -> None:
         """Remove the link of memories whose item is gone; the memories stay."""

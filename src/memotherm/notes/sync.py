@@ -291,8 +291,9 @@ class Syncer:
 
     def _without_forgotten(self, run: _SyncRun, group: list[_ChunkedFile]) -> list[_ChunkedFile]:
         """Return files without what was forgotten here, which also applies to files."""
+        own = [chunk for file in group for chunk in file.chunks if not chunk.memory_id]
         marked = without_forgotten(
-            self.store, self.scope, {chunk.text for file in group for chunk in file.chunks if not chunk.memory_id}
+            self.store, self.scope, {text for chunk in own for text in (chunk.text, chunk.heading)}
         )
         if not marked:
             return group
@@ -302,7 +303,9 @@ class Syncer:
         return [
             file._replace(
                 chunks=[
-                    replace(chunk, text=marked.get(chunk.text, chunk.text))
+                    replace(
+                        chunk, text=marked.get(chunk.text, chunk.text), heading=marked.get(chunk.heading, chunk.heading)
+                    )
                     for chunk in file.chunks
                     if marked.get(chunk.text, chunk.text)
                 ]

@@ -18,6 +18,8 @@ from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest
+from memotherm.text.redacted_values import named_values, secret_values
+from memotherm.text.redaction import MARK
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import in_file
 from memotherm.tiers.rules.retention import changed_retention, require_active, require_editable
@@ -100,7 +102,6 @@ class Changes:
             if target.tenant != former.tenant:
                 raise InvalidInput(f"a memory stays with its tenant: leave out the tenant {target.tenant!r}")
             _require_own(scope, target)
-            require_allowed(transaction, target, [record.memory.content], cause.by)
             after = replace(require_active(record.memory), scope=target)
             return self._apply_once(transaction, record, after, cause).memory
 
@@ -126,7 +127,6 @@ class Changes:
             if in_file(record.memory):
                 path = record.memory.metadata.get("path", "a note")
                 raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
-            require_allowed(transaction, scope, [content], cause.by)
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
             changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
             for former in (record.memory.content, *removed):
@@ -146,8 +146,6 @@ class Changes:
                 retention = changed_retention(record.memory, wanted, cause.at, self._settings)
                 if wanted is Retention.ACTIVE and _was_proposed(transaction.events(record)):
                     _require_person(cause.by)
-                if wanted is Retention.ACTIVE:
-                    require_allowed(transaction, scope, [record.memory.content], cause.by)
                 expires_at = record.memory.expires_at
                 if wanted is Retention.ACTIVE and expires_at is not None and expires_at <= cause.at:
                     expires_at = None
@@ -192,13 +190,25 @@ class Changes:
 
         return self._store.transact(change)
 
-    def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause) -> None:
-        """Erase memories, all or none; only their events stay."""
+    def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause, selected_by: Sequence[str] = ()) -> None:
+        """Erase memories, all or none; only their events stay.
+
+        Secret values in them, also in the reason or in texts that they were `selected_by`, do not come back either.
+        """
+        named = set().union(*map(named_values, (cause.why, *selected_by)))
+        patterns = self._settings.redact_patterns
 
         def change(transaction: Transaction) -> None:
-            for place, memory_id in enumerate(memory_ids, 1):
-                record = require_visible(transaction, scope, memory_id)
-                transaction.purge(record, cause, clean=place == len(memory_ids))
+            records = [require_visible(transaction, scope, memory_id) for memory_id in dict.fromkeys(memory_ids)]
+            contents = [record.memory.content.casefold() for record in records]
+            found = {value for value in named if any(value.casefold() in content for content in contents)}
+            reason = cause.why
+            for value in found:
+                reason = reason.replace(value, MARK)
+            for place, record in enumerate(records, 1):
+                secrets = {value for value in found if value.casefold() in record.memory.content.casefold()}
+                secrets |= secret_values(record.memory.content, patterns) if patterns else set()
+                transaction.purge(record, replace(cause, why=reason), clean=place == len(records), secrets=secrets)
             remake(transaction, summaries, cause, self._settings.tokenizer)
 
         summaries = summaries_of(self._store, scope, memory_ids, cause)
@@ -231,20 +241,16 @@ class Changes:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
             if content is not None:
                 after = with_content(after, content, self._settings.tokenizer)
-            if after.retention is Retention.ACTIVE and not {"retention", "content"}.isdisjoint(before):
-                require_allowed(transaction, scope, [after.content], cause.by)
             changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
             if _is_first(event):
                 transaction.tombstones.add(current, cause)
             if event.action == "approve" and current.memory.supersedes is not None:
-                self._bring_back(transaction, scope, current.memory.supersedes, event, cause)
+                self._bring_back(transaction, current.memory.supersedes, event, cause)
             return changed.memory
 
         return self._store.transact(change, made_by=embedded.made_by)
 
-    def _bring_back(
-        self, transaction: Transaction, scope: Scope, superseded: str, approval: Event, cause: Cause
-    ) -> None:
+    def _bring_back(self, transaction: Transaction, superseded: str, approval: Event, cause: Cause) -> None:
         """Give a memory its key back that an approval has taken, and make it active if the approval archived it."""
         record = transaction.get(superseded)
         if record is None or record.memory.retention is Retention.PURGED:
@@ -252,7 +258,6 @@ class Changes:
         after = replace(record.memory, key=approval.changes.get("key", (None, record.memory.key))[1])
         hidden = next(event for event in reversed(transaction.events(record)) if "retention" in event.changes)
         if (hidden.rule, hidden.at) == ("superseded", approval.at):
-            require_allowed(transaction, scope, [after.content], cause.by)
             after = replace(after, retention=Retention.ACTIVE)
         self.apply(transaction, record, after, cause)
 
@@ -282,7 +287,8 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
-        """Store a changed memory inside a transaction, if the limits admit it."""
+        """Store a changed memory inside a transaction, if nothing of it was forgotten and the limits admit it."""
+        require_allowed(transaction, after, cause.by, record.memory)
         space = record.space
         if after.scope != record.memory.scope:
             _require_outside_notes(transaction, record)

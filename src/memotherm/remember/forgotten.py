@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from memotherm.errors import Forbidden
-from memotherm.model import Scope, Trust
+from memotherm.model import Memory, Retention, Scope, Trust
+from memotherm.remember.draft import Draft
 from memotherm.storage.store import Store, Transaction
+from memotherm.storage.tombstones import Compared, Passage
 from memotherm.text.spelling import HEADINGS
 
 #: What stands for a forgotten passage inside a larger text.
@@ -16,6 +19,8 @@ FORGOTTEN = "[forgotten]"
 _STOPS = ".!?…。！？"
 #: How many characters of a passage an error quotes.
 _QUOTED = 100
+#: The fields of a memory, beside its content, that have words of the caller.
+_FIELDS = ("source", "tags", "key", "metadata", "kind")
 
 
 def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[str, str]:
@@ -24,33 +29,118 @@ def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[
     It is empty if nothing else is left but headings.
     """
     wanted = set(texts)
-    found = store.transact(lambda transaction: transaction.tombstones.find(scope, wanted)) if wanted else {}
-    return {text: _marked(text, spans) for text, spans in found.items()}
+    if not wanted:
+        return {}
+    with store.tombstones() as tombstones:
+        found = tombstones.find(scope, wanted)
+    return {text: _marked(text, passages) for text, passages in found.items()}
 
 
-def require_allowed(transaction: Transaction, scope: Scope, texts: Iterable[str], by: Trust) -> None:
-    """Raise `Forbidden` if a text says what somebody with more trust has forgotten, corrected, rejected or purged."""
-    for text, spans in transaction.tombstones.find(scope, texts, above=by).items():
-        start, end, at = max(spans, key=lambda span: span[1] - span[0])
+def without_secrets(store: Store, scope: Scope, text: str) -> str:
+    """Return a text with a mark in place of secret values that were purged."""
+    with store.tombstones() as tombstones:
+        passages = tombstones.find(scope, [text]).get(text, [])
+    secrets = [passage for passage in passages if passage.secret]
+    return (_marked(text, secrets) or FORGOTTEN) if secrets else text
+
+
+def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[Draft], set[str], Compared]:
+    """Return drafts without what was forgotten, the contents of which nothing is left, and what was compared.
+
+    A mark takes its place; a tag, a key or an entry of the metadata that is named so is left out.
+    """
+    drafts = [replace(each, tags=tuple(each.tags)) if isinstance(each.tags, Iterator) else each for each in drafts]
+    contents = {draft.content for draft in drafts if isinstance(draft.content, str)}
+    fields = {text for draft in drafts for text in _texts(*(getattr(draft, name) for name in _FIELDS))}
+    with store.tombstones() as tombstones:
+        found = {text: _marked(text, passages) for text, passages in tombstones.find(scope, contents).items()}
+        told = tombstones.find(scope, fields, clauses=False)
+    marked = {text: _marked(text, kept) for text, passages in told.items() if (kept := _telling(text, passages))}
+    left = [replace(draft, content=found.get(draft.content) or draft.content) for draft in drafts] if found else drafts
+    left = [_without(draft, marked) for draft in left] if marked else left
+    return list(left), {content for content, text in found.items() if not text}, tombstones.result
+
+
+def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: Memory | None = None) -> None:
+    """Raise `Forbidden` if a memory would show what somebody with more trust has forgotten, corrected or purged.
+
+    Of a memory that was visible in its scope `before`, only what has changed is looked at.
+    """
+    if not transaction.tombstones.exist or by is Trust.PERSON or after.retention is not Retention.ACTIVE:
+        return
+    if before is not None and (before.retention, before.scope) != (after.retention, after.scope):
+        before = None
+    changed = [name for name in _FIELDS if before is None or getattr(before, name) != getattr(after, name)]
+    # In one text, because what was forgotten may be divided between them.
+    fields = "\n".join(_texts(*(getattr(after, name) for name in changed)))
+    find = transaction.tombstones.find
+    found = list(find(after.scope, [fields], by, clauses=False).items()) if fields else []
+    found = [(text, kept) for text, passages in found if (kept := _telling(text, passages))]
+    if before is None or before.content != after.content:
+        found += find(after.scope, [after.content], by).items()
+    for text, passages in found:
+        longest = max(passages, key=lambda passage: passage.end - passage.start)
+        quoted = "a secret of it" if longest.secret else repr(text[longest.start : longest.end][:_QUOTED])
         raise Forbidden(
-            f"{text[start:end][:_QUOTED]!r} was forgotten, corrected or purged here on {at:%Y-%m-%d}, and only a "
+            f"{quoted} was forgotten, corrected or purged here on {longest.at:%Y-%m-%d}, and only a "
             "person can store it again: leave it out, or ask the user, who can do so with `memotherm remember`"
         )
 
 
-def _marked(text: str, spans: list[tuple[int, int, datetime]]) -> str:
-    """Return a text with a mark in place of the spans; the longest of those that overlap wins."""
-    chosen: list[tuple[int, int]] = []
-    for start, end, _ in sorted(set(spans), key=lambda span: span[0] - span[1]):
-        if all(end <= begin or start >= over for begin, over in chosen):
-            chosen.append((start, end))
+def _telling(text: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages that are more than a word: a tag may be the same as a word that was forgotten."""
+    return [
+        passage
+        for passage in passages
+        if passage.secret or not (said := text[passage.start : passage.end]).isalpha() or not said.isascii()
+    ]
+
+
+def _texts(*values: object) -> Iterator[str]:
+    """Yield all texts of JSON values, and the names of their entries."""
+    waiting = list(reversed(values))
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += reversed([*value, *value.values()])
+        elif isinstance(value, Sequence):
+            waiting += reversed(value)
+
+
+def _without(draft: Draft, marked: Mapping[str, str]) -> Draft:
+    """Return a draft whose fields do not say what was forgotten."""
+    tags = draft.tags if isinstance(draft.tags, str) else [tag for tag in draft.tags if tag not in marked]
+    return replace(
+        draft,
+        source=_replaced(draft.source, marked),
+        tags=tags,
+        key=None if draft.key in marked else draft.key,
+        metadata=_replaced(draft.metadata, marked),
+        kind="fact" if draft.kind in marked else draft.kind,
+    )
+
+
+def _replaced(value: Any, marked: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str):
+        return marked.get(value, value) or FORGOTTEN
+    if isinstance(value, Mapping):
+        return {name: _replaced(each, marked) for name, each in value.items() if name not in marked}
+    return [_replaced(each, marked) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _marked(text: str, passages: Sequence[Passage]) -> str:
+    """Return a text with a mark in place of the passages."""
     parts: list[str] = []
     position = 0
-    for start, end in sorted(chosen):
-        between = text[position:start]
+    for passage in passages:
+        between = text[position : passage.start]
         if not parts or any(map(str.isalnum, between)):
             parts += [between, FORGOTTEN]
-        position = end + len(text[end:]) - len(text[end:].lstrip(_STOPS))
+        position = passage.end
+        while position < len(text) and text[position] in _STOPS:
+            position += 1
     rest = text[position:]
     left = HEADINGS.sub("", "".join(parts[::2]) + rest)
     return "".join([*parts, rest]) if any(map(str.isalnum, left)) else ""

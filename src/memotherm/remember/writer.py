@@ -12,12 +12,13 @@ from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.remember.changes import archive_superseded, duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
-from memotherm.remember.forgotten import require_allowed, without_forgotten
+from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
+from memotherm.storage.tombstones import Compared
 from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest
 from memotherm.tiers.rules.retention import changed_retention
@@ -83,7 +84,7 @@ class MemoryWriter:
         why: str = "",
     ) -> list[Record | str]:
         unasked = imports or captures
-        drafts, forgotten = self._without_forgotten(drafts, scope, all_of_them=unasked)
+        drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         rule = memories[0].tier_rule if memories else "explicit"
@@ -91,9 +92,7 @@ class MemoryWriter:
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
-            if not unasked:
-                asked = [memory.content for memory in memories if memory.retention is not Retention.PROPOSED]
-                require_allowed(transaction, scope, asked, by)
+            transaction.tombstones.compared = compared
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
@@ -124,21 +123,21 @@ class MemoryWriter:
 
     def _without_forgotten(
         self, drafts: Sequence[Draft], scope: Scope, *, all_of_them: bool
-    ) -> tuple[Sequence[Draft], set[str]]:
-        """Return drafts with a mark in place of what was forgotten here, and the contents of which nothing is left.
+    ) -> tuple[Sequence[Draft], set[str], Compared]:
+        """Return drafts without what was forgotten here, and the contents of which nothing is left.
 
         Unless it concerns all of them, only proposals are looked at.
         """
-        unasked = [
-            isinstance(draft.content, str) and (all_of_them or proposes(str(draft.source), self._settings))
-            for draft in drafts
-        ]
-        marked = without_forgotten(self._store, scope, (draft.content for draft in compress(drafts, unasked)))
-        left = [
-            replace(draft, content=marked.get(draft.content) or draft.content) if each else draft
-            for draft, each in zip(drafts, unasked, strict=True)
-        ]
-        return left if marked else drafts, {content for content, text in marked.items() if not text}
+        unasked = [all_of_them or proposes(str(draft.source), self._settings) for draft in drafts]
+        if not any(unasked):
+            return drafts, set(), Compared()
+        left, forgotten, compared = cleaned(self._store, scope, list(compress(drafts, unasked)))
+        remaining = iter(left)
+        return (
+            [next(remaining) if each else draft for draft, each in zip(drafts, unasked, strict=True)],
+            forgotten,
+            compared if all(unasked) else Compared(),
+        )
 
     def _add(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an entry of another program, unless its content was forgotten here; "known" if one was changed."""
@@ -202,6 +201,7 @@ class MemoryWriter:
         cause = write.cause
         if cause.rule != write.memory.tier_rule:
             cause = replace(cause, rule=write.memory.tier_rule)
+        require_allowed(write.transaction, write.memory, cause.by)
         self._limits.admit(write.transaction, write.space, write.memory, cause)
         return write.transaction.insert(write.space, write.memory, write.vectors, cause)
 
@@ -242,6 +242,7 @@ class MemoryWriter:
             tier_rule=before.tier_rule if keeps_tier else memory.tier_rule,
         )
         again = replace(cause, action="update", rule="key", why="remembered again under its key")
+        require_allowed(write.transaction, after, cause.by, before)
         self._limits.admit(write.transaction, write.space, after, again, stored)
         return write.transaction.change(stored, after, again, write.vectors)
 
@@ -271,6 +272,7 @@ class MemoryWriter:
             valid_until=memory.valid_until if ceased else memory.valid_until or stored.valid_until,
         )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
+        require_allowed(transaction, after, cause.by, stored)
         self._limits.admit(transaction, write.space, after, repeat, current)
         return transaction.change(current, after, repeat)
 

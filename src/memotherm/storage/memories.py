@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Filter, Find, Identity, Record, TierChange
 from memotherm.tiers.rules.select import Select
 
@@ -53,6 +55,12 @@ class MemoryStore(StoreBase):
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""
         return tuple(space for (space,) in self._unlogged_rows("spaces_within", **scope_row(scope)))
+
+    @contextmanager
+    def tombstones(self) -> Iterator[Tombstones]:
+        """Return the tombstones for reading, outside of a transaction that writes."""
+        with self._reading(logged=False) as statements:
+            yield Tombstones(statements, exist=bool(statements.value("tombstones_exist")))
 
     def scopes(self, spaces: Sequence[int]) -> list[ScopeCount]:
         """Return what each of the scopes of some spaces holds, without empty ones, in the order of their fields."""

@@ -97,7 +97,7 @@ class Purges:
     memories: tuple[Memory, ...]
     #: The key of the tombstones; copies of a store have the same one.
     secret: str | None = None
-    #: The mark, time, head, length and trust of each tombstone, and its scope: a row of `spaces` without its number.
+    #: The columns of each tombstone without its space, and its scope: a row of `spaces` without its number.
     tombstones: tuple[tuple[Row, Row], ...] = ()
 
     def repeat(self, copy: Store) -> None:

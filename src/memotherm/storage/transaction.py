@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
@@ -50,6 +50,7 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
+from memotherm.text.redacted_values import secret_values
 from memotherm.text.words import query_words, words
 
 _UNLIMITED = 1 << 62
@@ -215,13 +216,24 @@ class Transaction(ABC):
                 self._sql.run("shadow_tiers_leave", no=record.no)
         return changed
 
-    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
-        """Erase content, vectors, words and every quotation in the ledger; keep the events and a tombstone."""
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True, secrets: Iterable[str] = ()) -> Record:
+        """Erase content, vectors, words and every quotation in the ledger; keep the events and tombstones.
+
+        There is one of each text that it had, and of each secret value: those that are recognized, and `secrets`.
+        """
         self.purged |= clean
         self._erased[record.no] = record.memory.id
-        former = (content for event in self.events(record) for content in event.changes.get("content", ()))
+        events = self.events(record)
+        former = (content for event in events for content in event.changes.get("content", ()))
         memory = record.memory
-        for content in {memory.content, *former} - {"", None}:
+        contents = {memory.content, *former} - {"", None}
+        values = set(secrets).union(*map(secret_values, (*contents, json.dumps(memory.metadata, ensure_ascii=False))))
+        # What maintenance removes because of its age, an agent may store again.
+        asked = cause.rule == "explicit" or any(
+            each.action in ("forget", "reject") and each.rule == "explicit" for each in events
+        )
+        self.tombstones.add_values(record, replace(cause, by=Trust.PERSON if asked else cause.by), values)
+        for content in contents:
             if not memory.visible_at(cause.at):
                 hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
                 self._hidden_words.update(query_words(content))

@@ -43,7 +43,7 @@ def _table(name: str, key: str, rest: str = "", owner: str = "") -> Table:
 VECTORS = _table("vectors", "embedder no part", "space tier vector", "no")
 
 SPACES = _table("spaces", "space", "project environment user_ agent session collection", "space")
-TOMBSTONES = _table("tombstones", "mark space", "at head length trust", "space")
+TOMBSTONES = _table("tombstones", "mark space", "at head length bits trust", "space")
 
 #: In an order in which nothing points to what is not there yet.
 TABLES = (

@@ -1,18 +1,22 @@
 """Texts in one spelling, to find what was forgotten: without case, accents, spaces, punctuation, invisible characters.
 
-Letters and digits are joined, so that 123-45-6789 and 123456789 are the same. A passage begins and ends with a word of
-the text; in scripts without spaces every character is a word.
+Letters and digits are joined, so that 123-45-6789 and 123456789 are the same; so are digits of different scripts. A
+passage begins and ends with a word of the text; in scripts without spaces every character is a word.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memotherm.text.content import sentence_ends
+
+Positions = NDArray[np.int64]
 
 #: Characters of scripts without spaces: Thai, kana, ideographs.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -26,8 +30,6 @@ _BREAK = re.compile(r"[.!?…;:,()\n\"“”—–。，、；：！？]")
 #: A passage of so many letters, characters of a script without spaces, or digits is found inside a clause; a shorter
 #: one only if it is all of a clause.
 _LETTERS, _DENSE_LETTERS, _DIGITS = 10, 5, 6
-#: The letters by which a passage is looked up.
-HEAD = 6
 _MOST_SENTENCES = 200
 #: The headings of a Markdown text.
 HEADINGS = re.compile(r"^#{1,6} .*$", re.MULTILINE)
@@ -37,61 +39,65 @@ class Spelled(NamedTuple):
     """A text in one spelling, and where its words are."""
 
     joined: str
-    #: Of each word: where it begins and ends in `joined`, and in the text.
-    words: tuple[tuple[int, int, int, int], ...]
-    #: The places of the words before and after which a clause ends.
-    first: frozenset[int]
-    last: frozenset[int]
-
-    def heads(self) -> set[str]:
-        """Return the first letters of the passages that may be found."""
-        return {self.joined[start : start + HEAD] for start, *_ in self.words}
-
-    def passages(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, int]]:
-        """Yield the passages with these first letters and lengths, and their positions in the text."""
-        wanted: dict[str, list[int]] = {}
-        for head, length in lengths:
-            wanted.setdefault(head, []).append(length)
-        ends = {end: place for place, (_, end, _, _) in enumerate(self.words)}
-        for place, (start, _, begin, _) in enumerate(self.words):
-            for length in wanted.get(self.joined[start : start + HEAD], ()):
-                last = ends.get(start + length)
-                if last is None:
-                    continue
-                passage = self.joined[start : start + length]
-                if is_distinct(passage) or (place in self.first and last in self.last):
-                    yield passage, begin, self.words[last][3]
+    #: Where each word begins and ends in `joined`.
+    starts: Positions
+    ends: Positions
+    #: Where each word begins and ends in the text.
+    begins: Positions
+    stops: Positions
+    #: Whether a clause begins with the word, and whether one ends with it.
+    first: NDArray[np.bool_]
+    last: NDArray[np.bool_]
 
 
-def spelled(text: str) -> Spelled:
-    """Return a text in one spelling; one without letters and digits is left as it is."""
-    words: list[tuple[int, int, int, int]] = []
+def spelled(text: str, *, clauses: bool = True) -> Spelled:
+    """Return a text in one spelling; one without letters and digits is left as it is.
+
+    Without `clauses` none is marked, so that short passages are not found.
+    """
+    # Lists of numbers: many tuples would make the garbage collector run.
+    starts: list[int] = []
+    begins: list[int] = []
+    stops: list[int] = []
     parts: list[str] = []
-    first, last = {0}, set[int]()
+    breaks: list[int] = []
+    plain: dict[str, str] = {}
     length = end = 0
     for match in _WORD.finditer(text):
-        letters = _plain(match[0])
+        letters = plain.get(word := match[0])
+        if letters is None:
+            letters = plain[word] = _plain(word)
         if not letters:
             continue
         start = match.start()
-        if words and text[end:start] != " " and _BREAK.search(text, end, start):
-            last.add(len(words) - 1)
-            first.add(len(words))
+        if parts and text[end:start] != " " and _BREAK.search(text, end, start):
+            breaks.append(len(parts))
         end = match.end()
-        words.append((length, length + len(letters), start, end))
+        starts.append(length)
+        begins.append(start)
+        stops.append(end)
         parts.append(letters)
         length += len(letters)
-    if not words:
-        stripped = text.strip()
-        words, parts = [(0, len(stripped), 0, len(text))], [stripped]
-    return Spelled("".join(parts), tuple(words), frozenset(first), frozenset({*last, len(words) - 1}))
+    if not parts:
+        parts, starts, begins, stops = [text.strip()], [0], [0], [len(text)]
+    joined = "".join(parts)
+    first, last = np.zeros((2, len(parts)), bool)
+    if clauses:
+        first[[0, *breaks]] = last[[place - 1 for place in (*breaks, len(parts))]] = True
+    places = np.array([starts, [*starts[1:], len(joined)], begins, stops], np.int64)
+    return Spelled(joined, places[0], places[1], places[2], places[3], first, last)
 
 
 def _plain(word: str) -> str:
     if word.isascii():
         return word.lower()
-    plain = "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if char.isalnum()).casefold()
+    plain = "".join(map(_digit, filter(str.isalnum, unicodedata.normalize("NFKD", word.casefold())))).casefold()
     return plain if plain.isascii() or not _LATIN.search(plain) else plain.translate(_LOOK_ALIKES)
+
+
+def _digit(char: str) -> str:
+    """Return a decimal digit of any script as one of 0 to 9, and other characters as they are."""
+    return str(unicodedata.decimal(char)) if char.isdecimal() else char
 
 
 def is_distinct(passage: str) -> bool:
@@ -103,8 +109,10 @@ def is_distinct(passage: str) -> bool:
     )
 
 
-def statements_of(text: str) -> set[str]:
+def statements_of(text: str, said: Spelled) -> set[str]:
     """Return a text and each of its sentences in one spelling; short sentences only if they are all of it."""
-    bounds = [0, *sentence_ends(text)[:_MOST_SENTENCES], len(text)]
-    sentences = (spelled(text[start:end]).joined for start, end in pairwise(bounds))
-    return {spelled(text).joined, *filter(is_distinct, sentences)} - {""}
+    after = np.searchsorted(said.begins, sentence_ends(text)[:_MOST_SENTENCES])
+    starts = (*said.starts.tolist(), len(said.joined))
+    bounds = [0, *(starts[place] for place in after.tolist()), len(said.joined)]
+    sentences = (said.joined[start:end] for start, end in pairwise(bounds))
+    return {said.joined, *filter(is_distinct, sentences)} - {""}

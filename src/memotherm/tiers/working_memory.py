@@ -14,6 +14,7 @@ from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.draft import Draft, memory_of
+from memotherm.remember.forgotten import without_secrets
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
@@ -75,6 +76,8 @@ class WorkingMemory:
 
         The same words said twice are two turns, so a duplicate is added as well.
         """
+        if isinstance(draft.content, str):
+            draft = replace(draft, content=without_secrets(self._store, scope, draft.content))
         asked_hot = draft.tier is not None
         memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings, by)
         if not asked_hot:

@@ -416,8 +416,8 @@ DELETE FROM shadow_tiers WHERE {own}policy = :policy
 UPDATE events SET changes = :changes WHERE {own}seq = :seq
 
 -- tombstone_add: Store that a text was forgotten in a space.
-INSERT INTO tombstones (space, mark, at, head, length, trust)
-VALUES (:space, :mark, :at, :head, :length, :trust)
+INSERT INTO tombstones (space, mark, at, head, length, bits, trust)
+VALUES (:space, :mark, :at, :head, :length, :bits, :trust)
 ON CONFLICT ({key}mark, space) DO UPDATE SET at = excluded.at,
     trust = CASE WHEN tombstones.trust > excluded.trust THEN tombstones.trust ELSE excluded.trust END
 
@@ -427,18 +427,19 @@ DELETE FROM tombstones WHERE {own}mark {in marks} AND trust <= :trust AND space 
     WHERE {own here}here.space = :space)
 RETURNING mark
 
--- tombstones_like: The first letters and lengths of the tombstones that a scope can see, if they begin so.
-SELECT DISTINCT t.head, t.length FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
-WHERE {own t}t.head {in heads}
-  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
-  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
+-- tombstones_exist: Whether anything was ever forgotten.
+SELECT EXISTS (SELECT 1 FROM tombstones)
 
--- tombstones_seen: Which of some marks of more than a trust are in what a scope can see, and when the last was made.
-SELECT t.mark, max(t.at) FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
-WHERE {own t}t.mark {in marks} AND t.trust > :above
-  AND s.tenant IN ('', :tenant) AND s.project IN ('', :project) AND s.environment IN ('', :environment)
-  AND s.user_ IN ('', :user) AND s.agent IN ('', :agent) AND s.session IN ('', :session)
-GROUP BY t.mark
+-- tombstones_like: The tombstones with these first letters and more than a trust, and when the last of each was made, in
+-- the scopes that a scope can see, and those of its tenant whose memories can be seen together with its own.
+SELECT t.head, t.length, t.bits, t.mark, max(t.at) FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
+WHERE {own t}t.head {in heads} AND t.trust > :above AND s.tenant IN ('', :tenant)
+  AND (s.project IN ('', :project) OR (:project = '' AND s.tenant = :tenant))
+  AND (s.environment IN ('', :environment) OR (:environment = '' AND s.tenant = :tenant))
+  AND (s.user_ IN ('', :user) OR (:user = '' AND s.tenant = :tenant))
+  AND (s.agent IN ('', :agent) OR (:agent = '' AND s.tenant = :tenant))
+  AND (s.session IN ('', :session) OR (:session = '' AND s.tenant = :tenant))
+GROUP BY t.head, t.length, t.bits, t.mark
 
 -- erase_counts: How many recalls, receipts, sessions and tombstones some spaces have.
 SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),

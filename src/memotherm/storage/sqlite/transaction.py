@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -43,9 +43,9 @@ class SqliteTransaction(Transaction):
             return None
         return super().duplicate(space, digest, kind, now, since)
 
-    def purge(self, record: Record, cause: Cause, *, clean: bool = True) -> Record:
+    def purge(self, record: Record, cause: Cause, *, clean: bool = True, secrets: Iterable[str] = ()) -> Record:
         """Erase a memory; the copies in indexes and log are erased after the commit, or later."""
-        purged = super().purge(record, cause, clean=clean)
+        purged = super().purge(record, cause, clean=clean, secrets=secrets)
         self._record_erasure()
         return purged
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.storage.store import Transaction
-from memotherm.storage.tombstones import Passages
+from memotherm.storage.tombstones import Passage, Passages
 from memotherm.storage.values import Cause, Record, Use
 from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
 from memotherm.text.content import digest
@@ -163,7 +163,7 @@ class TransactionContract(Contract):
         assert self.store.cached_vectors(record.memory.digest) is None
 
     def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:
-        """Seen from where the memory was seen, and gone when the content is stored again."""
+        """Found in scopes that see the memory or are seen with it, and gone when the content is stored again."""
         ann = Scope(user="ann")
         contents = ["the secret", "another secret", "the heron"]
         record = self.stored("the secret", ann)
@@ -178,14 +178,14 @@ class TransactionContract(Contract):
         def found(scope: Scope, *texts: str) -> set[str]:
             return set(passages(scope, *texts))
 
-        for scope in (ann, Scope(user="ann", session="s")):
+        for scope in (ann, Scope(user="ann", session="s"), EVERYONE, Scope(project="p")):
             assert found(scope, *contents) == set(contents[:2])
-        for scope in (Scope(user="bob"), EVERYONE):
-            assert found(scope, *contents) == set()
+        for scope in (Scope(user="bob"), Scope(tenant="t"), Scope(tenant="t", user="ann", session="s")):
+            assert found(scope, *contents) == (set(contents[:2]) if scope.user == "ann" else set()), "never wider"
         spellings = {"The  Secret!", "the\u200b secret", "ＴＨＥ secret", "the se-cret"}
         assert found(ann, *spellings, "the secrets") == spellings
         larger = "so another secret of mine"
-        assert passages(ann, larger) == {larger: [(3, 17, self.clock())]}
+        assert passages(ann, larger) == {larger: [Passage(3, 17, self.clock())]}
         assert passages(ann, *contents, above=Trust.AGENT) == {}
         self.stored("the secret")
         assert found(ann, *contents) == set(contents[:2]), "remembered again elsewhere"

@@ -184,7 +184,8 @@ CREATE TABLE shadow_tiers (
 );
 
 -- Texts that were forgotten, corrected, rejected or purged and must not be stored again unasked; a mark is a keyed
--- digest, `head` 16 bits of one of the first letters, `length` the number of letters, `trust` that of who forgot it.
+-- digest, `head` 16 bits of a hash of the first letters, `bits` of all of them, `length` the number of letters, `trust`
+-- that of who forgot it.
 CREATE TABLE tombstones (
     tenant TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
     space  BIGINT NOT NULL,
@@ -192,6 +193,7 @@ CREATE TABLE tombstones (
     at     BIGINT NOT NULL,
     head   INTEGER NOT NULL,
     length INTEGER NOT NULL,
+    bits   INTEGER NOT NULL,
     trust  SMALLINT NOT NULL,
     PRIMARY KEY (tenant, mark, space),
     FOREIGN KEY (tenant, space) REFERENCES spaces (tenant, space)

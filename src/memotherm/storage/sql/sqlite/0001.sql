@@ -270,7 +270,8 @@ CREATE TABLE key_values (
 
 -- Texts that were forgotten, corrected, rejected or purged and must not be stored again by a capture, an import, a sync
 -- or a restore. A mark is a digest with the store's secret as the key, so that it reveals nothing without the secret;
--- `head` has 16 bits of one of the first letters, `length` is the number of letters, `trust` that of who forgot it.
+-- `head` has 16 bits of a hash of the first letters, `bits` of all of them, `length` is the number of letters, `trust`
+-- that of who forgot it.
 INSERT INTO meta (key, value) VALUES ('secret', lower(hex(randomblob(32))));
 
 CREATE TABLE tombstones (
@@ -279,6 +280,7 @@ CREATE TABLE tombstones (
     at     INTEGER NOT NULL,
     head   INTEGER NOT NULL,
     length INTEGER NOT NULL,
+    bits   INTEGER NOT NULL,
     trust  INTEGER NOT NULL,
     PRIMARY KEY (mark, space)
 ) WITHOUT ROWID;
