@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Memotherm
+from memotherm.cli.app import run
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.text.mentions import index_words, mentions, tokens
 from memotherm.text.words import words
@@ -56,6 +57,9 @@ OTHERS = [
     ("Building A", ["Building B"]),
     ("3.14", ["314"]),
     ("192.168.1.4", ["192.168.1.42", "19.2168.1.4"]),
+    ("heron-Tr0ub4dor&3", ["heron-Tr0ub4dor&34", "heron-Tr0ub4dor", "3"]),
+    ("C++", ["C", "C#"]),
+    ("$100", ["100", "$1000", "100%"]),
 ]
 
 
@@ -172,6 +176,67 @@ def test_a_request_selects_what_it_names(mem: Memotherm, request_: str, expected
     assert mem.count() == len(texts)
     assert contents(mem.bulk.forget(ids=selection.ids, count=len(expected))) == contents(selection)
     assert mem.count() == len(texts) - len(expected)
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("heron-Tr0ub4dor&3", {"The backup password is heron-Tr0ub4dor&3"}),
+        ("forget 'heron-Tr0ub4dor&3', please", {"The backup password is heron-Tr0ub4dor&3"}),
+        ("owl#7", {"The router is owl#7"}),
+        ("Sprint 7", {"Sprint 7 starts on Monday"}),
+        ("everything about sprint 7", {"Sprint 7 starts on Monday"}),
+        ("AT&T", {"The AT&T bill is due"}),
+        ("key=abc123", {"We set key=abc123"}),
+        ("p@ss/w0rd", {"The old login was p@ss/w0rd"}),
+        ("$100", {"The fee is $100"}),
+        ("abc123", {"We set key=abc123", "abc123 is a build"}),
+        ("owl#7 and heron-Tr0ub4dor&3", {"The router is owl#7", "The backup password is heron-Tr0ub4dor&3"}),
+        ("the password heron-Tr0ub4dor&4", set()),
+        ("the password kestrel#9", set()),
+        ("the password rotation of the vendors", set()),
+    ],
+)
+def test_a_term_with_punctuation_is_matched_as_a_whole(mem: Memotherm, request_: str, expected: set[str]) -> None:
+    """Its numbers are parts of it, and what has only its neighbours is not selected."""
+    mem.remember_many(
+        {"content": text}
+        for text in (
+            "The backup password is heron-Tr0ub4dor&3",
+            "We moved the retry limit to 3",
+            "The router is owl#7",
+            "Sprint 7 starts on Monday",
+            "The AT&T bill is due",
+            "At noon we met about the T shirts",
+            "We set key=abc123",
+            "abc123 is a build",
+            "The old login was p@ss/w0rd",
+            "The w0rd puzzle is solved",
+            "The fee is $100",
+            "The hall has room for 100 people",
+            "The password policy is strict",
+        )
+    )
+    assert contents(mem.select(request_)) == expected
+
+
+def test_what_is_only_close_in_meaning_is_proposed_and_not_purged_with_yes(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is listed apart, and a purge without a question leaves it."""
+    mem = open_mem(tmp_path / "near.db", embedder="local")
+    mem.remember("Dr. Patel prescribed antibiotics for the throat infection")
+    mem.remember("The backup runs at noon")
+    request = "medication from the doctor"
+    selection = mem.select(request)
+    assert (selection.ids, [match.reason for match in selection.proposed]) == ([], ["meaning"])
+    store = ["--store", str(mem.status().store)]
+    assert run(["select", request, "--purge", "--yes", *store]) == 0
+    assert "proposed: " in capsys.readouterr().err
+    assert run(["select", request, "--purge", "--yes", "--proposed", *store]) == 2
+    assert mem.count() == 2
+    assert run(["select", request, "--forget", "--yes", "--proposed", *store]) == 0
+    assert contents(mem.find()) == {"The backup runs at noon"}
 
 
 def test_a_name_in_another_script_is_only_proposed(mem: Memotherm) -> None:

@@ -111,7 +111,7 @@ purge = _command(
 @operation_options("select", arguments="request")
 @click.option("--forget", "verb", flag_value="forget", help="Delete what it names; `restore` undoes it.")
 @click.option("--purge", "verb", flag_value="purge", help="Erase what it names permanently.")
-@click.option("--proposed", is_flag=True, help="With what is only proposed: names in another script.")
+@click.option("--proposed", is_flag=True, help="With what is only proposed; --yes does not purge that.")
 @yes_option
 @prints
 @folder_option
@@ -119,6 +119,7 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
     """Show which memories a request in words concerns, and forget or purge them.
 
     A name or an identifier selects the memories that mention it; other requests those with most of their words.
+    Memories that have fewer of them or are only close in meaning are listed apart, as proposed.
 
     \b
     memotherm select "everything about Frank the engineer"
@@ -132,6 +133,10 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
             memories = pluralize(len(chosen), "memory")
             for line in lines:
                 click.echo(line, err=True)
+            if verb == "purge" and yes and proposed and selection.proposed:
+                raise click.UsageError(
+                    "--yes does not purge what is only proposed: leave it out, or purge it by its id"
+                )
             confirm(f"{verb.capitalize()} {memories}?", f"{memories} match", yes=yes)
             ids = [match.memory.id for match in chosen]
             getattr(mem.bulk, verb)(values["request"], ids=ids, count=len(ids))

@@ -32,8 +32,8 @@ class Correction:
 
         Pass its `ids` to `bulk.forget` or `bulk.purge`. A name or an identifier in the request selects the memories
         that mention it; "everything about Frank" selects all of them, "Frank's phone number" those that also have
-        one of the other words. A request without a name selects the memories that have most of its words. Names in
-        another script are only proposed.
+        one of the other words. A request without a name selects the memories that have most of its words. Memories
+        with fewer of them, the one that is closest in meaning, and names in another script are only proposed.
 
         Args:
             request: Such as "everything about Frank the engineer" or "the old phone number".

@@ -327,7 +327,7 @@ class Selection(Value):
 
     #: What the request names.
     matches: tuple[Match, ...] = ()
-    #: What it may mean as well: names in another script.
+    #: What it may mean as well: some of its words, the closest meaning, names in another script.
     proposed: tuple[Match, ...] = ()
     #: The best hit that it does not concern.
     left_out: Match | None = None

@@ -15,8 +15,8 @@ from memotherm.text.transliteration import may_mention
 
 #: The share of the best match's words that a match needs, if the request means everything, or one thing.
 _OF_EVERYTHING, _OF_ONE = 0.5, 0.8
-#: The least share of the words of a request that a match has.
-_LEAST_WORDS = 1 / 3
+#: The least share of the words of a request that a match has, and what is only proposed.
+_MOST_WORDS, _LEAST_WORDS = 2 / 3, 1 / 3
 _WORD = re.compile(r"\w+")
 
 
@@ -26,8 +26,9 @@ def select(
     """Return the memories that a request such as "everything about Frank" concerns.
 
     An identifier or a name in the request selects the memories that mention it; "Frank's phone number" only those of
-    them that have another of its words. Without a name, it selects the memories with most of its words; if none has
-    enough, the best hit of a confident search.
+    them that have another of its words. Without a name, it selects the memories with most of its words. Memories with
+    fewer of its words, or without its identifier, the best hit of a confident search, and names in another script are
+    only proposed.
 
     Args:
         text: The request.
@@ -37,13 +38,19 @@ def select(
     """
     request, found = parsed_request(text), recall(text)
     ranked = [hit.memory for hit in (*found.hits, *found.pinned)]
-    matches = _named(request, mentioning)
+    matches, proposed = _named(request, mentioning), []
     if not matches:
-        matches = _worded(request, ranked)
-    if not matches and found.hits and found.hits[0].score >= HIT_THRESHOLD and found.confidence >= confident:
-        matches = [Match(memory=ranked[0], reason="meaning", why="its meaning is closest to the request")]
-    chosen = {match.memory.id for match in matches}
-    proposed = [
+        matches, proposed = _worded(request, ranked)
+        if (
+            not matches
+            and not proposed
+            and found.hits
+            and found.hits[0].score >= HIT_THRESHOLD
+            and found.confidence >= confident
+        ):
+            proposed = [Match(memory=ranked[0], reason="meaning", why="its meaning is closest to the request")]
+    chosen = {match.memory.id for match in (*matches, *proposed)}
+    proposed += [
         Match(memory=memory, reason="transliteration", why=f"it may mention {name} in another script")
         for memory in ranked
         if memory.id not in chosen
@@ -78,19 +85,22 @@ def _named(request: Request, mentioning: Callable[[Sequence[str]], list[Memory]]
     ]
 
 
-def _worded(request: Request, ranked: Sequence[Memory]) -> list[Match]:
-    """Return the memories that have most words of the request."""
+def _worded(request: Request, ranked: Sequence[Memory]) -> tuple[list[Match], list[Match]]:
+    """Return the memories that have most words of the request, and those that have fewer, or not its identifiers."""
     wanted = request.words | {word for name in request.names for word in stems(name)}
-    if not wanted:
-        return []
-    shared = [(memory, wanted & stems(memory.content)) for memory in ranked]
+    shared = [(memory, wanted & stems(memory.content)) for memory in ranked if wanted]
     best = max((len(words) for _, words in shared), default=0)
     least = max(_LEAST_WORDS * len(wanted), (_OF_EVERYTHING if request.everything else _OF_ONE) * best)
-    return [
-        Match(memory=memory, reason="words", why=f"it has {len(words)} of {len(wanted)} words of the request")
+    found = [
+        (
+            len(words),
+            Match(memory=memory, reason="words", why=f"it has {len(words)} of {len(wanted)} words of the request"),
+        )
         for memory, words in shared
         if len(words) >= least
     ]
+    most = float("inf") if request.identifiers else _MOST_WORDS * len(wanted)
+    return [match for count, match in found if count >= most], [match for count, match in found if count < most]
 
 
 def _missing(request: Request, memory: Memory) -> str:

@@ -1,8 +1,9 @@
 """Names and identifiers in canonical form: what a text mentions, however it is written.
 
 A text is a sequence of tokens. A word is a token, and so is an e-mail address, a URL, a code, a long number with
-separators, and a date. An identifier is never taken apart: neither "alice" nor "acme.io" is a token of
-"alice@acme.io", and a hyphenated word is one word. All spellings of an identifier have the same token.
+separators, a date, an amount such as $100, and the name of a language such as C++. An identifier is never taken apart:
+neither "alice" nor "acme.io" is a token of "alice@acme.io", and a hyphenated word is one word. All spellings of an
+identifier have the same token.
 """
 
 from __future__ import annotations
@@ -36,13 +37,16 @@ _TOKEN = re.compile(
             r"(?P<pairs>\b[0-9a-f]{1,4}(?:::?[0-9a-f]{1,4}){3,7}\b)",
             r"(?P<account>\b[a-z]{2}\d\d(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,3})?\b)",
             r"(?P<number>\+?\(?\b\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,4}\)?){2,6}\b)",
+            r"(?P<amount>[$\u20ac\u00a3\u00a5] ?\d+(?:[.,]\d+){0,8}(?!\w)|\b\d+(?:[.,]\d+){0,8} ?%)",
+            r"(?P<language>\b[a-z](?:\+\+|#)(?!\w))",
             r"(?P<word>[^\W_]+(?:['\u2019._+-][^\W_]+){0,20})",
         )
     )
 )
 #: A word with this is a code, a file name or a host.
 _CODE = re.compile(r"\d|_|\w\w\.\w\w")
-_HANDLE = re.compile(r"(?:^|\s)[@#]$")
+#: What separates two identifiers.
+_APART = re.compile(r"[\s,;()\[\]{}<>\"\u201c\u201d\u201e\u00ab\u00bb\u3001\uff0c\uff1b\u3002]")
 #: Numbers in groups have at least so many digits; 10-12-14 is a list.
 _LEAST_DIGITS = 7
 _YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
@@ -105,19 +109,24 @@ def _indexed_parts(token: str) -> list[str]:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@` or `#`."""
-    found = _TOKEN.finditer(folded := _folded(text))
-    return [
-        match[0]
-        for match in found
-        if match["word"] is None
-        or _CODE.search(match[0])
-        or (
-            match.start()
-            and folded[match.start() - 1] in "@#"
-            and not folded[match.start() - 2 : match.start() - 1].strip()
-        )
-    ]
+    """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@` or `#`.
+
+    Tokens without a space, a comma or a bracket between them are one identifier: "owl#7" and "heron-Tr0ub4dor&3".
+    """
+    folded = _folded(text)
+    runs: list[list[re.Match[str]]] = []
+    for match in _TOKEN.finditer(folded):
+        if runs and not _APART.search(folded, runs[-1][-1].end(), match.start()):
+            runs[-1].append(match)
+        else:
+            runs.append([match])
+    return [folded[run[0].start() : run[-1].end()] for run in runs if _is_identifier(folded, run)]
+
+
+def _is_identifier(folded: str, run: Sequence[re.Match[str]]) -> bool:
+    start = run[0].start()
+    handle = start > 0 and folded[start - 1] in "@#" and not folded[start - 2 : start - 1].strip()
+    return handle or any(match["word"] is None or _CODE.search(match[0]) for match in run)
 
 
 def _mentioned(found: Sequence[str], name: tuple[str, ...]) -> bool:
@@ -166,8 +175,10 @@ def _canonical(match: re.Match[str]) -> Iterator[str]:
         yield re.sub(r"^(?:https?://)?(?:www\.)?", "", text).rstrip("/.?!:")
     elif kind in ("date", "written"):
         yield _date_of(text) or _joined(text)
-    elif kind == "address":
+    elif kind in ("address", "language"):
         yield text
+    elif kind == "amount":
+        yield re.sub("[ ,]", "", text)
     elif kind == "number":
         groups = re.findall(r"\d+", text)
         digits = "".join(groups)

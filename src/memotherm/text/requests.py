@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
@@ -12,9 +13,10 @@ from memotherm.text.words import content_words, is_unspaced, words
 
 #: A name: capitalised words, with numbers and particles between or after them.
 _NAME = re.compile(
-    r"(?<![\w@#])[^\W\d_a-z][\w'\u2019.-]*(?: (?:(?:de|da|del|di|van|von|der|den|al|el|bin|la|le) )*"
-    r"(?:[^\W\d_a-z][\w'\u2019.-]*|\d+))*"
+    r"(?<![\w@#&])[^\W\d_a-z][\w'\u2019.&+#-]*(?: (?:(?:de|da|del|di|van|von|der|den|al|el|bin|la|le) )*"
+    r"(?:[^\W\d_a-z][\w'\u2019.&+#-]*|\d+))*"
 )
+_SHORT_NUMBER = re.compile(r"\d{1,2}")
 _POSSESSIVE = re.compile(r"(?:['\u2019]s|(?<=s)['\u2019])$")
 #: What makes the words before a name its attribute: "the phone number of Frank".
 _LONGEST_OF = 40
@@ -43,7 +45,8 @@ def parsed_request(text: str) -> Request:
     everything = [phrase for phrase in phrases if (phrase if is_unspaced(phrase[:1]) else f" {phrase} ") in plain]
     verbs = [*everything, *listed_phrases("forget")]
     framing = frozenset(word for phrase in verbs for word in words(plain_text(phrase)))
-    found = tuple(identifiers(text))
+    content = content_words(text)
+    found = tuple(_numbered(text, each, content - framing) for each in identifiers(text))
     names, attribute = [], False
     for match in _NAME.finditer(text):
         name = _without_framing(match[0], framing)
@@ -52,8 +55,16 @@ def parsed_request(text: str) -> Request:
             before = text[max(0, match.start() - _LONGEST_OF) : match.start()]
             attribute |= bool(_POSSESSIVE.search(name) or _OF.search(before))
     named = {word for name in (*names, *found) for word in words(name)}
-    others = frozenset(content_words(text) - named - framing)
+    others = frozenset(content - named - framing)
     return Request(found, tuple(names), others, attribute, bool(everything))
+
+
+def _numbered(text: str, identifier: str, content: Set[str]) -> str:
+    """Return a short number with the word before it, "sprint 7"; alone it would mean every 7."""
+    if not _SHORT_NUMBER.fullmatch(identifier):
+        return identifier
+    before = re.search(rf"([^\W\d_]+) #?{identifier}(?!\w)", text)
+    return f"{before[1].casefold()} {identifier}" if before and not content.isdisjoint(words(before[1])) else identifier
 
 
 def stems(text: str) -> set[str]:
