@@ -101,16 +101,16 @@ def test_nothing_of_little_trust_becomes_hot_or_pinned_by_itself(
 def test_the_interfaces_say_who_it_is(
     open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command line and a login of the dashboard are a person's; keys and tools are an agent's."""
+    """The command line and a login with the printed token are a person's; keys and tools are an agent's."""
     mem = open_mem(tmp_path / "memory.db")
     address = "http://127.0.0.1:8077"
     secret = mem.keys.create("ana", "acme")
-    client = TestClient(application(mem, require_keys=True), base_url=address)
+    client = TestClient(application(mem, require_keys=True, token="once"), base_url=address)
     bearer, origin = {"authorization": f"Bearer {secret}"}, {"origin": address}
     by_key = client.post(
         "/memories", json={"content": "by a key", "kind": "fact", "source": "user"}, headers=bearer
     ).json()
-    client.post("/login", headers={**bearer, **origin})
+    client.post("/login", headers={"authorization": "Bearer once", **origin})
     by_login = client.post("/memories", json={"content": "by a login", "kind": "fact"}, headers=origin).json()
     run(["remember", "by hand", "--force", "--store", str(tmp_path / "memory.db"), "--json"])
     by_hand = json.loads(capsys.readouterr().out)

@@ -55,6 +55,15 @@ def test_a_key_of_a_user_gives_access_to_that_user_only(mem: Memotherm) -> None:
         assert not tool(client, ana, "memory_get", id=made[0].json()["id"])["isError"]
 
 
+def test_a_tool_with_the_key_of_a_person_is_an_agent(mem: Memotherm) -> None:
+    """A model calls it."""
+    with asking(mem) as client:
+        key = bearer(mem.keys.create("ana", "acme", person=True))
+        result = tool(client, key, "store_memory", content="The harbour office opens at nine")
+    assert "mem_" in str(result), result
+    assert [each.trust for each in mem.find(include_narrower=True)] == ["agent"]
+
+
 def test_a_key_of_a_user_changes_only_what_belongs_to_the_user(mem: Memotherm) -> None:
     """What the tenant shares is read-only for it, over REST and MCP, unless the key says otherwise."""
     acme = mem.scoped(tenant="acme")

@@ -47,6 +47,7 @@ def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm
     assert answer.json() == {
         "key": "ana",
         "scope": {"tenant": "acme", "user": "ana"},
+        "trust": "agent",
         "read_only": False,
         "cookie": True,
     }
@@ -61,6 +62,32 @@ def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm
     assert client.get("/status").status_code == 401
     client.cookies.set("memotherm-8077", cookie.partition("=")[2].partition(";")[0])
     assert client.get("/status").status_code == 401
+
+
+def test_a_login_has_the_trust_of_its_key(mem: Memotherm) -> None:
+    """A program that exchanges its key for a cookie does not become a person; a key made for a person is one."""
+    acme = mem.scoped(tenant="acme")
+    acme.by("person").purge(acme.by("person").remember("The old password is hunter2").id)
+    found = {}
+    for name in ("agent", "person"):
+        secret = mem.keys.create(name, "acme", person=name == "person")
+        client = browser(mem)
+        purged = {"content": "The old password is hunter2"}
+        answers = [
+            client.post("/memories", json={"content": f"A heron, says {name}"}, headers=bearer(secret)).json()["trust"],
+            client.post("/login", headers={**bearer(secret), **SAME_ORIGIN}).json()["trust"],
+            client.get("/login").json()["trust"],
+            client.post("/memories", json={"content": f"An otter, says {name}"}, headers=SAME_ORIGIN).json()["trust"],
+            client.post("/memories", json=purged, headers=SAME_ORIGIN).status_code,
+        ]
+        found[name] = answers
+    assert found == {
+        "agent": ["agent", "agent", "agent", "agent", 403],
+        "person": ["person", "person", "person", "person", 201],
+    }
+    with_token = browser(mem, token="once")
+    assert with_token.post("/login", headers=bearer("once")).json()["trust"] == "person"
+    assert with_token.post("/memories", json={"content": "A crane"}, headers=SAME_ORIGIN).json()["trust"] == "person"
 
 
 def test_a_login_ends_with_its_key(mem: Memotherm) -> None:

@@ -136,25 +136,26 @@ def keys() -> None:
 @click.argument("name")
 @click.option("--read-only", is_flag=True, help="Let requests with this key read, but change nothing.")
 @click.option("--shared", is_flag=True, help="Let the key of a user also change memories that all users see.")
+@click.option("--person", is_flag=True, help="A person uses it, no agent: what it writes has the trust of a person.")
 @store_option
 @prints
-def create(name: str, read_only: bool, shared: bool, store: StoreOptions) -> Output:
+def create(name: str, read_only: bool, shared: bool, person: bool, store: StoreOptions) -> Output:
     """Create a key for a tenant, or for one of its users, and print its secret, which cannot be printed again.
 
     The key of a user changes the memories of that user, and reads those of the tenant.
 
     \b
     memotherm keys create ci --tenant acme
-    memotherm keys create ana --tenant acme --user ana --read-only
+    memotherm keys create ana --tenant acme --user ana --person
     """
     tenant, user = store.scope.tenant, store.scope.user
     if tenant is None:
         raise click.UsageError("a key belongs to a tenant: add --tenant NAME")
     with _whole_store(store, "tenant", "user") as mem:
-        secret = mem.keys.create(name, tenant, user, read_only=read_only, shared=shared)
+        secret = mem.keys.create(name, tenant, user, read_only=read_only, shared=shared, person=person)
     owner = f"tenant {tenant!r}" if user is None else f"user {user!r} of tenant {tenant!r}"
     note = f"{'read-only ' * read_only}key {name!r} of {owner}; it cannot be printed again"
-    rights = {"read_only": read_only, "shared": shared}
+    rights = {"read_only": read_only, "shared": shared, "person": person}
     return Output({"name": name, "tenant": tenant, "user": user, **rights, "key": secret}, [secret], [note])
 
 
@@ -172,7 +173,7 @@ def list_keys(store: StoreOptions) -> Output:
         found = [key for key in mem.keys.all() if wanted.items() <= to_json(key).items()]
     lines = [
         f"{key.name}\t{key.tenant}\t{key.user or '-'}\t{'read-only' if key.read_only else 'read-write'}"
-        f"{' shared' * key.shared}\t{key.created_at:%Y-%m-%d %H:%M}"
+        f"{' shared' * key.shared}{' person' * key.person}\t{key.created_at:%Y-%m-%d %H:%M}"
         for key in found
     ]
     none = "there are no keys: `memotherm keys create NAME --tenant TENANT` creates one"

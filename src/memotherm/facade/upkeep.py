@@ -178,6 +178,8 @@ class Key:
     read_only: bool = False
     #: Whether requests with the key of a user may change what the other users of the tenant see as well.
     shared: bool = False
+    #: Whether a person uses it: what requests with it write has the trust of a person, except through MCP.
+    person: bool = False
     created_at: datetime
 
     def as_dict(self) -> dict[str, Any]:
@@ -196,7 +198,14 @@ class Keys:
         self._keys = values
 
     def create(
-        self, name: str, tenant: str, user: str | None = None, *, read_only: bool = False, shared: bool = False
+        self,
+        name: str,
+        tenant: str,
+        user: str | None = None,
+        *,
+        read_only: bool = False,
+        shared: bool = False,
+        person: bool = False,
     ) -> str:
         """Create a key and return its secret, which cannot be read again.
 
@@ -206,6 +215,7 @@ class Keys:
             user: The only user of the tenant whose memories it gives access to; None: all of them.
             read_only: Whether requests with it may only read.
             shared: Whether requests with the key of a user may also change memories that all users see.
+            person: Whether only a person uses it, such as for the dashboard; never give it to an agent.
         """
         if not _NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is not a valid name of a key: use up to 64 letters, digits, dots and dashes")
@@ -213,7 +223,7 @@ class Keys:
         if any(key.name == name for key in self.all()):
             raise InvalidInput(f"a key {name!r} exists: revoke it first, or choose another name")
         secret = _PREFIX + secrets.token_urlsafe(32)
-        rights = {"read_only": read_only, "shared": shared}
+        rights = {"read_only": read_only, "shared": shared, "person": person}
         key = Key(name=name, tenant=tenant, user=user, **rights, created_at=self._keys.now())
         self._keys.put(secret_hash(secret), key.as_dict())
         return secret

@@ -2,7 +2,7 @@
 
 The cookie is a random text; the store holds only its hash and that of the key, so that every server on the store
 knows it, and it ends with the key. A login with the one-time token has the rights of the process that printed it,
-and is known to that process only.
+and is known to that process only. Such a login is a person's; one with a key is as the key says.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.upkeep import Key, secret_hash
 from memotherm.memory import Memotherm
+from memotherm.model import Trust
 from memotherm.rest.dependencies import requested_scope
 from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import error_response, problem_response
@@ -171,9 +172,11 @@ class Checks:
         if key is not None:
             fields: Any = {"tenant": key.tenant, "user": key.user, "owner": None if key.shared else key.user}
             view = view.scoped(**fields)
-        if known and scope["path"] != _MCP_PATH:
-            # Somebody who has logged in with a browser.
-            view = view.by("person")
+        # The one-time token was printed for a person. Any program can exchange a key for a cookie, so that a login
+        # with a key has the trust of the key.
+        person = key.person if key is not None else known or "memotherm.token" in scope
+        scope["memotherm.trust"] = Trust.PERSON if person and scope["path"] != _MCP_PATH else Trust.AGENT
+        view = view.by(scope["memotherm.trust"])
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:

@@ -112,7 +112,7 @@ async def _event_stream(
 #: The key is null if the caller needs none; `cookie` says whether the caller is a browser that has logged in.
 _LOGIN = object_schema(
     "Login", "Whose memories the requests of a caller see.",
-    key=str | None, scope=dict[str, str], read_only=bool, cookie=bool,
+    key=str | None, scope=dict[str, str], trust=str, read_only=bool, cookie=bool,
 )  # fmt: skip
 
 
@@ -154,6 +154,7 @@ def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Json:
     return {
         "key": None if key is None else key.name,
         "scope": dict(view.scope.items()),
+        "trust": str(request.scope["memotherm.trust"]),
         "read_only": key is not None and key.read_only,
         "cookie": cookie,
     }

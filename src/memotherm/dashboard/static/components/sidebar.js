@@ -26,6 +26,7 @@ const Item = ({ page, here }) => html`<li key=${page.path}><a href=${hrefOf([pag
 function Account({ login, onLogout, onHelp }) {
   return html`<div class="bottom"><${ScopeChoice} />
     <div class="row">${login.read_only && html`<span class="badge">read-only</span>`}
+      ${login.trust !== "person" && !login.read_only && html`<span class="badge" title="What you change has the trust of an agent">as agent</span>`}
       <button type="button" class="quiet small" onClick=${onHelp}>Shortcuts <kbd>?</kbd></button>
       ${login.cookie && html`<button type="button" class="quiet small" onClick=${onLogout}>Log out</button>`}</div></div>`;
 }

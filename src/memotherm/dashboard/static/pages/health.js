@@ -93,7 +93,7 @@ function Keys() {
     <${Loaded} state=${state}>${({ keys }) => html`<${Table} caption="API keys" rows=${keys.map((key) => ({ ...key, id: key.name }))}
       empty="The store has no API keys: memotherm keys create NAME --tenant TENANT makes one." columns=${[
       { name: "name", label: "Name", cell: (key) => key.name }, { name: "tenant", label: "Tenant", cell: (key) => key.tenant },
-      { name: "user", label: "User", cell: (key) => key.user ?? "all" }, { name: "rights", label: "Rights", cell: (key) => (key.read_only ? "read" : "read and write") },
+      { name: "user", label: "User", cell: (key) => key.user ?? "all" }, { name: "rights", label: "Rights", cell: (key) => (key.read_only ? "read" : "read and write") + (key.person ? ", person" : "") },
       { name: "created", label: "Created", cell: (key) => html`<${Time} at=${key.created_at} />` },
     ]} />`}</${Loaded}></section>`;
 }

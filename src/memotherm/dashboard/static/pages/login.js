@@ -19,7 +19,8 @@ export function LoginPage({ onLogin }) {
   return html`<main class="login">
     <h1>Memotherm</h1>
     <form onSubmit=${submit}>
-      <p>This server asks for an API key. <code>memotherm keys create NAME --tenant TENANT</code> makes one.
+      <p>This server asks for an API key. <code>memotherm keys create NAME --tenant TENANT --person</code> makes one for a person.
+        With a key of an agent, what you change here has the trust of an agent.
         On the machine of the store, <code>memotherm dashboard</code> opens the dashboard without a key.</p>
       <label class="field">API key
         <input type="password" required autocomplete="current-password" value=${secret} aria-invalid=${error ? "true" : undefined}
