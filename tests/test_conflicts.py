@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,17 @@ def test_the_memories_that_were_stored_last_are_compared(mem: Memotherm) -> None
     assert listed == {0: [], 1: [], 2: both[:1], 1103: both[:1], 1104: both}
     with pytest.raises(InvalidInput, match="newest must be a whole number from 0 to 25000"):
         mem.conflicts(newest=25_001)
+
+
+def test_a_decision_over_what_is_hidden_is_refused(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
+    """As is one that keeps what is hidden: neither would have an effect that the caller expects."""
+    mem = open_mem(tmp_path / "memory.db")
+    kept, gone, archived = (mem.remember(f"Ana works at the {place}") for place in ("harbour", "airport", "market"))
+    mem.forget(gone.id)
+    mem.archive(archived.id)
+    for memory in (gone, archived):
+        with pytest.raises(InvalidInput, match=f"{memory.id} is {mem.get(memory.id).retention}"):
+            mem.decide(kept.id, over=[memory.id])
+        with pytest.raises(InvalidInput, match="read-only"):
+            mem.decide(memory.id, over=[kept.id])
+    assert mem.get(kept.id).retention == "active"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
-from memotherm.errors import NotFound
-from memotherm.model import Memory, Scope
+from memotherm.errors import InvalidInput, NotFound
+from memotherm.model import Memory, Retention, Scope
 from memotherm.model.memory import SUMMARY, MemoryFields
 from memotherm.model.results import Conflict
 from memotherm.remember.changes import archive_superseded, require_visible
@@ -19,6 +19,7 @@ from memotherm.storage.values import Cause, Find
 from memotherm.text.statements import kind_of
 from memotherm.text.versions import Difference, Statement
 from memotherm.tiers.rules.properties import FILE_SOURCE, is_closed
+from memotherm.tiers.rules.retention import require_active
 
 _PAGE = 1000
 #: A slot with more values than this takes several of them: "Ana has been to ...".
@@ -51,8 +52,11 @@ def supersede(
         raise NotFound(f"no conflict of {memory_id} can be seen from here ({scope})")
 
     def change(transaction: Transaction) -> list[Memory]:
-        kept = require_visible(transaction, scope, memory_id).memory
-        records = [require_visible(transaction, scope, each) for each in replaced]
+        kept = require_active(require_visible(transaction, scope, memory_id).memory)
+        records = [require_visible(transaction, scope, each) for each in dict.fromkeys(replaced)]
+        for memory in (record.memory for record in records):
+            if memory.retention is not Retention.ACTIVE:
+                raise InvalidInput(f"{memory.id} is {memory.retention} already: there is nothing to decide over")
         archived = [archive_superseded(transaction, record, kept.id, kept.content, cause) for record in records]
         remake(transaction, summaries, cause, tokenizer)
         return [record.memory for record in archived]
