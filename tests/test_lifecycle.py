@@ -134,7 +134,7 @@ def test_a_deleted_source_reaches_all_that_was_made_from_it(session: Callable[..
     assert WORD in said(mem)
     mem.context(f"{QUESTION} {WORD}")
     (source,) = mem.find(kind="decision", contains="Vexilquorn")
-    getattr(mem, verb)(source.id)
+    getattr(mem.by("person"), verb)(source.id)
 
     assert only_the_neighbour(mem)
     (summary,) = mem.find(kind="summary")
@@ -274,7 +274,7 @@ def test_extraction_brings_nothing_back_and_makes_no_second_memory(session: Call
     """The same session told again: the write is refused, a larger text has a mark, and the rest is stored."""
     mem = session("s1", f"We decided that {SECRET}.")
     (rejected,) = mem.find(kind="decision")
-    mem.forget(rejected.id)
+    mem.by("person").forget(rejected.id)
     mem = session("s2", f"We decided that {SECRET}.", f"Listen: we decided that {SECRET}. Also, {NEIGHBOUR}.")
     everything = [memory for memory in mem.find(retention="any") if WORD in memory.content.casefold()]
     assert [memory.id for memory in everything] == [rejected.id]

@@ -27,7 +27,7 @@ def test_a_proposal_waits_outside_of_every_prompt(mem: Memotherm) -> None:
     assert "harbour" in mem.context("Who works at the harbour?").text
     with pytest.raises(InvalidInput, match="not proposed"):
         mem.by("person").approve(proposal.id)
-    assert mem.undo(approved.version).retention == "proposed"
+    assert mem.by("person").undo(approved.version).retention == "proposed"
 
 
 def test_what_was_rejected_is_not_proposed_again(mem: Memotherm) -> None:

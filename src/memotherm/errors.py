@@ -109,7 +109,7 @@ class ReadOnly(MemothermError, code="read_only"):
 
 
 class Forbidden(MemothermError, code="forbidden"):
-    """An API key was used for what belongs to a wider scope, or an agent stores again what a person has forgotten."""
+    """More is needed for this: a key of a wider scope, or the trust of a person whose memory it hides or replaces."""
 
 
 class NoteUnavailable(MemothermError, code="note_unavailable"):

@@ -9,12 +9,12 @@ from typing import Literal, cast
 from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
 from memotherm.context.sent import sent_context
-from memotherm.errors import InvalidInput, NotFound
+from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
-from memotherm.model import Hit, Memory, Retention, Tier
+from memotherm.model import Hit, Memory, Retention, Tier, Trust
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
@@ -24,6 +24,7 @@ from memotherm.model.results import ScopeCount, SessionStatus
 from memotherm.recall.as_of import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
+from memotherm.text.content import pluralize
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import decay, heat
 from memotherm.tiers.tier_history import metrics as measured
@@ -299,10 +300,23 @@ def metrics(view: View) -> Metrics:
     return measured(store, spaces if view.scope.items() else (0, *spaces), hot.tokens, limit)
 
 
+def _require_erasable(view: View) -> None:
+    """Refuse to erase memories of more trust than that of the caller."""
+    spaces = view.spaces_inside()
+    for trust in (trust for trust in Trust if trust.rank > view.trust.rank):
+        count = view.store_inside.count(spaces, view.listing(trust=trust, retention="any", include_narrower=True))
+        if count:
+            raise Forbidden(
+                f"{pluralize(count, 'memory')} of {view.scope} with the trust {trust}, and a caller with the trust "
+                f"{view.trust} may not erase them: use `memotherm erase`, or a key that was created with --person"
+            )
+
+
 def erase(view: View, *, jobs: bool) -> Erased:
     """Erase everything at and below the scope permanently; with `jobs`, the captured texts that wait here as well."""
     if not view.scope.items():
         raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
+    _require_erasable(view)
     cause = replace(view.cause("purge"), rule="erase")
     # Before the store, so that no worker stores them afterwards.
     waiting = erase_jobs(user_spool(), view.services.store.name, view.scope) if jobs else 0

@@ -97,7 +97,8 @@ class Upkeep:
         def store(entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> list[str]:
             # Rows of a tenant are written through its own view of the store.
             inner = view.narrowed(**{**within, **dict(view.scope.items())})
-            drafts = [imported_draft(entry) for entry in entries]
+            # An entry that does not say whose it is is the caller's.
+            drafts = [imported_draft(entry, view.trust) for entry in entries]
             return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor, by)
 
         return import_memories(kind, path, now, view.services.settings, store, progress, lowers=by.is_low)

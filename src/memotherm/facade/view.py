@@ -21,7 +21,9 @@ from memotherm.model.results import Captured, Compaction, EventPage, Maintenance
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
+from memotherm.remember.authority import outranks
 from memotherm.remember.capture import prepared, repeated
+from memotherm.remember.changes import require_visible
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -453,7 +455,20 @@ class View(Queries):
             return self.services.changes.change(self.scope, memory_id, alter, cause)
         content = require_content(content, settings.max_content_chars)
         memory = self.record(memory_id).memory
+        if memory.retention is Retention.ACTIVE and outranks(memory, self.trust):
+            return self._propose(alter(memory), content)
         return self.services.changes.rewrite(self.scope, memory, alter, content, cause, removed)
+
+    def _propose(self, memory: Memory, content: str) -> Memory:
+        """Store what would replace the content of a memory of more trust as a proposal, in the same scope."""
+        services = self.services
+        services.store.transact(lambda transaction: require_visible(transaction, self.scope, memory.id))
+        draft = Draft(
+            content=content, kind=memory.kind, tags=memory.tags, priority=memory.priority, metadata=memory.metadata,
+            supersedes=memory.id, index=memory.index, expires_at=memory.expires_at, valid_from=memory.valid_from,
+            valid_until=memory.valid_until,
+        )  # fmt: skip
+        return services.writer.remember([draft], memory.scope, self.now(), self.actor, self.trust)[0]
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

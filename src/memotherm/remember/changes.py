@@ -10,6 +10,7 @@ from typing import Any
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.memory import placed_in
+from memotherm.remember.authority import require_authority
 from memotherm.remember.forgotten import require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
@@ -206,6 +207,7 @@ class Changes:
             for value in found:
                 reason = reason.replace(value, MARK)
             for place, record in enumerate(records, 1):
+                require_authority(record.memory, None, cause.by)
                 secrets = {value for value in found if value.casefold() in record.memory.content.casefold()}
                 secrets |= secret_values(record.memory.content, patterns) if patterns else set()
                 transaction.purge(record, replace(cause, why=reason), clean=place == len(records), secrets=secrets)
@@ -287,7 +289,8 @@ class Changes:
         cause: Cause,
         vectors: Any = None,  # noqa: ANN401
     ) -> Record:
-        """Store a changed memory inside a transaction, if nothing of it was forgotten and the limits admit it."""
+        """Store a changed memory in a transaction, if trust and limits admit it and nothing of it was forgotten."""
+        require_authority(record.memory, after, cause.by)
         require_allowed(transaction, after, cause.by, record.memory)
         space = record.space
         if after.scope != record.memory.scope:
@@ -407,6 +410,7 @@ def archive_superseded(
     if superseded.memory.retention is not Retention.ACTIVE:
         return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
+    require_authority(superseded.memory, archived, cause.by)
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
     transaction.tombstones.add(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))

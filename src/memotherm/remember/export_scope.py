@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from memotherm.errors import InvalidInput, LimitReached
+from memotherm.errors import Forbidden, InvalidInput, LimitReached
 from memotherm.model import Retention, Scope
 from memotherm.model.reports import Erased, Everything
 from memotherm.model.results import LoggedRecall
@@ -75,7 +75,7 @@ def move_project(
                 memory.scope, memory.id, lambda each: replace(each, scope=replace(each.scope, project=target)), cause
             )
             outcome[memory.id] = ""
-        except (InvalidInput, LimitReached) as error:
+        except (Forbidden, InvalidInput, LimitReached) as error:
             outcome[memory.id] = str(error)
     return outcome
 

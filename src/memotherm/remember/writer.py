@@ -10,6 +10,7 @@ from typing import Any
 
 from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
+from memotherm.remember.authority import outranks, require_authority
 from memotherm.remember.changes import archive_superseded, duplicate_of, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
@@ -34,6 +35,8 @@ class _Write:
     memory: Memory
     vectors: Any
     cause: Cause
+    #: Whether an entry of an import says when it was changed.
+    dated: bool = False
 
 
 class MemoryWriter:
@@ -97,7 +100,7 @@ class MemoryWriter:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
             for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
-                write = _Write(transaction, space, memory, vectors, cause)
+                write = _Write(transaction, space, memory, vectors, cause, "updated_at" in draft.state)
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
                     records.append(store(write, forgotten))
@@ -112,6 +115,7 @@ class MemoryWriter:
                 unwanted = require_visible(transaction, scope, memory_id)
                 retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
                 after = replace(unwanted.memory, retention=retention)
+                require_authority(unwanted.memory, after, by)
                 transaction.change(unwanted, after, replace(cause, action="forget", why=why))
                 transaction.tombstones.add(unwanted, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
@@ -141,11 +145,11 @@ class MemoryWriter:
 
     def _add(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an entry of another program, unless its content was forgotten here; "known" if one was changed."""
-        known = self._existing(write) is not None
-        if not known and write.memory.content in forgotten:
+        known = self._existing(write)
+        if write.memory.content in forgotten and (known is None or known.memory.digest != write.memory.digest):
             return "forgotten"
         record = self._put(write, asked=False)
-        return "known" if known else record
+        return record if known is None else "known"
 
     def _restore(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an exported memory as it was; one that is here is only changed if it has a key and an older content."""
@@ -157,17 +161,19 @@ class MemoryWriter:
             write = replace(write, memory=memory)
             known = transaction.get(memory.id)
         # Any number of archived memories may have the same content.
-        if known is None and (memory.key is not None or memory.retention is Retention.ACTIVE):
+        if known is None and (memory.key is not None or memory.retention is not Retention.ARCHIVED):
             known = self._existing(write)
-        if known is None and memory.content in forgotten:
-            return "forgotten"
         if known is None:
-            return self._insert(write)
+            return "forgotten" if memory.content in forgotten else self._insert(write)
         stored = known.memory
         if stored.retention is Retention.PURGED:
             return "forgotten"
-        newer = memory.updated_at > stored.updated_at and memory.digest != stored.digest
+        if memory.digest != stored.digest and memory.content in forgotten:
+            return "forgotten"
+        newer = write.dated and stored.updated_at < memory.updated_at and memory.digest != stored.digest
         if newer and memory.key is not None and memory.key == stored.key:
+            if outranks(stored, memory.trust):
+                return f"{stored.id} has the same key and the trust {stored.trust}, this entry only {memory.trust}"
             return self._replace(write, known)
         if stored.id != memory.id:
             return f"{stored.id} has the same {'content' if memory.key is None else 'key'} in this scope"
@@ -178,9 +184,14 @@ class MemoryWriter:
     def _put(self, write: _Write, *, asked: bool) -> Record:
         """Store a memory, or change the memory with the same key or content.
 
-        A proposal changes no other memory, and only somebody who asks makes one active.
+        A proposal changes no other memory, and only somebody who asks makes one active. What would replace a memory
+        of more trust is one.
         """
         memory, stored = write.memory, self._existing(write)
+        by = write.cause.by if asked else memory.trust
+        if memory.retention is Retention.ACTIVE and _replaces_more_trust(write, stored, by):
+            memory = replace(memory, retention=Retention.PROPOSED)
+            write = replace(write, memory=memory)
         proposal = memory.retention is Retention.PROPOSED
         if proposal and memory.key is not None and stored is not None and stored.memory.digest != memory.digest:
             # An approval replaces the memory with the key.
@@ -217,6 +228,8 @@ class MemoryWriter:
         if memory.retention is not Retention.ACTIVE:
             return stored
         before = stored.memory
+        # The same text, since another one of less trust is proposed: what it says, and until when, stays.
+        said = before if outranks(before, cause.by) else memory
         # A visible memory keeps its tier and priority, unless the second call gave others.
         visible = before.visible_at(cause.at)
         keeps_tier = visible and memory.tier_rule in ("default", "ttl")
@@ -226,15 +239,15 @@ class MemoryWriter:
             content=memory.content,
             tokens=memory.tokens,
             digest=memory.digest,
-            kind=memory.kind,
+            kind=said.kind,
             tags=memory.tags,
             metadata=memory.metadata,
-            source=memory.source,
-            trust=before.trust.after_rewrite(memory.trust),
+            source=said.source,
+            trust=before.trust.after_rewrite(memory.trust) if said is memory else before.trust,
             index=memory.index,
-            expires_at=memory.expires_at,
-            valid_from=memory.valid_from,
-            valid_until=memory.valid_until,
+            expires_at=said.expires_at,
+            valid_from=said.valid_from,
+            valid_until=said.valid_until,
             supersedes=memory.supersedes or before.supersedes,
             retention=Retention.ACTIVE,
             priority=before.priority if keeps_priority else memory.priority,
@@ -255,8 +268,9 @@ class MemoryWriter:
         # A time to live only decides the first tier of a memory, and the later of two expiry times wins.
         explicit = memory.tier_rule not in ("default", "ttl")
         ends = [end for end in (stored.expires_at, memory.expires_at) if end is not None]
+        said = stored if outranks(stored, cause.by) else memory
         # What is stated again after it had ceased to hold, holds again.
-        ceased = stored.valid_until is not None and stored.valid_until <= memory.created_at
+        ceased = said is memory and stored.valid_until is not None and stored.valid_until <= memory.created_at
         after = replace(
             stored,
             tags=tuple(dict.fromkeys((*stored.tags, *memory.tags))),
@@ -268,13 +282,24 @@ class MemoryWriter:
             tier=memory.tier if explicit else stored.tier,
             tier_rule=memory.tier_rule if explicit else stored.tier_rule,
             expires_at=max(ends) if len(ends) == 2 else None,
-            valid_from=memory.valid_from if ceased else memory.valid_from or stored.valid_from,
-            valid_until=memory.valid_until if ceased else memory.valid_until or stored.valid_until,
+            valid_from=memory.valid_from if ceased else said.valid_from or stored.valid_from,
+            valid_until=memory.valid_until if ceased else said.valid_until or stored.valid_until,
         )
         repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
         require_allowed(transaction, after, cause.by, stored)
         self._limits.admit(transaction, write.space, after, repeat, current)
         return transaction.change(current, after, repeat)
+
+
+def _replaces_more_trust(write: _Write, stored: Record | None, by: Trust) -> bool:
+    """Return whether a new content would replace a memory that has more trust than whoever writes it."""
+    memory = write.memory
+    if stored is not None and memory.key is not None and stored.memory.digest != memory.digest:
+        return outranks(stored.memory, by)
+    if memory.supersedes is None or (stored is not None and stored.memory.retention is Retention.ACTIVE):
+        return False
+    superseded = require_visible(write.transaction, memory.scope, memory.supersedes).memory
+    return superseded.retention is Retention.ACTIVE and outranks(superseded, by)
 
 
 def _require_version(stored: Record | None, memory: Memory, version: int, now: datetime) -> None:
@@ -291,8 +316,11 @@ def _require_version(stored: Record | None, memory: Memory, version: int, now: d
 _LOWERED = ("trust", "tier", "tier_rule", "priority")
 
 
-def imported_draft(entry: Mapping[str, Any]) -> Draft:
-    """Read a draft from an entry of an import: `remember`'s arguments, `created_at`, and `state` (other fields)."""
+def imported_draft(entry: Mapping[str, Any], trust: Trust) -> Draft:
+    """Read a draft from an entry of an import: `remember`'s arguments, `created_at`, and `state` (other fields).
+
+    An entry that names no trust has at most `trust`.
+    """
     draft = draft_of({name: value for name, value in entry.items() if name not in ("created_at", "state")})
     created = {"created_at": entry["created_at"]} if entry.get("created_at") else {}
-    return replace(draft, state={**created, **entry.get("state", {})})
+    return replace(draft, state={"trust": trust, **created, **entry.get("state", {})})

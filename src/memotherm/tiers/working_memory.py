@@ -13,6 +13,7 @@ from typing import Literal, Never, cast
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
+from memotherm.remember.authority import outranks
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.forgotten import without_secrets
 from memotherm.remember.limits import Limits
@@ -186,21 +187,21 @@ class WorkingMemory:
         return True
 
     def prune(self, space: int, keep: int, cause: Cause) -> list[str]:
-        """Delete the least relevant cold memories beyond `keep`; `restore` brings them back."""
+        """Delete the least relevant cold memories beyond `keep`, except those of more trust; `restore` undoes it."""
 
         def prune(transaction: Transaction) -> list[str]:
-            prunable = transaction.prunable(space, cause.at, -1)
+            prunable = _own_trust(transaction.prunable(space, cause.at, -1), cause)
             return _forget(transaction, prunable[: max(0, len(prunable) - keep)], replace(cause, rule="session.prune"))
 
         return self._store.transact(prune)
 
     def clear(self, space: int, cause: Cause) -> int:
-        """Delete the memories of the session, except pinned ones; `restore` brings them back."""
+        """Delete the memories of the session, except pinned ones and those of more trust; `restore` undoes it."""
 
         def clear(transaction: Transaction) -> int:
             records = [record for tier in Tier for record in transaction.list_tier(space, tier, cause.at)]
             unpinned = [record for record in records if record.memory.priority is not Priority.PINNED]
-            return len(_forget(transaction, unpinned, replace(cause, rule="session.clear")))
+            return len(_forget(transaction, _own_trust(unpinned, cause), replace(cause, rule="session.clear")))
 
         return self._store.transact(clear)
 
@@ -264,6 +265,11 @@ class WorkingMemory:
         if record is None or record.space != space or record.memory.retention is Retention.PURGED:
             raise NotFound(f"this session has no memory {memory_id!r}")
         return record
+
+
+def _own_trust(records: Sequence[Record], cause: Cause) -> list[Record]:
+    """Return the memories that have no more trust than the caller."""
+    return [record for record in records if not outranks(record.memory, cause.by)]
 
 
 def _forget(transaction: Transaction, records: Sequence[Record], cause: Cause) -> list[str]:

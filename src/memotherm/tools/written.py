@@ -10,7 +10,7 @@ from typing import Literal
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Priority, Tier
+from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.text.content import first_characters
@@ -126,7 +126,7 @@ def store_memory(
         )
     except Forbidden as refused:
         return {"status": "skipped", "why": str(refused)}
-    return {**to_json(memory), "warnings": []}
+    return {**to_json(memory), "warnings": _waiting(memory)}
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierValue, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -218,7 +218,7 @@ def memory_put_key(
     """Store a memory under a key; replaces the one that has it, with history."""
     view = _view(mem, sessionId)
     memory = view.remember(content, kind=kind, tags=tags, metadata=metadata, key=key, index=index)
-    return {**to_json(memory), "warnings": []}
+    return {**to_json(memory), "warnings": _waiting(memory)}
 
 
 def memory_get_key(mem: Memotherm, key: str, sessionId: str | None = None) -> Json:  # noqa: N803
@@ -234,6 +234,14 @@ def _view(mem: Memotherm, session: str | None) -> Memotherm:
 
 
 # Results
+
+
+def _waiting(memory: Memory) -> list[str]:
+    """Return why a memory that was to be stored is a proposal."""
+    if memory.retention is not Retention.PROPOSED:
+        return []
+    replaced = f"would replace {memory.supersedes}, behind which more trust stands, and " if memory.supersedes else ""
+    return [f"it {replaced}waits as a proposal: ask the user to approve it with `memotherm review`"]
 
 
 def _json(value: object) -> Json:

@@ -94,8 +94,9 @@ def _listed(value: object) -> list[Any]:
 
 #: The fields of an exported memory that are arguments of `remember`, and its state, which none of them sets.
 _EXPORTED = ("content", "kind", "tags", "tier", "priority", "metadata", "source", "key", "index")
-_TIMES = ("created_at", "updated_at", "accessed_at", "verified_at", "expires_at", "valid_from", "valid_until",
-          "last_used_at", "tier_since", "retention_since")  # fmt: skip
+#: Its times; the first ones have passed, and one that lies in the future is not believed.
+_PASSED = ("created_at", "updated_at", "accessed_at", "verified_at", "last_used_at", "tier_since", "retention_since")
+_ANY_TIME = ("expires_at", "valid_from", "valid_until")
 _NUMBERS = {"access_count": int, "use_weight": float, "recent_uses": float, "relevance": float}
 _ID = re.compile("mem_[0-9a-z]{26}")
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -114,24 +115,27 @@ def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]
         draft |= {"source": "import", "remark": "its file is not here: it is imported as a memory of its own"}
     Tier.of(draft.get("tier", "warm"))
     retention, priority = Retention.of(entry.get("retention") or "active"), Priority.of(draft.get("priority", "normal"))
-    if retention not in (Retention.ACTIVE, Retention.ARCHIVED):
+    if retention not in (Retention.ACTIVE, Retention.ARCHIVED, Retention.PROPOSED):
         raise ValueError(f"it was {retention}")
     scope = Scope(**entry.get("scope") or {})
     if scope.items():
         draft["scope"] = dict(scope.items())
-    state = _state(entry)
+    state = _state(entry, now)
+    if any(moment(entry.get(name), _LATEST) and name not in state for name in _PASSED):
+        draft.setdefault("remark", "its times that lie in the future were left out")
     expires = state.get("expires_at")
     if expires and expires <= now and retention is Retention.ACTIVE and priority is not Priority.PINNED:
         raise ValueError(f"it expired on {entry['expires_at']}")
-    if retention is Retention.ARCHIVED and "id" not in state:
+    if retention is not Retention.ACTIVE and "id" not in state:
         # The same one for the same entry, so that a second import finds it.
         state["id"] = f"mem_{hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:26]}"
     yield {**draft, "state": {**state, "retention": retention}}
 
 
-def _state(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _state(entry: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the fields of an exported memory that `remember` has no argument for, and its times."""
-    state: dict[str, Any] = {name: at for name in _TIMES for at in moment(entry.get(name), _LATEST).values()}
+    latest = dict.fromkeys(_PASSED, now) | dict.fromkeys(_ANY_TIME, _LATEST)
+    state: dict[str, Any] = {name: at for name in latest for at in moment(entry.get(name), latest[name]).values()}
     state |= {name: entry[name] for name in ("id", "supersedes") if _ID.fullmatch(str(entry.get(name)))}
     for name, kind in _NUMBERS.items():
         if entry.get(name) is not None:

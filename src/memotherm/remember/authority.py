@@ -1,0 +1,45 @@
+"""Who may take away what: less trust neither hides nor replaces what more trust stands behind.
+
+Tier, priority, tags and metadata are not what a memory says, and any caller that may change a memory changes them.
+"""
+
+from __future__ import annotations
+
+from memotherm.errors import Forbidden
+from memotherm.model import Memory, Retention, Trust
+
+#: The fields that decide what a memory says, until when, and under which key it is found.
+_SAID = ("kind", "key", "valid_from", "valid_until")
+
+
+def outranks(memory: Memory, by: Trust) -> bool:
+    """Return whether a memory has more trust than a caller; a proposal is nobody's until it is approved."""
+    return memory.trust.rank > by.rank and memory.retention is not Retention.PROPOSED
+
+
+def require_authority(before: Memory, after: Memory | None, by: Trust) -> None:
+    """Raise `Forbidden` if a caller takes away what more trust stands behind; without `after`, all of it."""
+    if not outranks(before, by):
+        return
+    taken = "erase it" if after is None else _taken(before, after)
+    if taken:
+        raise Forbidden(
+            f"{before.id} has the trust {before.trust}, and a caller with the trust {by} may not {taken}: ask the "
+            "user, who can do so on the command line or in the dashboard"
+        )
+
+
+def _taken(before: Memory, after: Memory) -> str:
+    """Return what a change takes away from those who see a memory, or an empty text."""
+    if after.retention is not before.retention and after.retention is not Retention.ACTIVE:
+        return "hide it"
+    if after.digest != before.digest:
+        return "change its content"
+    if after.trust.rank < before.trust.rank:
+        return "lower its trust"
+    if not before.scope.sees(after.scope):
+        return "hide it from its scope"
+    if after.expires_at not in (before.expires_at, None):
+        return "let it expire"
+    changed = [name for name in _SAID if getattr(before, name) != getattr(after, name)]
+    return f"change its {changed[0]}" if changed else ""
