@@ -6,12 +6,13 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 from fastapi.openapi.utils import get_openapi
 
@@ -19,6 +20,7 @@ from memotherm import Memotherm
 from memotherm.recall import as_of
 from memotherm.rest import app, reference
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
+from memotherm.rest.turns import AT_ONCE, WAITING
 from memotherm.tiers import policy
 from tests.helpers import opened, python
 from tests.interfaces.served import serving
@@ -263,3 +265,105 @@ with memotherm.open(sys.argv[1], embedder="none") as mem:
 def test_nobody_waits_for_the_tokenizer(tmp_path: Path) -> None:
     """A server loads it before it accepts requests: all threads stop meanwhile."""
     assert python(_READY, tmp_path / "memory.db").stdout.split() == ["True"]
+
+
+# Turns
+
+
+class HeldEmbedder:
+    """An embedder that holds the texts with "held" until it is let go."""
+
+    name, dimensions = "held", 8
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go_on = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """Return the same vector for all texts."""
+        for text in texts:
+            if "held" in text:
+                self.begun.append(text)
+                assert self.go_on.wait(60)
+        return np.full((len(texts), self.dimensions), self.dimensions**-0.5, dtype=np.float32)
+
+
+@pytest.fixture
+def embedder() -> Iterator[HeldEmbedder]:
+    held = HeldEmbedder()
+    yield held
+    held.go_on.set()
+
+
+def until(met: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    for _ in range(6000):
+        if met():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it was not met within a minute")
+
+
+def test_the_requests_of_one_key_stop_nobody_else(tmp_path: Path, embedder: HeldEmbedder) -> None:
+    """Others and monitors are answered, the rest of them waits for a turn, and what is too much is refused."""
+    with opened(tmp_path / "memory.db", embedder=embedder) as mem:
+        busy, other = (bearer(mem.keys.create(tenant, tenant)) for tenant in ("busy", "other"))
+        limits = httpx.Limits(max_connections=None)
+        with (
+            serving(mem) as url,
+            httpx.Client(base_url=url, timeout=60, limits=limits) as client,
+            ThreadPoolExecutor(100) as pool,
+        ):
+            sent = [
+                pool.submit(client.post, "/memories", json={"content": f"held {number}"}, headers=busy)
+                for number in range(AT_ONCE + WAITING + 10)
+            ]
+            # Refused requests are the only ones that end: all others have arrived.
+            until(lambda: sum(each.done() for each in sent) == 10)
+            refused = [each.result() for each in sent if each.done()]
+            assert client.get("/health").status_code == 200
+            assert client.get("/status", headers=other).status_code == 200
+            stored = client.post("/memories", json={"content": "An otter", "index": False}, headers=other)
+            assert stored.status_code == 201
+            assert len(embedder.begun) == AT_ONCE
+            assert sum(each.done() for each in sent) == 10
+            embedder.go_on.set()
+            answers = [each.result().status_code for each in sent]
+        for answer in refused:
+            problem(answer, 429, "too_many_at_once")
+            assert answer.headers["retry-after"] == "1"
+        assert (answers.count(201), answers.count(429)) == (AT_ONCE + WAITING, 10)
+
+
+def test_nothing_is_done_for_a_client_that_has_gone(tmp_path: Path, embedder: HeldEmbedder) -> None:
+    """A request that waits for its turn is given up; one that has begun is completed."""
+    with opened(tmp_path / "memory.db", embedder=embedder) as mem:
+        key, other = (bearer(mem.keys.create(tenant, tenant)) for tenant in ("busy", "other"))
+        limits = httpx.Limits(max_connections=None)
+        with (
+            serving(mem) as url,
+            httpx.Client(base_url=url, timeout=60, limits=limits) as client,
+            ThreadPoolExecutor(100) as pool,
+        ):
+            port = int(url.rpartition(":")[2])
+            body = json.dumps({"content": "held by a client that goes"})
+            head = f"POST /memories HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: {key['authorization']}\r\n"
+            request = f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+            running = [
+                pool.submit(client.post, "/memories", json={"content": f"held {number}"}, headers=key)
+                for number in range(AT_ONCE)
+            ]
+            until(lambda: len(embedder.begun) == AT_ONCE)
+            gone = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(WAITING + 5)]
+            for connection in gone:
+                connection.sendall(request)
+            until(lambda: len(select.select(gone, [], [], 0)[0]) == 5)  # refused: all others wait
+            for connection in gone:
+                connection.close()
+            counted = f'method="POST",route="unmatched",status="499"}} {WAITING}.0'
+            until(lambda: counted in client.get("/metrics", headers=other).text)
+            embedder.go_on.set()
+            assert [each.result().status_code for each in running] == [201] * AT_ONCE
+        contents = [memory.content for memory in mem.find(include_narrower=True)]
+        assert len(contents) == AT_ONCE
+        assert not any("goes" in content for content in contents)

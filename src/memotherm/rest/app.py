@@ -11,6 +11,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
+import anyio
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -32,6 +33,7 @@ from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, error_response, problem_response
 from memotherm.rest.routes import SCHEMAS, router
 from memotherm.rest.routes.derived import SlowWork
+from memotherm.rest.turns import Turns
 
 _log = logging.getLogger("memotherm.rest")
 
@@ -93,6 +95,8 @@ def application(
     api.state.mem = mem
     api.state.metrics = RequestMetrics(several=workers > 1)
     api.state.slow = SlowWork()
+    #: The thread of GET /health.
+    api.state.monitor = anyio.CapacityLimiter(1)
     api.state.jobs = Jobs(mem)
     api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()
@@ -126,7 +130,7 @@ def application(
         failures_per_minute=failures, rate_per_minute=rate, monotonic=monotonic,
     )  # fmt: skip
     # The outermost last: CORS answers for requests whose key is not checked.
-    app: App = Checked(api, checks.key, checks.rate, checks.body)
+    app: App = Checked(Turns(api), checks.key, checks.rate, checks.body)
     if settings.server_origins:
         app = CORSMiddleware(app, allow_origins=settings.server_origins, allow_methods=_METHODS, allow_headers=["*"])
     app = Checked(app, checks.headers, checks.host)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -26,6 +26,9 @@ from memotherm.rest.problems import error_response, problem_response
 
 __all__ = ["App", "Checked", "Checks", "header", "is_loopback"]
 
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
+
 _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEALTH = "/health"
@@ -34,6 +37,8 @@ _OPEN_PATHS = (_HEALTH, "/openapi.json", "/docs", INDEX_PATH)
 _LOGIN = ("POST", "/login")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MCP_PATH = "/mcp"
+#: The threads that look up keys and logins.
+_KEY_THREADS = 4
 #: The most callers that are remembered at once.
 _MAX_ENTRIES = 10_000
 _MAX_LENGTH_DIGITS = 18
@@ -96,6 +101,7 @@ class Checked:
             return await error_response(error)(scope, receive, send)
         except ConnectionAbortedError:
             # The client has disconnected before the end of the request.
+            scope["memotherm.gone"] = True
             return None
         return await self._app(scope, receive, send)
 
@@ -128,6 +134,8 @@ class Checks:
         self._failures = TokenBuckets(failures_per_minute, monotonic)
         self._rate = rate_per_minute
         self._requests = TokenBuckets(rate_per_minute, monotonic)
+        #: Threads of their own: who a caller is must not wait for what others have asked for.
+        self._threads = anyio.CapacityLimiter(_KEY_THREADS)
         #: Address and hashed key of accepted requests.
         self._accepted: set[tuple[str, bytes]] = set()
 
@@ -157,7 +165,7 @@ class Checks:
             return
         authorization = header(scope, "authorization")
         cookie = cookie_of(scope) if authorization is None else None
-        known, key = (False, None) if cookie is None else await anyio.to_thread.run_sync(self._logins.find, cookie)
+        known, key = (False, None) if cookie is None else await self._in_thread(self._logins.find, cookie)
         if known and self._accepts(key):
             origin = header(scope, "origin") or ""
             if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != header(scope, "host"):
@@ -185,6 +193,9 @@ class Checks:
             except InvalidInput as exc:
                 raise _Refused(422, exc.code, str(exc)) from exc
 
+    async def _in_thread(self, find: Callable[[_Given], _Found], given: _Given) -> _Found:
+        return await anyio.to_thread.run_sync(find, given, limiter=self._threads)
+
     async def _authenticated(self, address: str, authorization: str | None) -> Key | None:
         """Return the key of an Authorization header; None without one where none is required."""
         caller = (address, hashlib.sha256((authorization or "").encode()).digest())
@@ -194,7 +205,7 @@ class Checks:
                 detail = "too many requests with a wrong API key from this address: try again later"
                 raise _Refused(429, "too_many_failures", detail, _retry_after(wait))
         if self._remote:
-            allowed, key = await anyio.to_thread.run_sync(self._authenticate, authorization)
+            allowed, key = await self._in_thread(self._authenticate, authorization)
         else:
             # A file answers sooner than a thread.
             allowed, key = self._authenticate(authorization)
@@ -227,10 +238,10 @@ class Checks:
 
     async def rate(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
         """Limit the requests per minute of each key, or of each address where no key is used, except monitors."""
+        key: Key | None = scope.get("memotherm.key")
+        caller = scope["memotherm.caller"] = f"address {_address(scope)}" if key is None else f"key {key.name}"
         if not self._rate or scope["path"] == _HEALTH:
             return
-        key: Key | None = scope.get("memotherm.key")
-        caller = f"address {_address(scope)}" if key is None else f"key {key.name}"
         wait = self._requests.wait(caller)
         if wait > 0:
             detail = f"more than {self._rate} requests in a minute: try again later"

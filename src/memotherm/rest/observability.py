@@ -34,6 +34,8 @@ except ImportError:
 
 _log = logging.getLogger("memotherm.rest")
 
+#: The status of a request whose client has gone before the response.
+_CLIENT_GONE = 499
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 _METHODS = ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS")
 #: The names of the operations in OpenTelemetry, by operation id.
@@ -217,6 +219,8 @@ class RequestLog:
             try:
                 await self._app(scope, receive, send_with_id)
             finally:
+                # No response, and nobody to read it: the status that proxies log as well.
+                status = _CLIENT_GONE if "memotherm.gone" in scope else status
                 seconds, found = time.perf_counter() - started, scope.get("route")
                 route = getattr(found, "path", None) or "unmatched"
                 self._metrics.add(method, route, status, seconds)

@@ -24,6 +24,7 @@ from memotherm.rest.dependencies import ABSENT, ETAG, OuterMemory, View, WholeSt
 from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.problems import PROBLEMS
 from memotherm.rest.requests import PolicyRequest, body_model, path_parameter, query_model
+from memotherm.rest.turns import Turn
 
 Json = dict[str, Any]
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -68,8 +69,9 @@ class SlowWork:
         self._threads = anyio.CapacityLimiter(_SLOW_THREADS)
         self._turns: WeakValueDictionary[str | None, anyio.Lock] = WeakValueDictionary()
 
-    async def run(self, tenant: str | None, respond: Callable[[], Response]) -> Response:
-        """Return the response of a function when it is the tenant's turn."""
+    async def run(self, tenant: str | None, turn: Turn, respond: Callable[[], Response]) -> Response:
+        """Return the response of a function when it is the tenant's turn, instead of that of the caller."""
+        turn.end()
         async with self._turns.setdefault(tenant, anyio.Lock()):
             return await anyio.to_thread.run_sync(respond, limiter=self._threads)
 
@@ -192,7 +194,7 @@ def _endpoint(
         if wire.get("as_of") is None:
             return await anyio.to_thread.run_sync(respond)
         slow: SlowWork = request.app.state.slow
-        return await slow.run(view.scope.tenant, respond)
+        return await slow.run(view.scope.tenant, request.scope["memotherm.turn"], respond)
 
     signature = [
         _keyword("request", Request),
