@@ -91,6 +91,29 @@ def test_a_setting_says_which_sources_propose(open_mem: Callable[..., Memotherm]
     assert {each.content for each in mem.find(retention="proposed")} == {HARBOUR, AIRPORT}
 
 
+def test_an_export_and_its_import_keep_proposals(
+    open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they replace is kept as well; what was approved stays so, unless the file is of less trust."""
+    mem = open_mem(tmp_path / "a.db")
+    old = mem.remember(HARBOUR)
+    waiting = mem.remember(AIRPORT, source="extracted", supersedes=old.id)
+    approved = mem.approve(mem.remember("Ben likes tea", source="extracted").id)
+    store, export = ["--store", str(mem.status().store)], tmp_path / "all.jsonl"
+    assert run(["export", "-", *store]) == 0
+    assert "proposals (1); --all" in capsys.readouterr().err
+    assert run(["export", str(export), "--all", *store]) == 0
+    other, wary = open_mem(tmp_path / "b.db"), open_mem(tmp_path / "c.db")
+    assert other.store.import_("jsonl", export).stored == 3
+    assert other.store.import_("jsonl", export).duplicates == 3
+    assert [each.id for each in other.find(retention="proposed")] == [waiting.id]
+    assert {each.id for each in other.find()} == {old.id, approved.id}
+    other.approve(waiting.id)
+    assert {each.content for each in other.find()} == {AIRPORT, "Ben likes tea"}
+    wary.store.import_("jsonl", export, trust="import")
+    assert {each.id for each in wary.find(retention="proposed")} == {waiting.id, approved.id}
+
+
 @pytest.mark.sqlite
 def test_the_inbox_of_the_command_line(
     open_mem: Callable[..., Memotherm], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -48,6 +48,7 @@ def _live(mem: Memotherm, clock: FakeClock, dice: random.Random) -> None:
                     metadata=dice.choice((None, {"n": [1, 2.5, None], "ü": {"\u2028": "x"}})),
                     key=dice.choice((None, None, None, f"notes/{dice.randrange(4)}")),
                     index=dice.random() < 0.8,
+                    source=dice.choice(("agent", "agent", "extracted")),
                     supersedes=dice.choice((None, *ids[-2:])),
                 )
                 ids.append(made.id)
@@ -60,7 +61,9 @@ def _live(mem: Memotherm, clock: FakeClock, dice: random.Random) -> None:
 
 
 def _exported(mem: Memotherm) -> dict[str, Memory]:
-    pages = (mem.find(retention=state, include_narrower=True, limit=500) for state in ("active", "archived"))
+    pages = (
+        mem.find(retention=state, include_narrower=True, limit=500) for state in ("active", "archived", "proposed")
+    )
     return {memory.id: replace(memory, version=0) for page in pages for memory in page}
 
 
@@ -74,7 +77,7 @@ def test_an_import_of_an_export_is_equal_or_says_what_differs(
     target = open_mem(tmp_path / "target.db", settings={"max_pinned": dice.choice((2, 5))})
     _live(source, clock, dice)
     with click.Context(click.Command("backup")):
-        lines = exported_lines(source, include_narrower=True, archived=True)
+        lines = exported_lines(source, include_narrower=True, hidden=True)
     write_lines(str(export), lines)
     imported = target.store.import_("jsonl", export)
 
@@ -103,5 +106,5 @@ def test_an_export_is_one_state_of_the_store(open_mem: Callable[..., Memotherm],
         return found
 
     with click.Context(click.Command("export")), patch.object(Memotherm, "find", find_then_archive):
-        lines = exported_lines(mem, include_narrower=False, archived=True)
+        lines = exported_lines(mem, include_narrower=False, hidden=True)
     assert {json.loads(line)["id"] for line in lines} == ids

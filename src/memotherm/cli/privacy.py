@@ -185,16 +185,14 @@ def erase(store: StoreOptions, yes: bool, dry_run: bool) -> Output:
 
 @click.command("export")
 @click.argument("path", type=click.Path(), default="-")
-@click.option("--all", "archived", is_flag=True, help="Include archived memories.")
+@click.option("--all", "hidden", is_flag=True, help="Include archived memories, and proposals that wait.")
 @narrower_option
 @click.option(
     "--everything", is_flag=True, help="All at and below the scope: any retention, events, receipts, recall log."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @folder_option
-def export(
-    path: str, archived: bool, include_narrower: bool, everything: bool, force: bool, store: StoreOptions
-) -> None:
+def export(path: str, hidden: bool, include_narrower: bool, everything: bool, force: bool, store: StoreOptions) -> None:
     """Write memories as JSON lines, oldest first; `import jsonl` reads them.
 
     With --everything, each line has a `type`: memory, event, receipt or recall. That answers a request of access.
@@ -211,7 +209,7 @@ def export(
 
             lines = [json.dumps(entry, ensure_ascii=False) for entry in everything_json(mem.inspect.everything())]
         else:
-            lines = exported_lines(mem, include_narrower=include_narrower, archived=archived)
+            lines = exported_lines(mem, include_narrower=include_narrower, hidden=hidden)
         status = mem.status(include_narrower=include_narrower or everything)
         others = sum(count.memories for count in all_scopes(mem, store))
         others -= sum(count.memories for count in status.tiers.values())
@@ -223,8 +221,9 @@ def export(
     notes = [*["no memory to export"] * (path == "-" and not lines), *elsewhere]
     if lines and others > 0:
         notes.append(f"left out: {pluralize(others, 'memory')} of other scopes; --everywhere exports all")
-    if not archived and not everything and status.retention[Retention.ARCHIVED]:
-        notes.append(f"left out: archived memories ({status.retention[Retention.ARCHIVED]}); --all includes them")
+    for retention, name in (Retention.ARCHIVED, "archived memories"), (Retention.PROPOSED, "proposals"):
+        if not hidden and not everything and status.retention[retention]:
+            notes.append(f"left out: {name} ({status.retention[retention]}); --all includes them")
     show(Output(None, notes=notes))
 
 
@@ -240,9 +239,12 @@ def write_lines(path: str, lines: list[str]) -> None:
         raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
 
 
-def exported_lines(mem: Memotherm, *, include_narrower: bool, archived: bool) -> list[str]:
-    """Return the memories as JSON, the archived ones first, each oldest first; of a local store in one snapshot."""
-    retentions = [Retention.ARCHIVED, Retention.ACTIVE] if archived else [Retention.ACTIVE]
+def exported_lines(mem: Memotherm, *, include_narrower: bool, hidden: bool) -> list[str]:
+    """Return the memories as JSON, each retention oldest first; of a local store in one snapshot.
+
+    With `hidden`, archived memories come first, and proposals, which may replace the others, last.
+    """
+    retentions = [Retention.ARCHIVED, Retention.ACTIVE, Retention.PROPOSED] if hidden else [Retention.ACTIVE]
     counts = mem.status(include_narrower=include_narrower).retention
     total = sum(counts[retention] for retention in retentions)
     lines: list[str] = []

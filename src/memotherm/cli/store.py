@@ -100,7 +100,7 @@ def _file_output(path: Path, done: str = "") -> Output:
 @prints
 @store_option
 def backup(path: str, store: StoreOptions) -> Output:
-    """Write the memories of all scopes to PATH as JSON lines, archived ones included.
+    """Write the memories of all scopes to PATH as JSON lines, archived ones and proposals included.
 
     The scope options, except the tenant, make no difference. `store checkpoint` also copies vectors and history.
 
@@ -108,7 +108,7 @@ def backup(path: str, store: StoreOptions) -> Output:
     memotherm store backup memories.jsonl
     """
     with opened(store._replace(scope=Scope(tenant=store.scope.tenant))) as mem:
-        lines = exported_lines(mem, include_narrower=True, archived=True)
+        lines = exported_lines(mem, include_narrower=True, hidden=True)
         scopes = len(mem.inspect.scopes())
     write_lines(path, lines)
     total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"

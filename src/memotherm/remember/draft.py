@@ -182,7 +182,9 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         tier_since=now,
         retention_since=now,
     )
-    if proposes(source, settings) and state.get("retention", Retention.ACTIVE) is Retention.ACTIVE:
+    # An export says that a memory was approved; that of somebody else is not believed.
+    approved = "retention" in state and not by.is_low
+    if proposes(source, settings) and not approved and state.get("retention", Retention.ACTIVE) is Retention.ACTIVE:
         state["retention"] = Retention.PROPOSED
     return replace(memory, **state) if state else memory
 

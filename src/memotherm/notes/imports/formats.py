@@ -129,7 +129,9 @@ def _exported_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]
     if retention is not Retention.ACTIVE and "id" not in state:
         # The same one for the same entry, so that a second import finds it.
         state["id"] = f"mem_{hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:26]}"
-    yield {**draft, "state": {**state, "retention": retention}}
+    if entry.get("retention"):
+        state["retention"] = retention
+    yield {**draft, "state": state}
 
 
 def _state(entry: Mapping[str, Any], now: datetime) -> dict[str, Any]:
