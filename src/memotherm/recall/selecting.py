@@ -38,7 +38,8 @@ def select(
     """
     request, found = parsed_request(text), recall(text)
     ranked = [hit.memory for hit in (*found.hits, *found.pinned)]
-    matches, proposed = _named(request, mentioning), []
+    matches = _named(request, mentioning)
+    proposed: list[Match] = []
     if not matches:
         matches, proposed = _worded(request, ranked)
         if (

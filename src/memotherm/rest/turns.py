@@ -75,13 +75,15 @@ class Turns:
 
     async def _while_connected(self, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application in its turn, unless the client goes first; a thread that has begun is not stopped."""
-        first: Message | None = await receive()
-        answered, error = False, None
+        first = await receive()
+        unread, answered, error = True, False, None
 
         async def read() -> Message:
-            nonlocal first
-            message, first = first, None
-            return await receive() if message is None else message
+            nonlocal unread
+            if not unread:
+                return await receive()
+            unread = False
+            return first
 
         async def answer(message: Message) -> None:
             nonlocal answered
