@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from memotherm.model import Memory, Scope, Trust
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.storage.rows import scope_row
-from memotherm.storage.statements import Statements
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Cause, Record
 from memotherm.text.rolling import RollingHash
 from memotherm.text.spelling import HEADINGS, Positions, Spelled, is_distinct, spelled, statements_of
@@ -154,11 +154,10 @@ class Tombstones:
         wanted = np.unique(np.concatenate([*heads.values()])).tolist() if heads else []
         least = -1 if above is None else above.rank
         rows = self._sql.rows("tombstones_like", heads=wanted, above=least, **scope_row(scope)) if wanted else []
-        tombstones = [each for each in map(_Tombstone._make, rows) if each.mark not in self.compared.marks]
-        found = {
-            text: list(self._matches(text, said, hashes[text], heads[text], tombstones)) for text, said in texts.items()
-        }
-        self._looked_up.update(each.mark for each in tombstones)
+        marks = [mark for _, _, _, mark, _ in rows]
+        rows = [row for row, mark in zip(rows, marks, strict=True) if mark not in self.compared.marks]
+        found = {text: list(self._matches(text, said, hashes[text], heads[text], rows)) for text, said in texts.items()}
+        self._looked_up.update(marks)
         return {text: matches for text, matches in found.items() if matches}
 
     def _matches(
@@ -167,11 +166,11 @@ class Tombstones:
         said: Spelled,
         hashes: RollingHash,
         heads: NDArray[np.uint64],
-        tombstones: Sequence[_Tombstone],
+        rows: Sequence[Row],
     ) -> Iterator[_Match]:
         """Yield the passages of a text that have tombstones."""
-        for number, *candidates in _candidates(said, hashes, heads, tombstones):
-            row, (words, ends, values) = tombstones[number], candidates
+        for number, *candidates in _candidates(said, hashes, heads, rows):
+            row, (words, ends, values) = _Tombstone._make(rows[number]), candidates
             while len(values):  # nearly always once: the same passage may occur often
                 same = values == values[0]
                 first, last = words[same], ends[same]
@@ -226,13 +225,13 @@ def _heads(said: Spelled, hashes: RollingHash) -> NDArray[np.uint64]:
 
 
 def _candidates(
-    said: Spelled, hashes: RollingHash, heads: NDArray[np.uint64], tombstones: Sequence[_Tombstone]
+    said: Spelled, hashes: RollingHash, heads: NDArray[np.uint64], rows: Sequence[Row]
 ) -> Iterator[tuple[int, Positions, Positions, NDArray[np.uint64]]]:
     """Yield the number of a tombstone, the first and last words of passages with the same hashes, and their hashes."""
-    if not tombstones:
+    if not rows:
         return
     order = np.argsort(heads, kind="stable")
-    wanted, lengths, bits = np.array([each[:3] for each in tombstones]).T
+    wanted, lengths, bits = np.array([row[:3] for row in rows]).T
     low, high = (np.searchsorted(heads[order], wanted.astype(np.uint64), side) for side in ("left", "right"))
     ending = np.full(len(said.joined) + 1, -1)
     ending[said.ends] = np.arange(len(said.ends))

@@ -428,18 +428,17 @@ DELETE FROM tombstones WHERE {own}mark {in marks} AND trust <= :trust AND space 
 RETURNING mark
 
 -- tombstones_exist: Whether anything was ever forgotten.
-SELECT EXISTS (SELECT 1 FROM tombstones)
+SELECT EXISTS (SELECT 1 FROM tombstones WHERE {own}head >= 0)
 
--- tombstones_like: The tombstones with these first letters and more than a trust, and when the last of each was made, in
--- the scopes that a scope can see, and those of its tenant whose memories can be seen together with its own.
-SELECT t.head, t.length, t.bits, t.mark, max(t.at) FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
+-- tombstones_like: The tombstones with these first letters and more than a trust, in the scopes that a scope can see, and
+-- in those of its tenant whose memories can be seen together with its own.
+SELECT t.head, t.length, t.bits, t.mark, t.at FROM tombstones t JOIN spaces s ON {same t s}s.space = t.space
 WHERE {own t}t.head {in heads} AND t.trust > :above AND s.tenant IN ('', :tenant)
   AND (s.project IN ('', :project) OR (:project = '' AND s.tenant = :tenant))
   AND (s.environment IN ('', :environment) OR (:environment = '' AND s.tenant = :tenant))
   AND (s.user_ IN ('', :user) OR (:user = '' AND s.tenant = :tenant))
   AND (s.agent IN ('', :agent) OR (:agent = '' AND s.tenant = :tenant))
   AND (s.session IN ('', :session) OR (:session = '' AND s.tenant = :tenant))
-GROUP BY t.head, t.length, t.bits, t.mark
 
 -- erase_counts: How many recalls, receipts, sessions and tombstones some spaces have.
 SELECT (SELECT count(*) FROM recalls WHERE {own}space {in spaces}),
