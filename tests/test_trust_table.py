@@ -100,7 +100,9 @@ def test_what_a_person_said_outlasts_less_trust(
     if name.startswith(("session.", "move_out")):
         scope["session"] = "s1"
     mem = open_mem(tmp_path / "memory.db")
-    said = mem.by("person").scoped(**scope).remember(HARBOUR, key="ana/work", priority="critical")
+    pinned = OUTCOMES[name] == "pinned"
+    priority = "pinned" if pinned else "critical"
+    said = mem.by("person").scoped(**scope).remember(HARBOUR, key="ana/work", priority=priority)
     clock.advance(hours=1)
     view = mem if "store." in name or name == "erase" else mem.scoped(project="web", user="ana")
     if name.startswith("session."):
@@ -117,10 +119,11 @@ def test_what_a_person_said_outlasts_less_trust(
             return False
         told = ("content", "retention", "trust", "kind", "key", "expires_at", "valid_until")
         same = all(getattr(now, field) == getattr(said, field) for field in told)
+        same = same and (now.priority == said.priority or not pinned)
         return same and reads.scoped(session="s1").get(key="ana/work").id == said.id
 
-    if OUTCOMES[name] == "refused":
-        with pytest.raises(Forbidden, match="trust person"):
+    if OUTCOMES[name] in ("refused", "pinned"):
+        with pytest.raises(Forbidden, match="person"):
             act(view)
         assert kept()
         act(view.by("person"))
@@ -138,6 +141,17 @@ def test_what_a_person_said_outlasts_less_trust(
             view.approve(result.id)
         assert view.by("person").approve(result.id).trust == "person"
         assert (reads.get(said.id).retention, reads.get(key="ana/work").content) == ("archived", AIRPORT)
+
+
+def test_an_agent_forgets_what_its_user_said_and_an_undo_brings_it_back(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """The user asks for it; only what is pinned needs the person."""
+    mem = open_mem(tmp_path / "memory.db")
+    said = mem.by("person").remember(HARBOUR)
+    forgotten = mem.forget(said.id, why="the user asked")
+    assert (forgotten.retention, len(mem.find())) == ("deleted", 0)
+    assert mem.undo(forgotten.version).retention == "active"
 
 
 def test_equal_trust_replaces_as_before(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:

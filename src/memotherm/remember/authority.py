@@ -1,12 +1,13 @@
-"""Who may take away what: less trust neither hides nor replaces what more trust stands behind.
+"""Who may take away what: less trust neither replaces nor erases what more trust stands behind.
 
-Tier, priority, tags and metadata are not what a memory says, and any caller that may change a memory changes them.
+It may archive and forget it, which can be undone, as an agent does when its user asks for it; but not what is pinned,
+which it cannot unpin either. Tier, other priorities, tags and metadata are not what a memory says.
 """
 
 from __future__ import annotations
 
 from memotherm.errors import Forbidden
-from memotherm.model import Memory, Retention, Trust
+from memotherm.model import Memory, Priority, Retention, Trust
 
 #: The fields that decide what a memory says, until when, and under which key it is found.
 _SAID = ("kind", "key", "valid_from", "valid_until")
@@ -17,11 +18,18 @@ def outranks(memory: Memory, by: Trust) -> bool:
     return memory.trust.rank > by.rank and memory.retention is not Retention.PROPOSED
 
 
-def require_authority(before: Memory, after: Memory | None, by: Trust) -> None:
-    """Raise `Forbidden` if a caller takes away what more trust stands behind; without `after`, all of it."""
+def require_authority(before: Memory, after: Memory | None, by: Trust, taken: str = "") -> None:
+    """Raise `Forbidden` if a caller takes away what more trust stands behind.
+
+    Args:
+        before: The memory.
+        after: The memory as it would be; None if it would be erased.
+        by: The trust of the caller.
+        taken: What the caller does, if that is forbidden in any case, such as "replace it".
+    """
     if not outranks(before, by):
         return
-    taken = "erase it" if after is None else _taken(before, after)
+    taken = taken or ("erase it" if after is None else _taken(before, after))
     if taken:
         raise Forbidden(
             f"{before.id} has the trust {before.trust}, and a caller with the trust {by} may not {taken}: ask the "
@@ -31,8 +39,11 @@ def require_authority(before: Memory, after: Memory | None, by: Trust) -> None:
 
 def _taken(before: Memory, after: Memory) -> str:
     """Return what a change takes away from those who see a memory, or an empty text."""
-    if after.retention is not before.retention and after.retention is not Retention.ACTIVE:
-        return "hide it"
+    pinned = before.priority is Priority.PINNED
+    if pinned and after.retention is not before.retention and after.retention is not Retention.ACTIVE:
+        return "hide it while it is pinned"
+    if pinned and after.priority is not Priority.PINNED:
+        return "unpin it"
     if after.digest != before.digest:
         return "change its content"
     if after.trust.rank < before.trust.rank:

@@ -410,7 +410,7 @@ def archive_superseded(
     if superseded.memory.retention is not Retention.ACTIVE:
         return superseded
     archived = replace(superseded.memory, retention=Retention.ARCHIVED)
-    require_authority(superseded.memory, archived, cause.by)
+    require_authority(superseded.memory, archived, cause.by, "replace it")
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
     transaction.tombstones.add(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
