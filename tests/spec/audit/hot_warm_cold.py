@@ -222,7 +222,7 @@ def a_blocker_becomes_hot(rest: Rest) -> None:
 
 @audit("H23", "H24", "H29")
 def promotion_never_passes_the_caps(tight: Rest, python: Python) -> None:
-    hot = [tight.remember(f"Blocker {number}", tags=["blocker"], tier="hot") for number in range(2)]
+    hot = [tight.remember(f"Blocker number {number}", tags=["blocker"], tier="hot") for number in range(2)]
     for number in range(4):
         tight.remember(f"Small blocker {number}", tags=["blocker"])
     assert tight.post("/compact")["hot"] == 1
