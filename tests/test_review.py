@@ -98,7 +98,7 @@ def test_an_export_and_its_import_keep_proposals(
     mem = open_mem(tmp_path / "a.db")
     old = mem.remember(HARBOUR)
     waiting = mem.remember(AIRPORT, source="extracted", supersedes=old.id)
-    approved = mem.approve(mem.remember("Ben likes tea", source="extracted").id)
+    approved = mem.by("person").approve(mem.remember("Ben likes tea", source="extracted").id)
     store, export = ["--store", str(mem.status().store)], tmp_path / "all.jsonl"
     assert run(["export", "-", *store]) == 0
     assert "proposals (1); --all" in capsys.readouterr().err
@@ -108,7 +108,7 @@ def test_an_export_and_its_import_keep_proposals(
     assert other.store.import_("jsonl", export).duplicates == 3
     assert [each.id for each in other.find(retention="proposed")] == [waiting.id]
     assert {each.id for each in other.find()} == {old.id, approved.id}
-    other.approve(waiting.id)
+    other.by("person").approve(waiting.id)
     assert {each.content for each in other.find()} == {AIRPORT, "Ben likes tea"}
     wary.store.import_("jsonl", export, trust="import")
     assert {each.id for each in wary.find(retention="proposed")} == {waiting.id, approved.id}

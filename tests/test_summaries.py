@@ -59,6 +59,6 @@ def test_a_purge_leaves_nothing_in_the_summary_of_a_session(
 
     assert "walruses" in summary.content
     assert list(summary.metadata["derived_from"]) == [source.id]
-    mem.purge(source.id)
+    mem.by("person").purge(source.id)
     assert mem.find(kind="summary").memories == ()
     assert mem.find(contains="walruses", retention="any").memories == ()

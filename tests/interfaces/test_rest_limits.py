@@ -315,7 +315,7 @@ def test_the_requests_of_one_key_stop_nobody_else(tmp_path: Path, embedder: Held
             ThreadPoolExecutor(100) as pool,
         ):
             sent = [
-                pool.submit(client.post, "/memories", json={"content": f"held {number}"}, headers=busy)
+                pool.submit(client.post, "/memories", json={"content": f"held back {number}"}, headers=busy)
                 for number in range(AT_ONCE + WAITING + 10)
             ]
             # Refused requests are the only ones that end: all others have arrived.
@@ -323,7 +323,7 @@ def test_the_requests_of_one_key_stop_nobody_else(tmp_path: Path, embedder: Held
             refused = [each.result() for each in sent if each.done()]
             assert client.get("/health").status_code == 200
             assert client.get("/status", headers=other).status_code == 200
-            stored = client.post("/memories", json={"content": "An otter", "index": False}, headers=other)
+            stored = client.post("/memories", json={"content": "An otter swims", "index": False}, headers=other)
             assert stored.status_code == 201
             assert len(embedder.begun) == AT_ONCE
             assert sum(each.done() for each in sent) == 10
@@ -350,7 +350,7 @@ def test_nothing_is_done_for_a_client_that_has_gone(tmp_path: Path, embedder: He
             head = f"POST /memories HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: {key['authorization']}\r\n"
             request = f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
             running = [
-                pool.submit(client.post, "/memories", json={"content": f"held {number}"}, headers=key)
+                pool.submit(client.post, "/memories", json={"content": f"held back {number}"}, headers=key)
                 for number in range(AT_ONCE)
             ]
             until(lambda: len(embedder.begun) == AT_ONCE)

@@ -282,7 +282,7 @@ def test_a_tier_may_be_a_priority_in_every_interface(mem: Memotherm) -> None:
     with TestClient(application(mem), base_url="http://127.0.0.1") as client:
         for number, name in enumerate(("pinned", "critical", "important", "normal", "low")):
             memory = mem.remember(f"number {number}", tier=number)
-            sent = client.post("/memories", json={"content": f"name {name}", "tier": name}).json()
+            sent = client.post("/memories", json={"content": f"the name {name}", "tier": name}).json()
             assert (memory.priority, sent["priority"], memory.tier) == (name, name, "warm")
             for asked in (number, name):
                 listed = client.get("/memories", params={"tier": asked}).json()["memories"]

@@ -46,8 +46,10 @@ class Correction:
         retention = "any" if include_hidden else str(Retention.ACTIVE)
 
         def recall(query: str) -> Recall:
+            # A name in another script has no relevance.
             return view.recall(
-                query, min(_POOL, view.services.settings.pool_size), tuple(Tier), {}, promote=False, track=False,
+                query, min(_POOL, view.services.settings.pool_size), tuple(Tier), {"irrelevant": True}, promote=False,
+                track=False,
                 as_of=None, retention=retention, include_narrower=False,
             )  # fmt: skip
 

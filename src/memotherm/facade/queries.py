@@ -73,8 +73,12 @@ class Queries(ABC):
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         now: datetime | None = None,
         listing: bool = False,
+        irrelevant: bool = False,
     ) -> Question:
-        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text."""
+        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text.
+
+        With `irrelevant`, the candidates without any relevance are hits as well.
+        """
         searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
@@ -92,7 +96,7 @@ class Queries(ABC):
             serving=serving,
             tiers=searched,
             where=Filter(now=now or self.now(), kinds=accepted, sources=origins, nos=nos, **conditions),
-            min_score=floor,
+            min_score=-1.0 if irrelevant else floor,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in searched and len(searched) > 1,
         )

@@ -113,7 +113,7 @@ _TABLE = (
         examples=({"request": "everything about Frank the engineer"},),
     ),
     Operation(
-        of="Memotherm.alias", group="memories", route="POST /aliases", writes=True, creates=True,
+        of="Memotherm.alias", group="memories", route="POST /aliases", writes=True, creates=True, conflicts=True,
         tool=Tool(
             name="memory_alias", title="Two names of the same", parameters=f"name also {_OF_SESSION}", repeatable=True,
             description="Record that two names mean the same, so that searches find both.",

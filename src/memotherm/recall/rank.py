@@ -88,11 +88,11 @@ class Fuse:
 def relevant(ranked: RankedBlock, weights: FusionWeights, min_score: float) -> RankedBlock:
     """Return the candidates that are relevant to the query and not pinned.
 
-    A relevance of 0 is none. `min_score` is compared with relevance, before use and boosts; a match of words that
-    covers enough of the query passes it too, unless words have no weight.
+    A relevance of 0 is none, unless `min_score` is negative. `min_score` is compared with relevance, before use and
+    boosts; a match of words that covers enough of the query passes it too, unless words have no weight.
     """
     evidence, relevance = ranked.parts.evidence, ranked.parts.relevance
-    least = max(min_score, _LEAST_RELEVANCE)
+    least = min_score or _LEAST_RELEVANCE
     passing = relevance >= least
     if weights.text > 0:
         passing |= evidence.coverage >= least

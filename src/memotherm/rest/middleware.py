@@ -183,8 +183,9 @@ class Checks:
         # The one-time token was printed for a person. Any program can exchange a key for a cookie, so that a login
         # with a key has the trust of the key.
         person = key.person if key is not None else known or "memotherm.token" in scope
-        scope["memotherm.trust"] = Trust.PERSON if person and scope["path"] != _MCP_PATH else Trust.AGENT
-        view = view.by(scope["memotherm.trust"])
+        scope["memotherm.trust"] = Trust.PERSON if person else Trust.AGENT
+        if person and scope["path"] != _MCP_PATH:
+            view = view.by(Trust.PERSON)
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from memotherm import LimitReached, Scope
 from tests.spec.audit.interfaces import Cli, Mcp, NotesMcp, Python, Rest, refusal
@@ -91,12 +92,10 @@ def environment_project_and_retention_are_filters(rest: Rest) -> None:
         assert [each["content"] for each in found] == [f"Quarterly goals of {name}"]
     assert rest.post("/memory/query", query)["results"] == []
     for name in ("production", "staging"):
-        for body in ({"environment": name}, {"filters": {"environment": name}}):
-            for project in (
-                {},
-                {"project": rest.name},
-                {"filters": {**body.get("filters", {}), "projectId": rest.name}},
-            ):
+        bodies: tuple[dict[str, Any], ...] = ({"environment": name}, {"filters": {"environment": name}})
+        for body in bodies:
+            filters = {**body.get("filters", {}), "projectId": rest.name}
+            for project in ({}, {"project": rest.name}, {"filters": filters}):
                 found = rest.query("quarterly goals", **{**body, **project})["results"]
                 assert [each["content"] for each in found] == [f"Quarterly goals of {name}"], (body, project)
     old = rest.remember("Quarterly goals of last year")
