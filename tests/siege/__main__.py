@@ -25,6 +25,8 @@ FAMILIES = {
         "random requests for every operation of a server; none is answered 5xx or needs more than 64 MB",
     Fault("fuzz of MCP", ("siege/test_server.py::test_random_calls",)):
         "random arguments for every tool; the same limits",
+    Fault("hostile texts", ("siege/test_server.py::test_hostile_texts",)):
+        "texts of 20 kB that repeat one of 115 pieces, stored, captured, amended, selected, asked for; the same limits",
     Fault("bombs", ("siege/test_server.py::test_bombs",)):
         "headers, trailers, chunks and bodies without end, lists of NaN, nested and wide `where`, 300,000 tags; "
         "the same limits",
@@ -32,6 +34,12 @@ FAMILIES = {
         "export of a random store and import into an empty one: equal in every field, or it says what it left out",
     Fault("erasure", ("siege/test_stores.py::test_erased_users", "siege/test_stores.py::test_users_erased")):
         "a random life of a user, then `erase`: no word of hers is in a table, file, answer or log",
+    Fault("rollback", ("siege/test_rollback.py::test_units",)):
+        "4 threads whose units of work in new scopes are rolled back half of the time; each sees what it has committed",
+    Fault("interrupts", ("siege/test_rollback.py::test_calls",)):
+        "SIGINT at random moments of `remember`, `recall`, `find`, `context`; then a check, and a fork opens the store",
+    Fault("purged", ("siege/test_purged.py::test_purged_texts",)):
+        "an agent stores what a person has purged: 17 verbs, 8 spellings, 6 scopes; nothing of it is shown there",
     Fault("soak", ("siege/test_soak.py::test_a_soak",)):
         "4 clients and others that hang up in the middle of requests; nothing is lost, no file stays open",
 }  # fmt: skip

@@ -6,12 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import chain, count, repeat
+from itertools import chain, count, cycle, repeat
 from typing import Any, TextIO
 
 import pytest
 
 from tests.helpers import opened
+from tests.hostile import HOSTILE
 from tests.interfaces.served import Served
 from tests.interfaces.test_rest import MCP_HEADERS
 from tests.properties.texts import PIECES
@@ -86,6 +87,33 @@ def test_random_calls_of_mcp_tools(watch: Watched) -> None:
         status, told = watch.send("POST", "/mcp", fuzz.body(call), MCP_HEADERS)
         if status == 200 and not {"result", "error"} & dict(told).keys():
             watch.faults.append(f"{tool['name']}: {told}")
+    watch.report()
+
+
+def readings(text: str, memory_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the body of requests, and of calls of tools, that read a text."""
+    for path in ("/memories", "/memories:capture"):
+        yield path, {"content": text}
+    yield f"/memories/{memory_id}/amend", {"content": text}
+    yield "/memories:select", {"request": text}
+    yield "/recall", {"query": text}
+    yield "/context", {"query": text, "budget": 400}
+    yield "/mcp", calling("store_memory", {"content": text, "force": True})
+    yield "/mcp", calling("memory_amend", {"id": memory_id, "content": text, "why": text[:500]})
+    yield "/mcp", calling("memory_search", {"query": text})
+
+
+def test_hostile_texts(watch: Watched) -> None:
+    """Of 20 kB, through REST and MCP: each is answered before the client gives up after two minutes."""
+    until, names, longest = time.monotonic() + SECONDS, cycle(sorted(HOSTILE)), (0.0, "")
+    while time.monotonic() < until:
+        name = next(names)
+        memory_id = watch.server.ask("GET", "/memories?limit=1")[1]["memories"][0]["id"]
+        for path, body in readings(HOSTILE[name](20_000), memory_id):
+            began = time.monotonic()
+            watch.send("POST", path, json.dumps(body).encode(), MCP_HEADERS, name=f"{path} {name}"[:60])
+            longest = max(longest, (time.monotonic() - began, f"{path}, {name}"))
+    watch.told("worst", f"{longest[0]:.1f} s (`{longest[1]}`)")
     watch.report()
 
 
