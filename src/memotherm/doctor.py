@@ -148,7 +148,7 @@ def _folders() -> Finding:
     """Return the folders that are trusted with the memories of remote repositories."""
     folders = trusted_folders()
     trusted = [f"{remote}: {folder}" for remote in folders for folder in folders[remote]]
-    detail = f"{len(trusted)} folders are trusted with the memories of their remotes"
+    detail = f"{pluralize(len(trusted), 'folder')} trusted with the memories of remote repositories"
     listed = f" ({'; '.join(trusted)})" if trusted else ""
     return Finding("folders", "ok", detail + listed, f"to trust one no longer, delete its line in {trust_file()}")
 

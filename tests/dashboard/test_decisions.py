@@ -33,10 +33,10 @@ def assert_accessible_on_every_screen(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_a_conflict_is_shown_decided_and_taken_back(open_page: Open, mem: Memotherm) -> None:
+def test_a_conflict_is_shown_decided_and_taken_back(address_of_a_person: str, open_page: Open, mem: Memotherm) -> None:
     """Conflicts of narrower scopes are listed, too, with what counts meanwhile and why; what holds twice is left."""
     view = mem.scoped(project="harbour")
-    page = open_page("/conflicts?scope=project%3Dharbour")
+    page = open_page("/conflicts?scope=project%3Dharbour", at=address_of_a_person)
     expect(page.locator("main")).to_contain_text("No memories disagree.")
     person = view.by("person").remember("The staging port is 5433")
     agent = view.remember("The staging port is 5544")

@@ -88,7 +88,8 @@ def test_a_login_has_the_trust_of_its_key(mem: Memotherm) -> None:
     with_token = browser(mem, token="once")
     assert with_token.post("/login", headers=bearer("once")).json()["trust"] == "person"
     assert (
-        with_token.post("/memories", json={"content": "A crane dances"}, headers=SAME_ORIGIN).json()["trust"] == "person"
+        with_token.post("/memories", json={"content": "A crane dances"}, headers=SAME_ORIGIN).json()["trust"]
+        == "person"
     )
 
 
