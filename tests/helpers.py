@@ -147,6 +147,14 @@ def peers(count: int, script: str, *arguments: object) -> Iterator[list[Peer]]:
             peer.close()
 
 
+def is_linear(cost: Callable[[int], float], size: int) -> bool:
+    """Return whether eight times the size costs at most twelve times as much, in seconds of the processor.
+
+    It is tried several times, and less than two milliseconds count as two, so that a busy machine changes nothing.
+    """
+    return any(cost(8 * size) <= 12 * max(cost(size), 0.002) for _ in range(5))
+
+
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run calls in threads that begin at once; return their results, or raise what one raised."""
     import threading

@@ -17,6 +17,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.text.redaction import MARK, Redactor
+from tests.helpers import is_linear
 
 _FOLDER = Path(__file__).with_name("sentences")
 _SECRET = re.compile("⟦(.*?)⟧", re.DOTALL)
@@ -119,10 +120,10 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
         text = (unit * length)[:length]
         spent = []
         for _ in range(5):
-            before = time.process_time_ns()
+            before = time.process_time()
             redactor.redact(text)
-            spent.append(time.process_time_ns() - before)
+            spent.append(time.process_time() - before)
         return min(spent)
 
     least_time(100)  # compiles the patterns
-    assert least_time(8000) <= 12 * least_time(1000)
+    assert is_linear(least_time, 1000)
