@@ -81,9 +81,9 @@ def test_the_receipt_names_the_settings_that_it_was_made_with() -> None:
     assert [name for name in SECRET_NAMES - {"key"} if hash_with(**{name: "hunter2"}) != plain] == []
     assert hash_with(key="hunter2") == plain
     assert hash_with(hot_max_tokens=1) != plain
-    replicas = {hash_with(postgres_replica=f"postgresql://ana:{password}@db/shop") for password in ("", "hunter2")}
-    assert len(replicas) == 1
-    assert replicas != {plain}
+    services = {hash_with(fallback_embedder=f"https://ana:{password}@ai/v1?model=m") for password in ("", "hunter2")}
+    assert len(services) == 1
+    assert services != {plain}
 
 
 def test_pinned_come_first_then_hot_then_what_is_found(mem: Memotherm) -> None:

@@ -49,9 +49,6 @@ class PausedStore:
     def for_tenant(self, tenant: str | None) -> PausedStore:
         return PausedStore(self._store.for_tenant(tenant), self._pause)
 
-    def for_recall(self) -> PausedStore:
-        return PausedStore(self._store.for_recall(), self._pause)
-
 
 class Pair:
     """Two memories on one store: the first `reader` that gets to a method stops before it, `writer` does not."""

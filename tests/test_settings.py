@@ -166,7 +166,7 @@ def test_a_secret_is_in_no_message_and_no_description(name: str, tmp_path: Path)
     assert "hunter2" not in str(unread.value)
 
 
-@pytest.mark.parametrize("name", ["store", "postgres_replica", "embedder", "fallback_embedder"])
+@pytest.mark.parametrize("name", ["store", "embedder", "fallback_embedder"])
 def test_an_address_is_shown_without_its_credentials(name: str) -> None:
     """In a description and in a debugger."""
     settings = Settings(**{name: "https://ana:hunter2@example.org/v1?model=m&key=hunter3"})
@@ -213,7 +213,6 @@ PRIVATE = [
     'store = "postgresql://elsewhere.example/memory"',
     'synchronous = "normal"',
     "busy_timeout_ms = 1",
-    'postgres_replica = "postgresql://elsewhere.example/memory"',
     'embedder = "https://elsewhere.example/v1?model=m"',
     'embedder = "openai"',
     'embedder = "some_plugin"',

@@ -109,7 +109,6 @@ __all__ = [
     "encrypt",
     "migrate",
     "open",
-    "partition",
     "rekey",
     "restore",
 ]

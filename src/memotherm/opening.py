@@ -1,4 +1,4 @@
-"""Open, restore, migrate, partition and distribute stores."""
+"""Open, restore, migrate and distribute stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from memotherm.storage.open import (
     distribute_store,
     migrate_store,
     open_store,
-    partition_store,
     recode_store,
     restore_store,
     sqlite_path,
@@ -39,7 +38,7 @@ from memotherm.tiers.rules import Rule
 if TYPE_CHECKING:
     from memotherm.aio import Opening
 
-__all__ = ["aopen", "decrypt", "distribute", "encrypt", "migrate", "open", "partition", "rekey", "restore"]
+__all__ = ["aopen", "decrypt", "distribute", "encrypt", "migrate", "open", "rekey", "restore"]
 
 P = ParamSpec("P")
 
@@ -226,17 +225,6 @@ def migrate(
     """
     loaded = with_key(settings_module.load(settings), key)
     return migrate_store(os.fspath(source), os.fspath(target), loaded, progress)
-
-
-def partition(url: str, parts: int, *, settings: Settings | Mapping[str, Any] | None = None) -> list[str]:
-    """Partition the tables of a PostgreSQL store by tenant, in one transaction, and return their names.
-
-    Args:
-        url: The URL of the store, which is locked meanwhile.
-        parts: The number of partitions; a hash of the tenant selects one.
-        settings: Settings by name, which take precedence over the environment and files.
-    """
-    return partition_store(url, parts, settings_module.load(settings))
 
 
 def distribute(url: str, shards: int = 32, *, settings: Settings | Mapping[str, Any] | None = None) -> Distribution:

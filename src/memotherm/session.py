@@ -110,7 +110,7 @@ class Session(Generic[M]):
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
 
-        spaces, serving = self._services.reader.visible(self._view.scope)
+        spaces, serving = self._services.store.visible(self._view.scope)
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, place=((self._space,), serving))
         question = replace(question, pinned_spaces=spaces, penalise=False)
         recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)

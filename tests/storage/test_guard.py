@@ -49,9 +49,6 @@ class _GuardedStore:
     def for_tenant(self, tenant: str | None) -> Store:
         return self._guarded(self._store.for_tenant(tenant))
 
-    def for_recall(self) -> Store:
-        return self._guarded(self._store.for_recall())
-
     def parts(self, *arguments: Any) -> Sequence[Store]:
         return [self._guarded(part) for part in self._store.parts(*arguments)]
 

@@ -73,11 +73,3 @@ def test_a_missing_driver_is_answered_with_the_line_that_installs_it(site: Path)
 
     with pytest.raises(PluginUnavailable, match="pip install a_driver_that_is_missing"):
         memotherm.open("other://host/db", embedder="none")
-
-
-def test_what_a_store_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
-    """A file has no partitions."""
-    memotherm.open(tmp_path / "agent.db", embedder="none").close()
-
-    with pytest.raises(InvalidInput, match=r"agent\.db has no partitions: migrate it to PostgreSQL"):
-        memotherm.partition(str(tmp_path / "agent.db"), 4)

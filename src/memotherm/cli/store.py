@@ -174,22 +174,6 @@ def migrate(source: str, target: str) -> Output:
     return Output(to_json(migration), [str(migration)])
 
 
-@store.command("partition")
-@click.argument("url")
-@click.option("--parts", type=click.IntRange(2, 256), default=16, show_default=True, help="The number of partitions.")
-@prints
-def partition(url: str, parts: int) -> Output:
-    """Partition the tables of a PostgreSQL store by tenant, in one transaction.
-
-    The store is locked meanwhile.
-
-    \b
-    memotherm store partition postgresql://memotherm@db.example/memotherm --parts 32
-    """
-    tables = memotherm.partition(url, parts)
-    return Output({"parts": parts, "tables": tables}, [f"{len(tables)} tables have {parts} partitions each"])
-
-
 @store.command("distribute")
 @click.argument("url")
 @click.option("--shards", type=click.IntRange(1, 1024), default=32, show_default=True, help="The number of shards.")

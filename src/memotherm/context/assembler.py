@@ -174,9 +174,7 @@ class Assembler:
 
         def read_listed(state: State | None = None) -> None:
             with self._store.snapshot() as selection.seen:
-                # A search in a replica may have seen an older state.
-                searched_here = state is not None and self._pipeline.store is self._store
-                pinned.extend(state.pinned_records if state and searched_here else self._store.pinned(*where))
+                pinned.extend(state.pinned_records if state else self._store.pinned(*where))
                 hot.extend(self._hot(request, selection))
                 recent.extend(self._recent(request))
 

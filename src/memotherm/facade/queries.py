@@ -85,11 +85,11 @@ class Queries(ABC):
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         accepted = None if kinds is None else _texts(kinds, "kinds", "a kind", _LONGEST_KIND)
         origins = None if sources is None else _texts(sources, "sources", "a source")
-        spaces, serving = self.services.reader.visible(self.scope) if place is None else place
+        spaces, serving = self.services.store.visible(self.scope) if place is None else place
         conditions = self._conditions(tags, since, until, where, prefix, true_at)
         tier = conditions.pop("tier")
         searched = searched if tier is None else (tier,)
-        nos = self._mentioned(self.services.reader, spaces, mentions, hidden=hidden)
+        nos = self._mentioned(self.services.store, spaces, mentions, hidden=hidden)
         return Question(
             text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
             spaces=spaces,

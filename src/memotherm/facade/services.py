@@ -34,8 +34,6 @@ class Services:
     store: Store
     #: The store for what concerns all tenants together.
     all_tenants: Store
-    #: What recalls read, which may be a replica of the store.
-    reader: Store
     active_policy: ActivePolicy
     #: The number of the adoption whose rules and limits these services use.
     adoption: int
@@ -67,8 +65,7 @@ class Services:
         active = active_policy.last
         rules, settings = active.rules, active.settings
         vectorizer = vectorizer.on(store)
-        reader = store.for_recall()
-        pipeline = Pipeline(reader, vectorizer.on(reader), settings, ranking)
+        pipeline = Pipeline(store, vectorizer, settings, ranking)
         limits = Limits(settings, rules)
         writer = MemoryWriter(store, vectorizer, limits, settings)
         changes = Changes(store, vectorizer, limits, settings)
@@ -77,7 +74,6 @@ class Services:
         return cls(
             store=store,
             all_tenants=all_tenants,
-            reader=reader,
             active_policy=active_policy,
             adoption=active.adoption,
             settings=settings,
@@ -98,8 +94,8 @@ class Services:
         """Return what answers a query from memories of other retentions too; it logs nothing."""
         settings = replace(self.settings, recall_log="off")
         # It has what a recall reads of a store.
-        store = cast("Store", WithHidden(self.reader, question, retentions))
-        pipeline = Pipeline(store, self.vectorizer.on(self.reader), settings, self.pipeline.options)
+        store = cast("Store", WithHidden(self.store, question, retentions))
+        pipeline = Pipeline(store, self.vectorizer, settings, self.pipeline.options)
         return Recaller(self.store, pipeline, settings)
 
     def read_only(self) -> Services:

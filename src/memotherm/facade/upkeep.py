@@ -44,7 +44,7 @@ _PREFIX = "mtk_"
 class Upkeep:
     """The store itself, which a memory on a server does not have.
 
-    `encrypt`, `decrypt`, `rekey`, `migrate`, `partition` and `distribute` are functions of the package: they need a
+    `encrypt`, `decrypt`, `rekey`, `migrate` and `distribute` are functions of the package: they need a
     store that nobody has open.
     """
 

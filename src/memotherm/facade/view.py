@@ -199,9 +199,8 @@ class View(Queries):
         It serves stores of other frameworks that order by cosines alone; nothing is logged.
         """
         require_limit(limit, self.services.settings.pool_size)
-        reader = self.services.reader
         question = self.question(query, tuple(Tier), where=where, prefix=prefix, min_score=0.0)
-        return nearest(reader, self.services.vectorizer.on(reader), question, limit)
+        return nearest(self.services.store, self.services.vectorizer, question, limit)
 
     def sync_notes(self) -> tuple[str, ...]:
         """Sync the notes of `notes_root` before memories are read; return what may be out of date, and why."""
@@ -231,12 +230,10 @@ class View(Queries):
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
         now = now or self.now()
-        store, reader, question = self.services.store, self.services.reader, None
+        store, question = self.services.store, None
         place = (store.spaces(self.scope), None) if blank else store.visible(self.scope)
         if not blank:
-            # What a replica sees may be older.
-            seen = place if reader is store else None
-            question = self.question(str(query), tiers, min_score=0.0, where=where, place=seen, now=now)
+            question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now)
         return Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded
         )
@@ -277,12 +274,12 @@ class View(Queries):
                 recall = (past.recaller.list if listing else past.recaller.recall)(placed, limit, track=False)
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
-        reader = view.services.reader
-        place = (reader.spaces_within(self.scope), reader.identity()) if include_narrower else None
+        store = view.services.store
+        place = (store.spaces_within(self.scope), store.identity()) if include_narrower else None
         fields = filters.pop("fields", ())
         if fields and place is None:
-            wider = {space for name in fields for space in reader.spaces(replace(self.scope, **{name: None}))}
-            place = tuple(space for space in reader.spaces(self.scope) if space not in wider), reader.identity()
+            wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
+            place = tuple(space for space in store.spaces(self.scope) if space not in wider), store.identity()
         hidden = retentions != (Retention.ACTIVE,)
         question = view.question(query, tiers, **filters, hidden=hidden, place=place)
         if listing:

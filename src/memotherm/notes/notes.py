@@ -176,7 +176,7 @@ class Notes:
             plain=True,
         )
         half_life = _HALF_LIFE_DAYS if decay else None
-        order = NoteOrder(self._tools.store.for_recall(), local_day(question.where.now, settings), half_life)
+        order = NoteOrder(self._tools.store, local_day(question.where.now, settings), half_life)
         count = max(max_results, _DIVERSE_POOL) if diversity else max_results
         ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
         candidates = ranking.ranked[:count]

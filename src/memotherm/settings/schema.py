@@ -174,11 +174,8 @@ class Settings:
     busy_timeout_ms: int = setting(
         30_000, "How long a writer waits for other writers, and on PostgreSQL also for a free connection."
     )
-    postgres_replica: str = setting(
-        Address(), "PostgreSQL: the URL of a replica that recalls read from; empty: no replica."
-    )
     postgres_pool_size: int = setting(
-        10, "PostgreSQL: the maximum number of connections per process and server.", low=1, high=1000
+        10, "PostgreSQL: the maximum number of connections per process.", low=1, high=1000
     )
 
     # Embedding

@@ -36,7 +36,7 @@ class _Shared:
     """What all views of a store know together."""
 
     def __init__(self) -> None:
-        #: The number of the last adoption of a policy that was seen; a replica may still show an earlier one.
+        #: The number of the last adoption of a policy that was seen; a snapshot may still show an earlier one.
         self.adopted = 0
         #: The hash of the policy in the shadow; empty without one.
         self.shadow = ""

@@ -1,4 +1,4 @@
-"""Stores by URL: opening, copying, partitioning, distributing and restoring them."""
+"""Stores by URL: opening, copying, distributing and restoring them."""
 
 from __future__ import annotations
 
@@ -170,13 +170,6 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
         migration = transfer(original, copy, progress)
         copy.build_indexes()
         return migration
-
-
-def partition_store(url: str, parts: int, settings: Settings) -> list[str]:
-    """Partition the tables of a store by tenant; return their names."""
-    _require_existing(url, "to partition")
-    with closing(open_url(url, settings)) as store:
-        return store.partition(parts)
 
 
 def distribute_store(url: str, shards: int, settings: Settings) -> Distribution:

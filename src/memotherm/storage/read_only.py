@@ -20,7 +20,6 @@ _CHANGES = frozenset(
         "distribute",
         "lease",
         "mark_injected",
-        "partition",
         "put_value",
         "register_embedder",
         "release",
@@ -63,9 +62,6 @@ class _ReadOnlyStore:
 
     def for_tenant(self, tenant: str | None) -> Store:
         return read_only(self._store.for_tenant(tenant))
-
-    def for_recall(self) -> Store:
-        return read_only(self._store.for_recall())
 
     def parts(self, scope: Scope) -> Sequence[Store]:
         return [read_only(part) for part in self._store.parts(scope)]

@@ -102,10 +102,6 @@ class Store(MemoryStore, StateStore):
             before: The time of the last run from which on a part is skipped.
         """
 
-    def for_recall(self) -> Self:
-        """Return the store that recalls read from: this one, or a replica that may be behind."""
-        return self
-
     def recall_problems(self) -> list[str]:
         """Return a sentence about each thing that is wrong with what recalls read, or with their log."""
         dropped = self.dropped_log_entries
@@ -210,10 +206,6 @@ class Store(MemoryStore, StateStore):
 
     def _tables(self, statements: Any) -> StoreTables:  # noqa: ANN401, ARG002
         raise InvalidInput(f"{self.name} cannot be copied: its store does not say how")
-
-    def partition(self, parts: int) -> list[str]:  # noqa: ARG002
-        """Partition the tables by tenant, all at once; return their names."""
-        raise InvalidInput(f"{self.name} has no partitions: migrate it to PostgreSQL first")
 
     def distribute(self, shards: int) -> Distribution:  # noqa: ARG002
         """Distribute the tables over the nodes of a cluster by tenant, or resume it, and verify the rows."""

@@ -186,12 +186,11 @@ def stored_calibration(store: Store, identity: Identity) -> Calibration:
     the number of events in the ledger reaches the next power of four: 256, 1024, 4096 and so on.
     Of several processes that estimate at once, the first one to store its estimate decides.
     """
-    reader = store.for_recall()
-    generation = (max(1, reader.seq()).bit_length() - 1) // 2
+    generation = (max(1, store.seq()).bit_length() - 1) // 2
     key = f"{generation}:{identity.name}"
-    value = reader.get_values(_NAMESPACE, _ANY_TIME, key).get(key)
+    value = store.get_values(_NAMESPACE, _ANY_TIME, key).get(key)
     if value is None:
-        sample = reader.sample_vectors(_SAMPLE, identity)
+        sample = store.sample_vectors(_SAMPLE, identity)
         if sample is None or len(sample) < _ENOUGH:
             return DEFAULT
         value = json.dumps(estimate(sample).points)

@@ -42,9 +42,8 @@ def index_live(connection: psycopg.Connection[Row], identity: Identity) -> None:
         return
     if not connection.execute(statement("vector_index_claim"), {"number": identity.number}).fetchone()[0]:  # type: ignore[index]
         return
-    ((partitioned,),) = connection.execute(statement("vectors_partitioned")).fetchall()
     connection.execute(statement("vector_index_drop", marks))
-    connection.execute(statement("vector_index", {**marks, "beside": "" if partitioned else "CONCURRENTLY"}))
+    connection.execute(statement("vector_index", marks))
 
 
 class Asked(NamedTuple):

@@ -28,7 +28,6 @@ from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connections import Connection, Connections, Start, mapped
 from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
-from memotherm.storage.postgres.replica import Replica
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
     MOST_INDEXED,
@@ -41,7 +40,7 @@ from memotherm.storage.postgres.search import (
     text_matches,
 )
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
-from memotherm.storage.postgres.tables import PostgresTables, distribute, partition, require_coordinator
+from memotherm.storage.postgres.tables import PostgresTables, distribute, require_coordinator
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import count_uses
 from memotherm.storage.rows import record_of, scope_row
@@ -80,10 +79,7 @@ class PostgresStore(Store):
         self._settings = settings
         self._exact_limit = EXACT_LIMIT
         self._connections = Connections(url, settings)
-        self._replica = Replica(settings, self._connections) if settings.postgres_replica else None
-        #: The replica to read from, if any.
-        self._source: Replica | None = None
-        #: The snapshot that the current thread is in: tenant, replica, statements.
+        #: The snapshot that the current thread is in: tenant and statements.
         self._snapshots = threading.local()
         #: Whether spaces had so few memories in some tiers, when that was last read, that all vectors are compared.
         self._small: dict[tuple[tuple[int, ...], tuple[Tier, ...]], bool] = {}
@@ -106,12 +102,6 @@ class PostgresStore(Store):
             self._connections.close()
             raise
 
-    def for_recall(self) -> Self:
-        """Return the same store as it is read from the replica, if there is one."""
-        view = self if self._replica is None else self.for_tenant(self.tenant)
-        view._source = self._replica
-        return view
-
     @contextmanager
     def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
@@ -124,42 +114,32 @@ class PostgresStore(Store):
                     # What is searched for is read in the same round trip.
                     begin()
                     statements = self._statements(connection)
-                    if self._source is not None:
-                        statements.expect("replica_lag")
                     statements.recall = RecallRows(search)
                     compares_all = search.where.selective or Tier.COLD in search.tiers
                     exact = True if compares_all else self._small.get((search.spaces, search.tiers))
                     expect(statements, search, exact=exact)
-            if self._source is None:
-                statements.unwritten = unwritten
+            statements.unwritten = unwritten
             return statements
 
         before = getattr(self._snapshots, "current", None)
         with ExitStack() as stack:
             statements = self._current
             if statements is None:
-                transaction = self._server.transaction(self.tenant, start, mode=_REPEATABLE)
+                transaction = self._connections.transaction(self.tenant, start, mode=_REPEATABLE)
                 statements = stack.enter_context(transaction)
                 statements.committed = True
             try:
-                self._snapshots.current = (self.tenant, self._source, statements)
+                self._snapshots.current = (self.tenant, statements)
                 yield None
             finally:
                 self._snapshots.current = before
 
     @property
-    def _server(self) -> Replica | Connections:
-        """What recalls read: the replica, if there is one for them."""
-        return self._source or self._connections
-
-    @property
     def _current(self) -> PostgresStatements | None:
         """The statements of the snapshot or unit of work of the current thread, if it is one of this view."""
-        snapshot: tuple[str | None, Replica | None, PostgresStatements] | None = getattr(
-            self._snapshots, "current", None
-        )
-        if snapshot is not None and snapshot[:2] == (self.tenant, self._source):
-            return snapshot[2]
+        snapshot: tuple[str | None, PostgresStatements] | None = getattr(self._snapshots, "current", None)
+        if snapshot is not None and snapshot[0] == self.tenant:
+            return snapshot[1]
         unit = self._local.unit
         begun = None if unit is None else unit.statements
         return self._joined(begun, wide=False) if isinstance(begun, PostgresStatements) else None
@@ -188,7 +168,7 @@ class PostgresStore(Store):
         if logged:
             self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
-        with self._server.transaction(self.tenant, self._starting(**expected), mode=mode) as statements:
+        with self._connections.transaction(self.tenant, self._starting(**expected), mode=mode) as statements:
             statements.committed = True
             yield statements
 
@@ -200,7 +180,7 @@ class PostgresStore(Store):
     def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
         if self._current is not None:
             return super()._unlogged_rows(name, **values)
-        return self._server.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
+        return self._connections.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         if self._current is not None:
@@ -279,18 +259,6 @@ class PostgresStore(Store):
             distributed=self._connections.distributed,
             shared=lambda: self._connections.has_shared is not False,
         )
-
-    # Recalls
-
-    def recall_problems(self) -> list[str]:
-        """Return a sentence about the age of the replica, or why it is not used, beside those of every store."""
-        problems = super().recall_problems()
-        if self._source is not None:
-            with self._reading() as statements:
-                ((copying, seconds),) = statements.rows("replica_lag")
-            if lag := self._source.lag(seconds, copying=copying):
-                problems.append(lag)
-        return problems
 
     # Tenants
 
@@ -560,11 +528,6 @@ class PostgresStore(Store):
     def _tables(self, statements: PostgresStatements) -> PostgresTables:
         return PostgresTables(statements)
 
-    def partition(self, parts: int) -> list[str]:
-        """Cut the tables into parts by tenant, all at once; return their names."""
-        with self.for_tenant(None)._exclusive() as statements:
-            return partition(statements, parts)
-
     def distribute(self, shards: int) -> Distribution:
         """Distribute the tables over the nodes of a Citus cluster by tenant, or resume it, and verify the rows."""
         with self._connections.alone() as connection:
@@ -585,5 +548,3 @@ class PostgresStore(Store):
             return
         self._writer.close()
         self._connections.close()
-        if self._replica is not None:
-            self._replica.close()

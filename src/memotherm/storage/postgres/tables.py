@@ -1,4 +1,4 @@
-"""The tables of a store on PostgreSQL: copied, cut into partitions, or distributed over the nodes of a cluster."""
+"""The tables of a store on PostgreSQL: copied, or distributed over the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from psycopg import sql
@@ -21,9 +21,6 @@ from memotherm.storage.postgres.transaction import rebuild
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import TABLES, VECTORS, StoreTables, Table, summarize
-
-#: More parts than this make planning dearer than they make searching cheaper.
-_MOST_PARTS = 256
 
 Statement = sql.SQL | sql.Composed
 
@@ -70,66 +67,6 @@ class PostgresTables(StoreTables):
         rebuild(self._sql)
         self._sql.rows("numbers_follow")
         self._sql.run("statistics")
-
-
-class _TableParts(NamedTuple):
-    """What a table is made of, beside its columns."""
-
-    name: str
-    keys: list[tuple[str, str]]
-    links: list[tuple[str, str]]
-    indexes: list[str]
-    policies: list[Row]
-
-
-def partition(statements: PostgresStatements, parts: int) -> list[str]:
-    """Cut the tables into that many parts by tenant, inside the connection's transaction; return their names."""
-    if not 2 <= parts <= _MOST_PARTS:
-        raise InvalidInput(f"cannot cut into {parts} parts: choose between 2 and {_MOST_PARTS}")
-    rows = statements.rows("catalogue_tables", schema=SCHEMA)
-    if any(already for _, already in rows):
-        raise InvalidInput("the tables are partitioned already: to have other parts, migrate into a new database")
-    tables = [_described(statements, name) for name, _ in rows]
-    # In an order in which nothing points to what is not there.
-    changes = [statement for table in tables for statement in _unlinked(table.name, table.links)]
-    changes += [statement for table in tables for statement in _partitioned(table, parts)]
-    changes += [statement for table in tables for statement in _added(SCHEMA, table.name, table.links)]
-    _execute(statements, changes)
-    return [table.name for table in tables]
-
-
-def _described(statements: PostgresStatements, name: str) -> _TableParts:
-    qualified = f"{SCHEMA}.{name}"
-    constraints = statements.rows("catalogue_constraints", table=qualified)
-    return _TableParts(
-        name,
-        keys=[(key, text) for key, kind, text in constraints if kind != "f"],
-        links=[(key, text) for key, kind, text in constraints if kind == "f"],
-        indexes=[text for (text,) in statements.rows("catalogue_indexes", table=qualified)],
-        policies=statements.rows("catalogue_policies", schema=SCHEMA, table=name),
-    )
-
-
-def _partitioned(table: _TableParts, parts: int) -> Iterator[Statement]:
-    name, new = _table(table.name), _table(f"{table.name}_new")
-    yield sql.SQL(
-        "CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE INCLUDING COMMENTS) "
-        "PARTITION BY HASH (tenant)"
-    ).format(new, name)
-    for part in range(parts):
-        partition = _table(f"{table.name}_{part}")
-        yield sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES WITH (MODULUS {}, REMAINDER {})").format(
-            partition, new, sql.Literal(parts), sql.Literal(part)
-        )
-        # Policies exist on the partitioned table only, so a partition itself cannot be read.
-        yield from _secured(partition)
-    yield sql.SQL("INSERT INTO {} SELECT * FROM {}").format(new, name)
-    yield sql.SQL("DROP TABLE {}").format(name)
-    yield sql.SQL("ALTER TABLE {} RENAME TO {}").format(new, sql.Identifier(table.name))
-    yield from _added(SCHEMA, table.name, table.keys)
-    for text in table.indexes:
-        yield sql.SQL(text)  # as the server returned it
-    yield from _secured(name, table.policies)
 
 
 def _secured(table: sql.Identifier, policies: Sequence[Row] = ()) -> Iterator[Statement]:
@@ -303,7 +240,7 @@ def _copy(statements: PostgresStatements, progress: _Progress) -> None:
         statements.connection.execute(sql.SQL("ALTER TABLE {} ALTER tenant SET DEFAULT ''").format(copy))
         statements.connection.execute(sql.SQL("INSERT INTO {} SELECT * FROM {} WHERE tenant = ''").format(copy, table))
         statements.connection.execute(_REFERENCED.format(f"{SHARED_SCHEMA}.{name}"))
-        _execute(statements, _secured(copy, _described(statements, name).policies))
+        _execute(statements, _secured(copy, statements.rows("catalogue_policies", schema=SCHEMA, table=name)))
     for name in COPIED:
         _execute(statements, _added(SHARED_SCHEMA, name, progress.links.get(name, [])))
 
@@ -337,10 +274,7 @@ def _nodes(statements: PostgresStatements, name: str) -> tuple[str, ...]:
 
 def _links(statements: PostgresStatements) -> dict[str, list[tuple[str, str]]]:
     """Return the keys of each table that refer to other tables; refuse tables that cannot be distributed."""
-    partitioned: dict[str, bool] = dict(statements.rows("catalogue_tables", schema=SCHEMA))
-    if any(partitioned.values()):
-        raise InvalidInput("the tables are partitioned: migrate into a new database, and distribute that")
-    if {*partitioned} != {*DISTRIBUTED}:
+    if {table for (table,) in statements.rows("catalogue_tables", schema=SCHEMA)} != {*DISTRIBUTED}:
         raise InvalidInput(f"the schema {SCHEMA} has other tables with a tenant than ours: use a database of its own")
-    links = {table: _described(statements, table).links for table in DISTRIBUTED}
+    links = {table: statements.rows("catalogue_links", table=f"{SCHEMA}.{table}") for table in DISTRIBUTED}
     return {table: keys for table, keys in links.items() if keys}

@@ -231,14 +231,11 @@ DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
 DELETE FROM vectors WHERE {own}embedder = :number
 
 -- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
-CREATE INDEX $beside IF NOT EXISTS vectors_live_$number ON vectors
+CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_live_$number ON vectors
 USING hnsw ((CAST(vector AS $type($dimensions))) $type_ip_ops) WHERE embedder = $number AND tier < 2
 
 -- vector_index_drop: Drop an index that was not finished; one that is finished is never in the way.
 DROP INDEX IF EXISTS vectors_live_$number
-
--- vectors_partitioned: Whether the vectors are cut into parts, which cannot be indexed while others write.
-SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass('vectors')
 
 -- vector_index_claim: Let one server at a time make an index; the claim ends with its connection.
 SELECT pg_try_advisory_lock(:number)
@@ -351,18 +348,13 @@ SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces),
 -- statistics: Update the planner's statistics.
 ANALYZE memories, vectors, texts, events, tags, spaces
 
--- catalogue_tables: The tables that have a tenant, and whether they are partitioned.
-SELECT c.relname, c.relkind = 'p' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
-WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
+-- catalogue_tables: The tables that have a tenant.
+SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p')
 
--- catalogue_constraints: The keys of a table and its links to others.
-SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint
-WHERE conrelid = to_regclass(:table) AND contype IN ('p', 'u', 'f') ORDER BY contype DESC, conname
-
--- catalogue_indexes: The indexes of a table that no key has made.
-SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i
-WHERE i.indrelid = to_regclass(:table) AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)
-ORDER BY 1
+-- catalogue_links: The keys of a table that refer to other tables.
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = to_regclass(:table) AND contype = 'f' ORDER BY conname
 
 -- catalogue_policies: The row-level security policies of a table.
 SELECT policyname, cmd, qual, with_check FROM pg_policies
@@ -389,9 +381,6 @@ SELECT citus_is_coordinator()
 
 -- citus_workers: The nodes that have shards.
 SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE isactive AND shouldhaveshards ORDER BY nodeid
-
--- replica_lag: Whether the server copies another one, and how old the newest change is that it has copied.
-SELECT pg_is_in_recovery(), CAST(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) AS FLOAT8)
 
 -- shared_numbers: Those of some memories that have no tenant.
 SELECT no FROM memories WHERE tenant = '' AND no {in nos}

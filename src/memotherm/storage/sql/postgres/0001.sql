@@ -1,5 +1,5 @@
 -- Version 1 of the schema on PostgreSQL: the same tables as on SQLite. The tenant leads every key, so that tables can
--- be partitioned or distributed by it, and row-level security separates tenants in addition to the scope filter.
+-- be distributed by it, and row-level security separates tenants in addition to the scope filter.
 -- The default of the tenant column is the tenant of the transaction.
 
 CREATE TABLE meta (
