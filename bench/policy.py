@@ -33,7 +33,7 @@ from memotherm.tiers.policies import PolicySource
 __all__ = ["measure"]
 
 _POLICIES = (DEFAULT, "coding-agent", "research")
-_SETTINGS = {"recall_log_days": 3650}
+_SETTINGS = {"log_days": 3650}
 #: The seeds of the year on which a policy is chosen, and of the one on which it is judged.
 _CHOSEN_ON, _JUDGED_ON = 7, 11
 #: The most days between the last turn that answers a question and the question.

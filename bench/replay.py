@@ -31,7 +31,7 @@ _KINDS = ("fact", "decision", "preference", "message")
 _DAYS = 365
 _QUERY_WORDS = 6
 _SPACE = 1
-_SETTINGS = Settings(recall_log_days=3650)
+_SETTINGS = Settings(log_days=3650)
 _MEGABYTE_KB = 1024
 
 

@@ -192,7 +192,7 @@ def test_a_boost_changes_the_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_boosts_are_read_from_the_settings() -> None:
     """A boost of 5 for low memories puts them on top (E21, W15)."""
-    with opened(settings={"boost_low": 5}) as mem:
+    with opened(settings={"priority_boosts": {"low": 5}}) as mem:
         mem.remember("the boat sails at dawn")
         low = mem.remember("the boat rots", priority="low")
 

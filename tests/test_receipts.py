@@ -207,7 +207,7 @@ def test_a_purge_erases_a_memory_from_receipts_and_from_the_recall_log(mem: Memo
 
 
 def test_maintenance_deletes_old_receipts(mem: Memotherm, clock: FakeClock) -> None:
-    """A receipt is kept for `receipt_days`."""
+    """A receipt is kept for `log_days`."""
     mem.remember("Be kind", priority="pinned")
     mem.context()
     clock.advance(days=20)
@@ -220,8 +220,8 @@ def test_maintenance_deletes_old_receipts(mem: Memotherm, clock: FakeClock) -> N
 
 @pytest.mark.sqlite
 def test_receipts_and_the_texts_of_queries_can_be_switched_off(open_mem: Open, tmp_path: Path) -> None:
-    """`receipt_days = 0` keeps none; without the text in the recall log, a receipt has no query."""
-    off = open_mem(tmp_path / "off.db", settings={"receipt_days": 0})
+    """`log_days = 0` keeps none; without the text in the recall log, a receipt has no query."""
+    off = open_mem(tmp_path / "off.db", settings={"log_days": 0})
     quiet = open_mem(tmp_path / "quiet.db", settings={"recall_log": "off"})
     for mem in (off, quiet):
         mem.remember("Be kind", priority="pinned")

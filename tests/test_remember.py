@@ -196,7 +196,7 @@ def test_what_is_gone_is_not_a_duplicate(mem: Memotherm, clock: FakeClock) -> No
 
 def test_duplicates_are_kept_where_the_setting_says_so() -> None:
     """Without deduplication every call makes a memory."""
-    with opened(settings={"deduplicate": False}) as mem:
+    with opened(settings={"duplicate_window_hours": 0}) as mem:
         assert mem.remember("A").id != mem.remember("A").id
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import Field, FrozenInstanceError, replace
+from dataclasses import Field, FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.errors import SettingsError
-from memotherm.settings import FIELDS, GROUPS, SECRET_NAMES, Settings, default_store, load, origins
+from memotherm.settings import FIELDS, GROUPS, SECRET_NAMES, Settings, default_store, embedder_keys, load, origins
 from memotherm.settings.sources import described_settings
 
 
@@ -92,7 +92,12 @@ def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> N
         ({"context_min_confidence": "nan"}, "between 0 and 1"),
         ({"pool_size": 0}, "between 1 and"),
         ({"fusion": "magic"}, "one of .*weighted, rrf"),
-        ({"deduplicate": "perhaps"}, "true or false"),
+        ({"tiering": "perhaps"}, "true or false"),
+        ({"retention": "90/60"}, "such as 90/60/7"),
+        ({"retention": "nan/60/7"}, "such as 90/60/7"),
+        ({"priority_boosts": {"urgent": 1}}, "numbers by priority"),
+        ({"priority_boosts": {"low": 11}}, "between -10 and 10"),
+        ({"priority_boosts": "low"}, "must be a number"),
         ({"kinds": 5}, "list of words"),
         ({"kinds": [5]}, "list of words"),
         ({"embedder": None}, "must be text"),
@@ -124,32 +129,35 @@ def test_a_broken_file_is_named(home: dict[str, str], project: Path) -> None:
 
 def test_zero_is_zero(home: dict[str, str], project: Path) -> None:
     """A setting of 0 is never taken for a missing one."""
-    found = load({"max_pinned": 0, "boost_pinned": 0}, environ=home, folder=project)
+    found = load({"max_pinned": 0, "priority_boosts": {"pinned": 0}}, environ=home, folder=project)
 
-    assert (found.max_pinned, found.boost_pinned) == (0, 0.0)
+    assert (found.max_pinned, found.priority_boosts.pinned) == (0, 0.0)
 
 
 def test_words_become_values(home: dict[str, str], project: Path) -> None:
     """The environment has only text."""
     environ = {
         **home,
-        "MEMOTHERM_DEDUPLICATE": "off",
+        "MEMOTHERM_TIERING": "off",
+        "MEMOTHERM_PRIORITY_BOOSTS": "critical=0.5, low=-0.2",
         "MEMOTHERM_KINDS": "fact, task,",
         "MEMOTHERM_CONTEXT_MIN_CONFIDENCE": "0.25",
     }
     found = load(environ=environ, folder=project)
 
-    assert (found.deduplicate, found.kinds, found.context_min_confidence) == (False, ("fact", "task"), 0.25)
+    assert (found.tiering, found.kinds, found.context_min_confidence) == (False, ("fact", "task"), 0.25)
+    assert found.priority_boosts == (1.0, 0.5, 0.15, 0.0, -0.2)
 
 
-def test_keys_are_read_from_their_own_variables_and_never_shown(home: dict[str, str], project: Path) -> None:
-    """A secret is not part of what is printed; ours wins over the service's."""
-    environ = {**home, "OPENAI_API_KEY": "sk-secret", "GOOGLE_API_KEY": "g-secret"}
-    found = load(environ=environ, folder=project)
-    ours = load(environ={**environ, "MEMOTHERM_OPENAI_API_KEY": "sk-ours"}, folder=project)
+def test_keys_of_embedders_are_read_from_their_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no settings, so nothing shows them."""
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("GOOGLE_API_KEY", "g-secret")
 
-    assert (found.openai_api_key, found.gemini_api_key, ours.openai_api_key) == ("sk-secret", "g-secret", "sk-ours")
-    assert "secret" not in repr(found)
+    assert embedder_keys() == {"openai": "sk-secret", "gemini": "g-secret"}
+    assert "secret" not in repr(load())
 
 
 @pytest.mark.parametrize("name", sorted(SECRET_NAMES))
@@ -189,6 +197,10 @@ def _values(declared: Field[Any]) -> st.SearchStrategy[Any]:
     if isinstance(declared.default, int | float):
         low, high = declared.metadata["low"], min(declared.metadata["high"], 1_000_000)
         return st.integers(int(low), int(high)) if declared.type == "int" else st.floats(low, high)
+    if declared.name == "priority_boosts":
+        return st.sampled_from(["low=-0.5", "pinned=2, critical = 0.5"])
+    if declared.name == "retention":
+        return st.sampled_from(["off", "standard", "0/30/1.5"])
     if isinstance(declared.default, tuple):
         return st.lists(st.sampled_from(["fact", "task"]), unique=True).map(tuple)
     choices = declared.metadata["choices"]
@@ -217,15 +229,11 @@ PRIVATE = [
     'embedder = "openai"',
     'embedder = "some_plugin"',
     'fallback_embedder = "gemini"',
-    'openai_api_key = "sk-1"',
-    'gemini_api_key = "g-1"',
     'tokenizer = "tokenizer.json"',
     'recall_log = "off"',
-    "recall_log_days = 0",
+    "log_days = 0",
     'retention = "standard"',
-    "archive_after_days = 0.001",
-    "delete_after_days = 0.001",
-    "grace_days = 0",
+    'retention = "0.001/0.001/0"',
     "max_cold_items = 0",
     "cool_hot_days = 0",
     'notes_root = "/"',
@@ -268,9 +276,7 @@ def test_a_project_can_set_how_its_memories_are_written_and_found(tmp_path: Path
     assert getattr(settings, name) != getattr(Settings(), name)
 
 
-@pytest.mark.parametrize(
-    "prefix", ["server_", "recall_log", "retention", "archive_", "delete_", "grace_", "postgres_", "cool_"]
-)
+@pytest.mark.parametrize("prefix", ["server_", "recall_log", "log_", "retention", "postgres_", "cool_"])
 def test_no_setting_of_the_server_retention_or_store_is_open_to_projects(prefix: str) -> None:
     """The list of what is allowed holds for settings that are added later, too."""
     settings = [declared for name, declared in FIELDS.items() if name.startswith(prefix)]
@@ -280,7 +286,7 @@ def test_no_setting_of_the_server_retention_or_store_is_open_to_projects(prefix:
 
 
 def test_one_word_sets_the_windows_of_retention(home: dict[str, str], project: Path) -> None:
-    """A window that is given wins, also one of 0, whatever layer it comes from; without the word there are none."""
+    """Three numbers set them too; without either, only the grace time is set."""
 
     def windows(settings: Settings) -> tuple[float, float, float]:
         return settings.archive_after_days, settings.delete_after_days, settings.grace_days
@@ -288,12 +294,9 @@ def test_one_word_sets_the_windows_of_retention(home: dict[str, str], project: P
     environ = {**home, "MEMOTHERM_RETENTION": "standard"}
     assert windows(Settings()) == (0, 0, 7)
     assert windows(Settings(retention="standard")) == (90, 60, 7)
-    assert windows(Settings(retention="standard", archive_after_days=0, grace_days=1)) == (0, 60, 1)
+    assert windows(Settings(retention="0/60.5/1")) == (0, 60.5, 1)
     assert windows(load(environ=environ, folder=project)) == (90, 60, 7)
-    assert windows(load({"archive_after_days": 0}, environ=environ, folder=project)) == (0, 60, 7)
     assert windows(load({"retention": "off"}, environ=environ, folder=project)) == (0, 0, 7)
-    assert windows(replace(Settings(retention="standard"), delete_after_days=0)) == (90, 0, 7)
-    assert origins(environ=environ, folder=project)["archive_after_days"] == "environment"
 
 
 def test_settings_are_one_plain_value() -> None:

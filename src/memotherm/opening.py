@@ -85,7 +85,7 @@ def open(  # noqa: A001 - the name is `memotherm.open`
         return _connect(store_url, scope, loaded, key, [name for name, value in given.items() if value is not None])
     loaded = with_key(loaded, key)
     redactor(loaded)  # raises for a pattern that is not one
-    keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
+    keys = settings_module.embedder_keys()
     primary = embed.resolve(embedder if embedder is not None else loaded.embedder, keys=keys)
     fallback = embed.resolve(loaded.fallback_embedder, keys=keys) if loaded.fallback_embedder else None
     ranking = RankingOptions(reranker=resolve_reranker(loaded.reranker if reranker is None else reranker))

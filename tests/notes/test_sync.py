@@ -261,7 +261,7 @@ def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Memothe
         (root / "memory" / f"{number}.md").write_text("\n".join(lines))
     path = tmp_path / "a.db"
     open_mem(path).notes(root).sync()
-    mem = open_mem(path, settings={"chunk_tokens": 100, "chunk_overlap": 10})
+    mem = open_mem(path, settings={"chunk_tokens": 100})
     notes = mem.notes(root)
     before = index(mem, notes)
 
@@ -273,7 +273,7 @@ def test_another_chunk_size_cuts_every_file_anew(open_mem: Callable[..., Memothe
         notes.sync(interrupted)
     assert index(mem, notes) == before
     done = notes.sync()
-    fresh = open_mem(tmp_path / "b.db", settings={"chunk_tokens": 100, "chunk_overlap": 10})
+    fresh = open_mem(tmp_path / "b.db", settings={"chunk_tokens": 100})
     fresh.notes(root).sync()
 
     assert len(done.changed) == 5
@@ -410,7 +410,7 @@ def test_disuse_and_retention_windows_leave_notes_alone(
 ) -> None:
     """What lives in a file is neither cooled nor archived for not being asked for."""
     monkeypatch.setattr("memotherm.notes.placement._COLD_DAYS", 1000)
-    mem = open_mem(settings={"archive_after_days": 10, "cool_hot_days": 5})
+    mem = open_mem(settings={"retention": "10/0/7", "cool_hot_days": 5})
     notes = mem.notes(workspace)
     notes.sync()
     before = index(mem, notes)

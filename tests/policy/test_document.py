@@ -99,7 +99,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 [policy]
 extend = "builtin"
 [limits]
-grace_days = 3
+retention = "off"
 hot_max_tokens = "many"
 [[rule]]
 id = "compact.mine"
@@ -122,7 +122,7 @@ expect = {}
         ("P003", 10), ("P003", 10), ("P004", 8),
     ]  # fmt: skip
     assert "did you mean idle?" in str(raised.value)
-    assert "a policy cannot set grace_days" in str(raised.value)
+    assert "a policy cannot set retention" in str(raised.value)
 
 
 def test_rules_that_can_be_read_are_linted_beside_one_that_cannot() -> None:

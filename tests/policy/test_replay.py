@@ -30,7 +30,7 @@ _KEEP = policy.loads(
 def lived() -> Iterator[Memotherm]:
     """Return a memory whose decision went cold before it was asked for again, twice."""
     clock = FakeClock()
-    settings = {"recall_log_days": 1000}
+    settings = {"log_days": 1000}
     with memotherm.open(":memory:", clock=clock, settings=settings, embedder=HashEmbedder()) as mem:
         mem.remember("we chose the blue ferry", kind="decision")
         for number in range(20):
@@ -207,7 +207,7 @@ def _work(mem: Memotherm, clock: FakeClock, days: int) -> None:
 
 def _worked_report() -> dict[str, Any]:
     """Return the numbers of a replay of days of work."""
-    clock, settings = FakeClock(), {"recall_log_days": 1000, "grace_days": 1000, "cool_warm_days": 6}
+    clock, settings = FakeClock(), {"log_days": 1000, "retention": "0/0/1000", "cool_warm_days": 6}
     with memotherm.open(":memory:", clock=clock, settings=settings, embedder=HashEmbedder()) as mem:
         _work(mem, clock, 14)
         found = mem.policies.replay(["builtin", "coding-agent", _HOUSE], limit=4)

@@ -103,7 +103,7 @@ def test_every_question_has_an_answer(
     """In every format, within the budget, with each memory once; an order of dates that is refused says so."""
     clock, model = FakeClock(), Flaky(down=embedder == "down")
     config = Settings(
-        max_pinned=1000, max_critical=1000, context_min_confidence=confidence, deduplicate=False, fusion=fusion
+        max_pinned=1000, max_critical=1000, context_min_confidence=confidence, duplicate_window_hours=0, fusion=fusion
     )
     models: dict[str, Any] = {"none": "none", "words": HashEmbedder()}
     with (

@@ -29,7 +29,7 @@ memories = st.fixed_dictionaries(
 configs = st.builds(
     Settings,
     fusion=st.sampled_from(["evidence", "weighted", "rrf"]),
-    deduplicate=st.booleans(),
+    duplicate_window_hours=st.sampled_from([0, 24]),
     max_pinned=st.just(1000),
     max_critical=st.just(1000),
 )
@@ -105,7 +105,7 @@ def test_scores_are_in_range_in_order_and_explained(
 @given(some=st.lists(memories, max_size=25), query=texts, fusion=st.sampled_from(["evidence", "weighted", "rrf"]))
 def test_exact_and_coded_vectors_give_the_same_answer(some: list[dict[str, object]], query: str, fusion: str) -> None:
     """Rescoring with the exact vectors leaves no trace of the codes."""
-    base = Settings(max_pinned=1000, max_critical=1000, deduplicate=False, fusion=fusion)
+    base = Settings(max_pinned=1000, max_critical=1000, duplicate_window_hours=0, fusion=fusion)
     answers = []
     for limit in (0, 20_000):
         with filled(base, limit, some) as mem:

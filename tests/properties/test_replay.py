@@ -110,7 +110,7 @@ def test_replaying_the_policy_in_force_reproduces_the_recorded_state(seed: int, 
     """Every memory ends in the tier that it has, by as many moves, also if much happens at one instant."""
     source, clock = random.Random(seed), FakeClock()
     house = _a_policy(source)
-    settings = {**house.limits, "recall_log_days": 1000, "grace_days": 1000}
+    settings = {**house.limits, "log_days": 1000, "retention": "0/0/1000"}
     with memotherm.open(":memory:", rules=house.rules, settings=settings, clock=clock, embedder=HashEmbedder()) as mem:
         mem.remember("the first otter of the pond")
         clock.advance(minutes=1)

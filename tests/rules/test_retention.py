@@ -18,7 +18,7 @@ def test_a_deleted_memory_waits_where_the_clock_may_have_jumped_over_its_grace(a
 
     def purged(grace_days: int, now: timedelta, due_at: timedelta | None) -> bool:
         sure = None if due_at is None else since + due_at
-        situation = Situation(now=since + now, settings=Settings(grace_days=grace_days), due_at=sure)
+        situation = Situation(now=since + now, settings=Settings(retention=f"0/0/{grace_days}"), due_at=sure)
         return DeletedMemories().decide(memory, situation) is not None
 
     assert purged(7, 9 * DAY, None)

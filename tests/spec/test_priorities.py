@@ -218,7 +218,7 @@ def test_a_boost_changes_the_order_and_the_cut_comes_after_it(open_mem: Open) ->
     """The weaker match with the higher priority comes first, also when only one is wanted."""
     question = "which otter was mentioned, and how deep is the pond?"
 
-    plain, boosted = open_mem(settings={"boost_critical": 0.0}), open_mem(settings={"boost_critical": 1.0})
+    plain, boosted = (open_mem(settings={"priority_boosts": {"critical": boost}}) for boost in (0.0, 1.0))
     for each in (plain, boosted):
         each.remember("otter pond depth: the pond is deep")
         each.remember("an otter, in passing", priority="critical")
@@ -320,7 +320,7 @@ def test_at_most_five_memories_are_pinned(mem: Memotherm) -> None:
 @spec("E21")
 def test_the_boosts_are_read_from_the_settings(open_mem: Open) -> None:
     """With the numbers turned round, so is the order."""
-    mem = open_mem(settings={"boost_critical": -0.5, "boost_low": 0.9, "boost_pinned": 2.5})
+    mem = open_mem(settings={"priority_boosts": {"critical": -0.5, "low": 0.9, "pinned": 2.5}})
     for name in ("critical", "low", "pinned"):
         mem.remember(f"the otter fact that is {name}", priority=name)
 
@@ -366,7 +366,7 @@ def test_a_full_priority_rejects_or_demotes_its_oldest_by_setting(open_mem: Open
 @spec("E25")
 def test_pinned_is_permanent_until_it_is_unpinned(open_mem: Open, clock: FakeClock) -> None:
     """Years without use, an end of its own and every window pass it by."""
-    mem = open_mem(settings={"archive_after_days": 30, "delete_after_days": 30})
+    mem = open_mem(settings={"retention": "30/30/7"})
     memory = mem.remember("the rule of rules", priority="pinned", tier="hot", ttl="1d")
     clock.advance(days=1000)
 

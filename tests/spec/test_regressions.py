@@ -228,7 +228,7 @@ def test_the_boosts_exist_in_one_place_only() -> None:
     found = [path.name for path in sources if re.search(r"CRITICAL[^\n]*0\.3\b", path.read_text("utf-8"))]
 
     assert found == []
-    assert (Settings().boost_critical, Settings().boost_important) == (0.3, 0.15)
+    assert Settings().priority_boosts[1:3] == (0.3, 0.15)
 
 
 @spec("W16")

@@ -417,9 +417,7 @@ def test_what_is_stored_counts_in_every_tier(mem: Memotherm) -> None:
 
 
 @spec("M21")
-@pytest.mark.parametrize(
-    "settings", [{"retention": "standard"}, {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7}]
-)
+@pytest.mark.parametrize("settings", [{"retention": "standard"}, {"retention": "90/60/7"}])
 def test_the_windows_lead_from_active_to_purged(open_mem: Open, clock: FakeClock, settings: dict[str, Any]) -> None:
     """90 days unused, 60 days archived, 7 days of grace; each step is an event of its own rule."""
     mem = open_mem(settings=settings)
@@ -543,7 +541,7 @@ def test_a_deleted_memory_can_be_restored_within_its_grace(mem: Memotherm, clock
     assert mem.restore(saved.id).retention is Retention.ACTIVE
     assert said(mem.recall("otter")) == ["the otter pond"]
     clock.advance(days=0.1)
-    with pytest.raises(InvalidInput, match="grace_days"):
+    with pytest.raises(InvalidInput, match="setting retention"):
         mem.restore(lost.id)
 
 
@@ -757,7 +755,7 @@ def test_an_edited_note_is_not_taken_for_a_purge(tmp_path: Path) -> None:
 @spec("M28")
 def test_the_same_input_is_recognised_by_its_hash(open_mem: Open) -> None:
     """SHA-256 of the normalised text, in the same scope, at any time; can be turned off."""
-    mem, twice = open_mem(), open_mem(settings={"deduplicate": False})
+    mem, twice = open_mem(), open_mem(settings={"duplicate_window_hours": 0})
 
     first, again = mem.remember("The otter pond"), mem.remember("  The otter pond\n")
     assert first.id == again.id

@@ -72,10 +72,10 @@ def test_the_five_types_are_kinds(mem: Memotherm, kind: str) -> None:
 
 @spec("C04", "C23", "C30")
 def test_the_status_has_the_shape_and_the_numbers_of_the_example(open_mem: Open) -> None:
-    """Eight hot memories, 80 % of the limit, warm and cold apart, and a suggestion at a threshold of 0.8."""
+    """Eight hot memories, 80 % of the limit, warm and cold apart, and a suggestion from 90 % on."""
     made = open_mem().session("s").add("word " * 49)
     limit = made.tokens * 10
-    mem = open_mem(settings={"hot_token_limit": limit, "spill_suggested_at": 0.8})
+    mem = open_mem(settings={"hot_token_limit": limit})
     session = mem.session("session-123")
     for n in range(8):
         session.add(f"{n}" + " word" * 49)
@@ -97,7 +97,10 @@ def test_the_status_has_the_shape_and_the_numbers_of_the_example(open_mem: Open)
     assert (status["warm"]["items"], status["cold"]["items"]) == (3, 5)
     assert status["warm"]["tokens"] > 0
     assert status["cold"]["tokens"] > 0
-    assert status["suggestions"] == [{"type": "spill", "reason": "hot memory is 80% full"}]
+    assert status["suggestions"] == []
+    session.add("8" + " word" * 49)
+    suggestions = tools.memory_status(mem, "session-123")["suggestions"]
+    assert suggestions == [{"type": "spill", "reason": "hot memory is 90% full"}]
 
 
 @spec("C05")
@@ -487,15 +490,9 @@ def test_every_promotion_sets_the_relevance(open_mem: Open, clock: FakeClock) ->
 def test_spilling_is_suggested_at_ninety_percent(open_mem: Open) -> None:
     """From exactly the threshold on, with the real percentage in the reason."""
     memory = open_mem().session("s").add("a turn of the talk")
-    tokens, default = memory.tokens, Settings().spill_suggested_at
-    assert default == 0.9
-    for limit, threshold, suggested in (
-        (tokens * 10 // 9, default, True),
-        (tokens * 2, default, False),
-        (tokens * 2, 0.5, True),
-        (tokens * 2, 0.51, False),
-    ):
-        session = open_mem(settings={"hot_token_limit": limit, "spill_suggested_at": threshold}).session("s")
+    tokens = memory.tokens
+    for limit, suggested in ((tokens * 10 // 9, True), (tokens * 10 // 9 + 1, False), (tokens * 2, False)):
+        session = open_mem(settings={"hot_token_limit": limit}).session("s")
         session.add("a turn of the talk")
         found = [each for each in session.status().suggestions if each.type == "spill"]
         assert bool(found) is suggested

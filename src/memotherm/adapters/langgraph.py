@@ -48,7 +48,7 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.clock import Clock
-from memotherm.settings import load
+from memotherm.settings import embedder_keys, load
 from memotherm.settings.keys import Key
 from memotherm.tiers.scheduler import Scheduler
 
@@ -112,7 +112,7 @@ class MemothermStore(BaseStore):
                 )
             self.memory = memory
             return
-        chosen = {"max_metadata_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
+        chosen = {"max_content_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
         self.memory = opening.open(
             memory, scope=scope, embedder=self._embedder(chosen), settings=chosen, clock=clock, key=key
         )
@@ -122,9 +122,7 @@ class MemothermStore(BaseStore):
             return texts_embedder(LangChainEmbedder(self.embeddings, self.index_config["dims"]))
         if self._rank == "cosine" and self.index_config is None:
             return "none"
-        loaded = load(settings)
-        keys = {"openai": loaded.openai_api_key, "gemini": loaded.gemini_api_key}
-        inner = embed.resolve(loaded.embedder, keys=keys)
+        inner = embed.resolve(load(settings).embedder, keys=embedder_keys())
         return inner if inner.name == "none" else texts_embedder(inner)
 
     def close(self) -> None:

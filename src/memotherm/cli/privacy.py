@@ -85,7 +85,7 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
 
 
 forget = _command(
-    "forget", "Delete a memory, or all that a filter selects; `restore` undoes it within `grace_days`.",
+    "forget", "Delete a memory, or all that a filter selects; `restore` undoes it within 7 days.",
     "Forget {}?", "forgotten",
     f'memotherm forget {ID}\nmemotherm forget --where sprint=12 --why "the sprint is over"',
 )  # fmt: skip

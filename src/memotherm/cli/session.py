@@ -81,11 +81,11 @@ for command in (
     plain(
         "session_prune", lambda pruned: [f"{pluralize(len(pruned), 'memory')} deleted"],
         "memotherm session prune s1 --keep 100",
-        help="Delete the least relevant cold memories of the session; `restore` undoes it within `grace_days`.",
+        help="Delete the least relevant cold memories of the session; `restore` undoes it within 7 days.",
     ),
     plain(
         "session_clear", lambda cleared: [f"{pluralize(cleared, 'memory')} deleted"], "memotherm session clear s1",
-        help="Delete the memories of the session, except pinned ones; `restore` undoes it within `grace_days`.",
+        help="Delete the memories of the session, except pinned ones; `restore` undoes it within 7 days.",
     ),
     plain(
         "session_end", lambda run: ["ended" if run is None else f"ended. {run}"],

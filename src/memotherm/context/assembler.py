@@ -239,7 +239,7 @@ class Assembler:
             candidate.number: candidate.section for candidate, _ in packed.chosen if candidate.number is not None
         }
         receipt = None
-        if settings.receipt_days and request.budget:
+        if settings.log_days and request.budget:
             receipt = _stored_receipt(request, selection, packed, sections)
         included = list(sections)
         if request.question is not None:

@@ -91,7 +91,7 @@ class Inspection:
         """Return the last recalls that returned a memory, and the last contexts that considered it, inside this scope.
 
         It also counts the contexts that included it. Being injected is no access, and rules do not read it.
-        The settings `recall_log_days` and `receipt_days` say how long they are kept.
+        The setting `log_days` says how long they are kept.
         """
         require_limit(limit, LARGEST_PAGE)
         record, store, spaces = self._view.record(memory_id), self._view.store_inside, self._view.spaces_inside()
@@ -126,7 +126,7 @@ class Inspection:
     def recalls(self, limit: int = 100, order: Literal["newest", "slowest"] = "newest") -> list[TimedRecall]:
         """Return queries of the recall log inside this scope, with how long each took and what it found.
 
-        The setting `recall_log_days` says how long the log is kept.
+        The setting `log_days` says how long the log is kept.
 
         Args:
             limit: The most queries.
@@ -174,7 +174,7 @@ class Inspection:
 
 
 class Receipts:
-    """The receipts of contexts inside a scope; the setting `receipt_days` says how long they are kept."""
+    """The receipts of contexts inside a scope; the setting `log_days` says how long they are kept."""
 
     def __init__(self, view: View) -> None:
         self._view = view

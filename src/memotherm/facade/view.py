@@ -319,7 +319,7 @@ class View(Queries):
         # The day of a task is its deadline: when it has passed, the task is still open.
         if isinstance(text, str) and draft.kind != "task":
             draft = replace(draft, valid_until=holds_until(text, state.get("created_at", now).date()))
-        if isinstance(text, str) and services.settings.deduplicate:
+        if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, self.scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
         memory = services.writer.capture(draft, self.scope, now, self.actor, self.trust)
@@ -431,7 +431,7 @@ class View(Queries):
         check: dict[str, Callable[[Any], Any]] = {
             "kind": lambda kind: checked_kind(kind, settings),
             "tags": checked_tags,
-            "metadata": lambda metadata: checked_metadata(metadata, settings.max_metadata_chars),
+            "metadata": lambda metadata: checked_metadata(metadata, settings.max_content_chars),
             "key": checked_key,
             "valid_from": lambda moment: as_moment(moment, "valid_from", now),
             "valid_until": lambda moment: end_of(moment, now),

@@ -93,7 +93,7 @@ class Notes:
             layout=self._layout,
             scope=tools.scope,
             collection=f"notes:{name or self._layout.name}",
-            chunk_size=ChunkSize(size=settings.chunk_tokens, overlap=settings.chunk_overlap),
+            chunk_size=ChunkSize(size=settings.chunk_tokens),
             transcripts=self._transcripts,
         )
 

@@ -41,7 +41,7 @@ class FeedbackLog:
         if found is None:
             raise NotFound(
                 f"the recall log has no {recall_id} in this scope: it is written while recall_log is not off (it is "
-                f"{self._settings.recall_log}), and stored for recall_log_days ({self._settings.recall_log_days:g})"
+                f"{self._settings.recall_log}), and stored for log_days ({self._settings.log_days:g})"
             )
         return found
 

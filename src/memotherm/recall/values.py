@@ -102,7 +102,7 @@ class FusionWeights:
             text=settings.text_weight,
             fusion=settings.fusion,
             use=_USE_WEIGHT,
-            boosts=np.array([getattr(settings, f"boost_{priority}") for priority in Priority], np.float64),
+            boosts=np.array([getattr(settings.priority_boosts, priority) for priority in Priority], np.float64),
             penalties=np.array([penalties.get(tier, 0.0) for tier in Tier], np.float64),
             ranking=ranking,
         )

@@ -348,10 +348,10 @@ def duplicate_of(
     transaction: Transaction, space: int, memory: Memory, at: datetime, settings: Settings
 ) -> Record | None:
     """Return the visible memory of a space with the same content and kind; None for keyed memories."""
-    if memory.key is not None or not settings.deduplicate:
+    if memory.key is not None or not settings.duplicate_window_hours:
         return None
-    window = timedelta(hours=settings.duplicate_window_hours)
-    return transaction.duplicate(space, memory.digest, memory.kind, at, since=at - window if window else None)
+    since = at - timedelta(hours=settings.duplicate_window_hours)
+    return transaction.duplicate(space, memory.digest, memory.kind, at, since)
 
 
 def _duplicable(memory: Memory) -> tuple[object, ...]:

@@ -15,7 +15,6 @@ from memotherm.model.clock import as_duration, as_moment, new_id
 from memotherm.model.memory import PriorityName, TierValue, placed_in, placement
 from memotherm.model.names import renamed
 from memotherm.settings import Settings
-from memotherm.settings.schema import MAX_METADATA_CHARS
 from memotherm.storage.store import Store
 from memotherm.storage.values import AFTER_PREFIX
 from memotherm.text.content import digest, require_content, require_text
@@ -166,7 +165,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         tier_rule=rule,
         priority=priority,
         scope=scope,
-        metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
+        metadata=checked_metadata(draft.metadata, settings.max_content_chars),
         source=source,
         trust=trust,
         tokens=count_tokens(content, settings.tokenizer),
@@ -272,7 +271,7 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return distinct
 
 
-def checked_metadata(metadata: Mapping[str, Any] | None, longest: int = MAX_METADATA_CHARS) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any] | None, longest: int) -> dict[str, Any]:
     """Return the metadata after a round trip through JSON, so that reads equal writes."""
     if metadata is None:
         return {}
@@ -287,7 +286,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None, longest: int = MAX_META
     if len(text) > longest:
         raise InvalidInput(
             f"metadata takes {len(text):,} characters and the limit is {longest:,}: raise the setting "
-            "max_metadata_chars, or keep less in it"
+            "max_content_chars, or keep less in it"
         )
     _require_flat(loaded)
     return loaded

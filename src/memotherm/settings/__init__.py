@@ -2,7 +2,7 @@
 
 from memotherm.settings.paths import client_home, data_home, default_store, export, isolated
 from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings, public
-from memotherm.settings.sources import load, origins
+from memotherm.settings.sources import embedder_keys, load, origins
 
 __all__ = [
     "FIELDS",
@@ -12,6 +12,7 @@ __all__ = [
     "client_home",
     "data_home",
     "default_store",
+    "embedder_keys",
     "export",
     "isolated",
     "load",

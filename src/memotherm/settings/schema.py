@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.errors import SettingsError
 
 #: The longest time window, about a hundred years.
 MAX_DAYS = 36_525
-#: The default of `max_metadata_chars`.
-MAX_METADATA_CHARS = 65_536
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
 #: The user, password and key in an address.
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
+
+
+class Boosts(NamedTuple):
+    """What each priority adds to the score of a memory."""
+
+    pinned: float = 1.0
+    critical: float = 0.3
+    important: float = 0.15
+    normal: float = 0.0
+    low: float = -0.1
 
 
 class Secret(str):
@@ -90,6 +100,8 @@ def checked(declared: Field[Any], value: object) -> object:
         return as_bool(name, value)
     if isinstance(default, int | float):
         return _as_number(declared, value)
+    if isinstance(default, Boosts):
+        return _as_boosts(declared, value)
     if isinstance(default, tuple):
         return _as_words(name, value)
     if not isinstance(value, str):
@@ -127,6 +139,18 @@ def _as_number(declared: Field[Any], value: object) -> float:
     return number
 
 
+def _as_boosts(declared: Field[Any], value: object) -> Boosts:
+    """Return numbers by priority, from a table or from text such as `critical=0.5, low=-0.2`; the others stay."""
+    if isinstance(value, Boosts):
+        value = value._asdict()
+    if isinstance(value, str):
+        value = {name: number for name, _, number in (entry.partition("=") for entry in value.split(","))}
+    names = Boosts._fields
+    if not isinstance(value, Mapping) or not {str(name).strip() for name in value} <= set(names):
+        raise SettingsError(f"{declared.name} must be numbers by priority ({', '.join(names)}), not {value!r}")
+    return Boosts(**{str(name).strip(): _as_number(declared, number) for name, number in value.items()})
+
+
 def _as_words(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [word.strip() for word in value.split(",") if word.strip()]
@@ -135,15 +159,22 @@ def _as_words(name: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-#: The windows that each value of `retention` sets.
-RETENTION_WINDOWS: dict[str, dict[str, float]] = {
-    "off": {},
-    "standard": {"archive_after_days": 90, "delete_after_days": 60, "grace_days": 7},
-}
+_RETENTION = {"off": "0/0/7", "standard": "90/60/7"}
 
 
-class DefaultWindow(int):
-    """The default of a window, which `retention` replaces; a window that the user sets is a plain number."""
+@functools.lru_cache(maxsize=16)
+def _retention_days(text: str) -> list[float]:
+    """Return the three windows that a value of `retention` means."""
+    try:
+        days = [float(window) for window in _RETENTION.get(text, text).split("/")]
+    except ValueError:
+        days = []
+    if len(days) != 3 or not all(0 <= window <= MAX_DAYS for window in days):
+        raise SettingsError(
+            f"retention must be off, standard, or the days until a memory is archived, deleted and purged, such as "
+            f"90/60/7 (each at most {MAX_DAYS}), not {text!r}"
+        )
+    return days
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,10 +222,6 @@ class Settings:
         "The embedder to use while the first one fails; empty: none. Vectors of both are stored.",
         project=("", "local", "none"),
     )
-    openai_api_key: str = setting(
-        Secret(), "The API key for an OpenAI-compatible embedder; also read from OPENAI_API_KEY."
-    )
-    gemini_api_key: str = setting(Secret(), "The API key for Gemini; also read from GEMINI_API_KEY or GOOGLE_API_KEY.")
     tokenizer: str = setting(
         "o200k_base", "What counts tokens: a vocabulary, a model's name, or the path of a tokenizer.json."
     )
@@ -214,15 +241,13 @@ class Settings:
         high=MAX_DAYS,
         project=True,
     )
-    max_content_chars: int = setting(1_000_000, "Maximum length of a content, in characters.", low=1, project=True)
-    max_metadata_chars: int = setting(
-        MAX_METADATA_CHARS, "Maximum length of the metadata, in characters of JSON.", low=2, project=True
+    max_content_chars: int = setting(
+        1_000_000, "Maximum length of a content, and of the metadata as JSON, in characters.", low=2, project=True
     )
     kinds: tuple[str, ...] = setting((), "The accepted kinds; empty: any well-formed word.", project=True)
-    deduplicate: bool = setting(True, "Whether the same content in the same scope is stored once.", project=True)
     duplicate_window_hours: float = setting(
-        0,
-        "Hours after which the same content is stored as a new memory; 0: never.",
+        24 * MAX_DAYS,
+        "Hours in which the same content in the same scope is stored once; the default: always, 0: never.",
         high=24 * MAX_DAYS,
         project=True,
     )
@@ -266,11 +291,9 @@ class Settings:
     pool_size: int = setting(
         200, "The number of candidates that a query ranks; also the maximum `limit`.", low=1, high=10_000, project=True
     )
-    boost_pinned: float = setting(1.0, "Added to the score of a pinned memory.", low=-10, high=10, project=True)
-    boost_critical: float = setting(0.3, "Added to the score of a critical memory.", low=-10, high=10, project=True)
-    boost_important: float = setting(0.15, "Added to the score of an important memory.", low=-10, high=10, project=True)
-    boost_normal: float = setting(0.0, "Added to the score of a normal memory.", low=-10, high=10, project=True)
-    boost_low: float = setting(-0.1, "Added to the score of a memory of low priority.", low=-10, high=10, project=True)
+    priority_boosts: Boosts = setting(  # noqa: RUF009 - a value
+        Boosts(), "What each priority adds to the score of a memory.", low=-10, high=10, project=True
+    )
     recall_adds_cold: bool = setting(
         False,
         "Whether a recall with a weak answer adds clearly better hits of cold, instead of a hint.",
@@ -344,9 +367,6 @@ class Settings:
     warm_access_threshold: int = setting(
         3, "A spilled memory with at least this many uses becomes warm, otherwise cold.", project=True
     )
-    spill_suggested_at: float = setting(
-        0.9, "The share of `hot_token_limit` at which the status suggests a spill.", high=1, project=True
-    )
     max_cold_items: int = setting(
         1000,
         "The number of cold memories above which the status suggests pruning, and that `prune` keeps.",
@@ -367,22 +387,14 @@ class Settings:
     cool_warm_days: float = setting(180, "Days without use after which a warm memory becomes cold.", high=MAX_DAYS)
     retention: str = setting(
         "off",
-        "`standard` sets `archive_after_days`, `delete_after_days` and `grace_days` to 90, 60 and 7, unless they are "
-        "set.",
-        choices=tuple(RETENTION_WINDOWS),
+        "Days without use after which a memory is archived, days after which an archived one is deleted, and days in "
+        "which a deleted one can be restored before it is purged, such as 90/60/7 (`standard`); 0 in the first two: "
+        "never; `off` is 0/0/7.",
     )
-    archive_after_days: float = setting(
-        DefaultWindow(0), "Days without use after which a memory is archived; 0: never.", high=MAX_DAYS
-    )
-    delete_after_days: float = setting(
-        DefaultWindow(0), "Days after which an archived memory is deleted; 0: never.", high=MAX_DAYS
-    )
-    grace_days: float = setting(
-        DefaultWindow(7), "Days in which a deleted memory can be restored before maintenance purges it.", high=MAX_DAYS
-    )
-    recall_log_days: float = setting(30, "Days that the recall log keeps its entries.", high=MAX_DAYS)
-    receipt_days: float = setting(
-        30, "Days that receipts of contexts (what was injected, and why) are kept; 0: none are.", high=MAX_DAYS
+    log_days: float = setting(
+        30,
+        "Days that the recall log and the receipts of contexts (what was injected, and why) are kept; 0: no receipts.",
+        high=MAX_DAYS,
     )
 
     # Notes
@@ -392,7 +404,6 @@ class Settings:
         (), "Files and folders inside the root that are indexed in addition to MEMORY.md and memory/."
     )
     chunk_tokens: int = setting(400, "The size of a chunk, in tokens.", low=16, project=True)
-    chunk_overlap: int = setting(80, "How many tokens of a chunk the next one repeats.", project=True)
     sync_on_session_start: bool = setting(
         True, "Whether the start of a session synchronises the known folders and `notes_root`.", project=True
     )
@@ -438,11 +449,24 @@ class Settings:
     trust_project: bool = setting(False, "Whether a project's settings file may set everything.")
 
     def __post_init__(self) -> None:
-        for name, days in RETENTION_WINDOWS.get(str(self.retention), {}).items():
-            if isinstance(getattr(self, name), DefaultWindow):
-                object.__setattr__(self, name, days)
         for name, declared in FIELDS.items():
             object.__setattr__(self, name, checked(declared, getattr(self, name)))
+        _retention_days(self.retention)
+
+    @property
+    def archive_after_days(self) -> float:
+        """Days without use after which a memory is archived; 0: never."""
+        return _retention_days(self.retention)[0]
+
+    @property
+    def delete_after_days(self) -> float:
+        """Days after which an archived memory is deleted; 0: never."""
+        return _retention_days(self.retention)[1]
+
+    @property
+    def grace_days(self) -> float:
+        """Days in which a deleted memory can be restored before maintenance purges it."""
+        return _retention_days(self.retention)[2]
 
 
 #: Every setting by its name, group by group.

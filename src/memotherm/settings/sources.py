@@ -20,8 +20,8 @@ from memotherm.errors import SettingsError
 from memotherm.settings.paths import PREFIX, user_file
 from memotherm.settings.schema import (
     FIELDS,
-    RETENTION_WINDOWS,
     Address,
+    Boosts,
     Secret,
     Settings,
     as_bool,
@@ -32,11 +32,8 @@ from memotherm.settings.schema import (
 
 #: Environment variables with the prefix that are not settings.
 _RESERVED = {"HOME", "DATA", "VECTORS"}
-#: Variables of other programs that also give an API key.
-_KEY_VARIABLES = {
-    "openai_api_key": ("OPENAI_API_KEY",),
-    "gemini_api_key": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
+#: The variables with the API keys of embedders, by the embedder's name.
+_KEY_VARIABLES = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 
 
 def load(
@@ -73,14 +70,17 @@ def origins(
 ) -> dict[str, str]:
     """Return the origin of every setting's value; `problems` as in `load`."""
     sources = dict.fromkeys(FIELDS, "default")
-    values: dict[str, Any] = {}
     for origin, layer in reversed(list(_layers(overrides or {}, environ, folder, problems=problems))):
         sources.update(dict.fromkeys(layer, origin))
-        values.update(layer)
-    for window in RETENTION_WINDOWS.get(str(values.get("retention")), {}):
-        if window not in values:
-            sources[window] = sources["retention"]
     return sources
+
+
+def embedder_keys() -> dict[str, str]:
+    """Return the API keys of embedders that the environment has, by the embedder's name; empty if there is none."""
+    return {
+        name: next((key for variable in variables if (key := os.environ.get(variable))), "")
+        for name, variables in _KEY_VARIABLES.items()
+    }
 
 
 def _layers(
@@ -138,10 +138,6 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         for key, value in environ.items()
         if key.startswith(PREFIX) and key.removeprefix(PREFIX) not in _RESERVED
     }
-    for name, variables in _KEY_VARIABLES.items():
-        key = next((environ[variable] for variable in variables if environ.get(variable)), None)
-        if key:
-            values.setdefault(name, key)
     return known(values, "the environment")
 
 
@@ -239,11 +235,7 @@ OTHER_NAMES = {
     "memoryTiering.compactionOnSessionEnd": "compaction_on_session_end",
     "memoryTiering.inactivePreferenceDays": "inactive_preference_days",
     "memory.max_pinned": "max_pinned",
-    "memory.tier_boosts.pinned": "boost_pinned",
-    "memory.tier_boosts.critical": "boost_critical",
-    "memory.tier_boosts.important": "boost_important",
-    "memory.tier_boosts.normal": "boost_normal",
-    "memory.tier_boosts.low": "boost_low",
+    "memory.tier_boosts": "priority_boosts",
     "agent.memory.hotTokenLimit": "hot_token_limit",
     "agent.memory.warmAccessThreshold": "warm_access_threshold",
     "agent.memory.promoteThreshold": "promote_threshold",
@@ -251,7 +243,6 @@ OTHER_NAMES = {
     "agent.memory.autoSpillEnabled": "auto_spill",
     "agent.memory.autoPromoteEnabled": "auto_promote",
     "chunking.tokens": "chunk_tokens",
-    "chunking.overlap": "chunk_overlap",
     "sync.onSessionStart": "sync_on_session_start",
     "sync.onSearch": "sync_on_search",
     "sync.watch": "watch_notes",
@@ -261,6 +252,8 @@ OTHER_NAMES = {
     "experimental.sessionMemory": "experimental_session_memory",
 }
 
+#: The settings that are tables of numbers, by all their names.
+_TABLES = {"priority_boosts", "memory.tier_boosts"}
 _CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
@@ -272,7 +265,7 @@ def snake_case(name: str) -> str:
 def flat(values: Mapping[str, Any], block: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the names and values of a configuration; names in blocks are dotted."""
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and f"{block}{name}" not in _TABLES:
             yield from flat(value, f"{block}{name}.")
         else:
             yield f"{block}{name}", value
@@ -301,6 +294,8 @@ def described_settings(
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, Boosts):
+        return value._asdict()
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -311,8 +306,9 @@ def with_setting(text: str, name: str, value: object) -> str:
     """Return the text of a settings file with a setting changed or added; comments and the order of lines stay."""
     known({name: value}, "the arguments")
     valid = checked(FIELDS[name], value)
-    # TOML writes these types like JSON.
-    line = f"{name} = {json.dumps(list(valid) if isinstance(valid, tuple) else valid, ensure_ascii=False)}\n"
+    # TOML writes these types like JSON, and a table with equals signs.
+    text_of_value = json.dumps(_listed(valid), ensure_ascii=False)
+    line = f"{name} = {text_of_value.replace(': ', ' = ') if isinstance(valid, Boosts) else text_of_value}\n"
     others = without_setting(text, name)
     place = _assignment(name).search(text) or _TABLE.search(others)
     position = place.start() if place else len(others)

@@ -24,15 +24,21 @@ _LONGEST_HEADING = 200
 Count = Callable[[str], int]
 
 
+#: The share of a chunk that the next one repeats.
+_SHARE = 0.2
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChunkSize:
     """The maximum tokens of a chunk, and of the overlap with the next one."""
 
     size: int = 400
-    overlap: int = 80
+    overlap: int = -1
 
     def __post_init__(self) -> None:
-        if self.size < 1 or not 0 <= self.overlap < self.size:
+        if self.overlap < 0:
+            object.__setattr__(self, "overlap", int(self.size * _SHARE))
+        if self.size < 1 or self.overlap >= self.size:
             raise InvalidInput(f"chunks of {self.size} tokens cannot repeat {self.overlap}: overlap must be smaller")
 
     @property

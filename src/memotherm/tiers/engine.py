@@ -156,8 +156,8 @@ class RuleEngine:
         self._clock_check.write(times, cause.at)
         waiting = self.clock_notice(spaces, cause.at)
         if due_at is None:
-            self._store.trim_recalls(cause.at - timedelta(days=self._settings.recall_log_days))
-            self._store.trim_receipts(cause.at - timedelta(days=self._settings.receipt_days))
+            self._store.trim_recalls(cause.at - timedelta(days=self._settings.log_days))
+            self._store.trim_receipts(cause.at - timedelta(days=self._settings.log_days))
         retired = [move for move in moves if move.retention is not None]
         return Maintenance(
             moves=(*compacted, *(move for move in moves if move.retention is None)),

@@ -25,7 +25,8 @@ from memotherm.vectors.vectorizer import Vectorizer
 
 _ALL = 1 << 31
 _SUGGESTED = 5
-_MOSTLY_FREE = 0.5
+#: The shares of the limit at which the status suggests a spill, and below which it suggests a recall.
+_NEARLY_FULL, _MOSTLY_FREE = 0.9, 0.5
 
 
 class WorkingMemory:
@@ -222,7 +223,7 @@ class WorkingMemory:
         limit = self._settings.hot_token_limit
         used = hot.tokens / limit if limit else 1.0
         suggestions = []
-        if hot.memories and used >= self._settings.spill_suggested_at:
+        if hot.memories and used >= _NEARLY_FULL:
             suggestions.append(Suggestion(type="spill", reason=f"hot memory is {100 * used:.0f}% full"))
         if used < _MOSTLY_FREE and (ids := self._fitting_spills(space, limit - hot.tokens, now)):
             reason = f"hot memory is {100 * used:.0f}% full and {len(ids)} spilled memories would fit"

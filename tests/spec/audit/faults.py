@@ -282,7 +282,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         ),
     ),
     "no_boosts": (
-        lambda: settings_of(boost_critical=0.0, boost_important=0.0, boost_normal=0.0, boost_low=0.0),
+        lambda: settings_of(priority_boosts="critical=0, important=0, normal=0, low=0"),
         "boosts_decide_the_order the_boosts_are_read_from_the_settings",
     ),
     "the_pool_is_the_limit": (
@@ -365,7 +365,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "maintenance_promotes_and_demotes",
     ),
     "no_windows": (
-        lambda: settings_of(archive_after_days=0, delete_after_days=0),
+        lambda: settings_of(retention="off"),
         "the_states_and_windows_of_retention",
     ),
     "nothing_expires": (lambda: stored(expires_at=None), "an_expired_memory_is_invisible_at_once"),
@@ -379,7 +379,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: returning("memotherm.storage.tombstones:Tombstones.find", {}),
         "a_purged_memory_does_not_come_back",
     ),
-    "duplicates_are_stored": (lambda: settings_of(deduplicate=False), "duplicates_are_detected"),
+    "duplicates_are_stored": (lambda: settings_of(duplicate_window_hours=0), "duplicates_are_detected"),
     "filler_is_stored": (
         lambda: returning("memotherm.text.phrases:filler_reason", ""),
         "filler_is_skipped_with_a_status",
@@ -428,7 +428,10 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: answering("memotherm.notes.files:list_files", lambda found: type(found)()),
         "the_notes_of_an_agent_are_its_own",
     ),
-    "chunks_do_not_overlap": (lambda: settings_of(chunk_overlap=0), "chunks_have_400_tokens_and_overlap"),
+    "chunks_do_not_overlap": (
+        lambda: {"memotherm.text.chunks:_SHARE": lambda original: 0.0},
+        "chunks_have_400_tokens_and_overlap",
+    ),
     "another_model": (
         lambda: {"memotherm.embed.services:OpenAIEmbedder.default_model": lambda original: "text-embedding-ada-002"},
         "three_embedders_can_be_chosen",
@@ -483,7 +486,9 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
     ),
     "sources_are_ignored": (lambda: searching(sources=None), "source_is_a_filter"),
     "samples_are_ignored": (
-        lambda: settings_of(hot_max_facts=51, max_pinned=6, boost_low=0.0, warm_access_threshold=4, chunk_tokens=401),
+        lambda: settings_of(
+            hot_max_facts=51, max_pinned=6, priority_boosts="low=0", warm_access_threshold=4, chunk_tokens=401
+        ),
         "the_configuration_samples_are_read_as_a_whole",
     ),
     "another_embedder": (lambda: settings_of(embedder="openai"), "the_default_embedder_is_local"),

@@ -109,7 +109,7 @@ def the_curated_note_is_curated(notes: NotesMcp, rest: Rest) -> None:
 def the_settings_have_the_documented_defaults(cli: Cli) -> None:
     values = json.loads(cli.run("config", "show", "--json")[1])
     wanted = {
-        "chunk_tokens": 400, "chunk_overlap": 80, "watch_notes": True, "vector_weight": 0.7, "text_weight": 0.3,
+        "chunk_tokens": 400, "watch_notes": True, "vector_weight": 0.7, "text_weight": 0.3,
         "experimental_session_memory": False, "sync_on_session_start": True, "sync_on_search": True,
         "watch_debounce_ms": 1500,
     }  # fmt: skip

@@ -177,7 +177,7 @@ LINE_FAULTS: Mapping[str, Callable[[], Fault]] = {
     "C20": lambda: _settings(auto_promote=True),
     "C22": lambda: _answering("memotherm.tiers.engine:moved", lambda memory: replace(memory, relevance=0.9)),
     "C23": lambda: _answering("memotherm.tiers.working_memory:WorkingMemory.status", _exchanged),
-    "C24": lambda: _settings(spill_suggested_at=0.99),
+    "C24": lambda: {"memotherm.tiers.working_memory:_NEARLY_FULL": lambda original: 0.99},
     "C25": lambda: _settings(max_cold_items=1000),
     "C27": lambda: _settings(mcp_tools=("core",)),
     "C31": lambda: _settings(warm_access_threshold=0),

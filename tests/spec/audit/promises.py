@@ -17,8 +17,8 @@ _SAMPLES: dict[str, dict[str, object]] = {
     },
     "[memory]\nmax_pinned = 4\n[memory.tier_boosts]\npinned = 1.0\ncritical = 0.3\nimportant = 0.15\nnormal = 0.0\n"
     "low = -0.2\n": {
-        "max_pinned": 4, "boost_pinned": 1.0, "boost_critical": 0.3, "boost_important": 0.15, "boost_normal": 0.0,
-        "boost_low": -0.2,
+        "max_pinned": 4,
+        "priority_boosts": {"pinned": 1.0, "critical": 0.3, "important": 0.15, "normal": 0.0, "low": -0.2},
     },
     "[agent.memory]\nhotTokenLimit = 4000\nwarmAccessThreshold = 2\npromoteThreshold = 0.85\nmaxColdItems = 1000\n"
     "autoSpillEnabled = true\nautoPromoteEnabled = true\n": {

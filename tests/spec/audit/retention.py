@@ -262,7 +262,7 @@ def duplicates_are_detected(rest: Rest, python: Python) -> None:
     python.clock.advance(days=365)
     assert forever.remember("The toll is two coins").id == kept.id
     assert kept.digest == hashlib.sha256(b"The toll is two coins").hexdigest()
-    off = python.open(deduplicate=False)
+    off = python.open(duplicate_window_hours=0)
     assert off.remember("The toll is two coins").id != off.remember("The toll is two coins").id
     window = python.open(duplicate_window_hours=24)
     first_one = window.remember("The toll is two coins")

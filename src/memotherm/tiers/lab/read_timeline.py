@@ -94,7 +94,7 @@ def read_timeline(
     if not questions:
         raise InvalidInput(
             "there is nothing to replay: the recall log has no questions. It is written while the setting recall_log "
-            f"is text (it is {settings.recall_log}) and stored for recall_log_days ({settings.recall_log_days:g})"
+            f"is text (it is {settings.recall_log}) and stored for log_days ({settings.log_days:g})"
         )
     start = past.log[0].at if since is None else max(since, past.log[0].at)
     steps = _Steps(past, start)

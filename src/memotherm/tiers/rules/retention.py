@@ -29,7 +29,7 @@ def changed_retention(memory: Memory, wanted: Retention, now: datetime, settings
     if memory.retention is Retention.DELETED and wanted is Retention.ACTIVE and now - memory.retention_since >= grace:
         raise InvalidInput(
             f"{memory.id} was deleted more than {settings.grace_days:g} days ago and waits to be purged: "
-            "it can no longer be restored (setting grace_days)"
+            "it can no longer be restored (setting retention)"
         )
     return wanted
 

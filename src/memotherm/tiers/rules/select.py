@@ -17,7 +17,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -423,12 +423,10 @@ _ORDERABLE = {"id": operator.attrgetter("id"), "priority": operator.attrgetter("
     )
 }
 
-_SETTINGS = frozenset(setting.name for setting in fields(Settings))
-
 
 def _duration(value: Duration, settings: Settings) -> timedelta:
     """Return a duration; the name of a setting stands for its number of days, which may be 0."""
-    if isinstance(value, str) and value in _SETTINGS:
+    if isinstance(value, str) and hasattr(settings, value):
         return timedelta(days=getattr(settings, value))
     if value == timedelta(0):
         return timedelta(0)

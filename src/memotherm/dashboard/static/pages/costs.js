@@ -80,5 +80,5 @@ export function Costs() {
   return html`<div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30" />
       <label class="field">Price per million tokens<input inputmode="decimal" size="10" placeholder="3.00" value=${shown} onInput=${change} /></label></div>
     <${Loaded} state=${state} rows=${8}>${({ receipts, cut }) => (receipts.length ? html`<${Report} receipts=${receipts} cut=${cut} days=${days} price=${priceOf(text)} />`
-      : html`<${Empty} title=${`No prompt had memories in ${number(days)} days.`}>Connect an agent with <code>memotherm install claude-code</code>, or choose a longer period. Turns are kept for the days of <code>receipt_days</code>.</${Empty}>`)}</${Loaded}>`;
+      : html`<${Empty} title=${`No prompt had memories in ${number(days)} days.`}>Connect an agent with <code>memotherm install claude-code</code>, or choose a longer period. Turns are kept for the days of <code>log_days</code>.</${Empty}>`)}</${Loaded}>`;
 }

@@ -37,7 +37,7 @@ export function Prompts() {
   // The address may ask for the last turn without knowing its number.
   const chosen = wanted === "last" ? state.value?.receipts[0]?.number : Number(wanted);
   return html`<${Loaded} state=${state} rows=${8}>${({ receipts, cursor: next }) => (receipts.length === 0
-    ? html`<${Empty} title="No prompt has had memories here."><code>memotherm install claude-code</code> connects an agent; <code>memotherm context</code> makes one by hand. Turns are kept for the days of <code>receipt_days</code>.</${Empty}>`
+    ? html`<${Empty} title="No prompt has had memories here."><code>memotherm install claude-code</code> connects an agent; <code>memotherm context</code> makes one by hand. Turns are kept for the days of <code>log_days</code>.</${Empty}>`
     : html`<div class="grid side"><nav class="turns" aria-label="Turns">
         ${sessions.map((session) => html`<section key=${session.id}><h2>${scopeName(session.scope)}</h2><p class="hint">${day(session.turns[0].at)} · ${count(session.turns.length, "turn")} · ${tokens(session.tokens)}</p>
           <ol class="plain">${session.turns.map((receipt) => html`<${Turn} key=${receipt.number} receipt=${receipt} params=${params} chosen=${chosen} />`)}</ol></section>`)}
