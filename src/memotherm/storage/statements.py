@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from memotherm.storage.rows import COLUMNS, NO_USES, UnwrittenUses
 
@@ -25,26 +25,64 @@ _FOLDER = Path(__file__).parent / "sql"
 _HEADER = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 _REMARK = re.compile(r"^--.*\n", re.MULTILINE)
 _MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
-_COLUMNS = {
-    "columns": ", ".join(COLUMNS),
-    "chunk_columns": ", ".join(f"m.{column}" for column in COLUMNS),
-    "values": ", ".join(f":{column}" for column in COLUMNS),
-    "assignments": ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
+#: What fills the marks of a statement: a function of each mark's arguments, by the mark's name.
+Marks = Mapping[str, Callable[..., str]]
+_COLUMNS: Marks = {
+    "columns": lambda: ", ".join(COLUMNS),
+    "chunk_columns": lambda: ", ".join(f"m.{column}" for column in COLUMNS),
+    "values": lambda: ", ".join(f":{column}" for column in COLUMNS),
+    "assignments": lambda: ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),
 }
 
 
-def load_statements(dialect: str, marks: Mapping[str, Callable[..., str]], *extensions: str) -> dict[str, str]:
-    """Return the shared statements and those of a database; `marks` returns the text of each placeholder."""
+class Mark(NamedTuple):
+    """A place in a statement that each database fills in: a table, a condition, columns."""
 
-    def filled(mark: re.Match[str]) -> str:
-        name, arguments = mark[1], mark[2].split()
-        return _COLUMNS[name] if name in _COLUMNS else marks[name](*arguments)
+    name: str
+    arguments: tuple[str, ...]
 
-    statements: dict[str, str] = {}
+
+class Template(NamedTuple):
+    """A statement as it is in a file: texts, and marks between them."""
+
+    texts: tuple[str, ...]
+    marks: tuple[Mark, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the template of a text."""
+        parts = _MARK.split(text)
+        marks = zip(parts[1::3], parts[2::3], strict=True)
+        return cls(tuple(parts[::3]), tuple(Mark(name, tuple(words.split())) for name, words in marks))
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes rows."""
+        return self.texts[0].startswith(("INSERT", "UPDATE", "DELETE"))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it names by marks, in order."""
+        return tuple(mark.arguments[0] for mark in self.marks if mark.name == "table")
+
+    def count(self, *names: str) -> int:
+        """Return how many marks have one of some names."""
+        return sum(mark.name in names for mark in self.marks)
+
+    def filled(self, marks: Marks) -> str:
+        """Return the statement of a database."""
+        found = [(_COLUMNS.get(name) or marks[name])(*arguments) for name, arguments in self.marks]
+        return "".join(text + filling for text, filling in zip(self.texts, (*found, ""), strict=True))
+
+
+def load_templates(dialect: str, *extensions: str) -> dict[str, Template]:
+    """Return the shared statements and those of a database, by name; an extension replaces some of them."""
+    templates: dict[str, Template] = {}
     for name in ("queries", dialect, *extensions):
         pieces = _HEADER.split((_FOLDER / f"{name}.sql").read_text("utf-8"))[1:]
-        statements |= {key: _REMARK.sub("", text).strip() for key, text in zip(pieces[::2], pieces[1::2], strict=True)}
-    return {name: _MARK.sub(filled, statement) for name, statement in statements.items()}
+        for key, text in zip(pieces[::2], pieces[1::2], strict=True):
+            templates[key] = Template.of(_REMARK.sub("", text).strip())
+    return templates
 
 
 def migrations(dialect: str) -> list[str]:

@@ -1,17 +1,17 @@
-"""The statements of a distributed store, derived from those of a store on one server.
+"""Which rows the statements of a PostgreSQL store read and change, on one server and on a cluster.
 
-Every table with a tenant is distributed by it. Memories without a tenant are visible to all tenants, so they are
-copied to every node: the schema `memotherm_shared` has reference tables with the same columns. A tenant's statement
-reads its own rows from its shard and the others from the copy on the same node, and changes rows of its shard only.
-A statement that changes rows without a tenant is repeated on the copies, in the same transaction.
+On a cluster, every table with a tenant is distributed by it. Memories without a tenant are visible to all tenants, so
+they are copied to every node: the schema `memotherm_shared` has reference tables with the same columns. A tenant's
+statement reads its own rows from its shard and the others from the copy on the same node, and changes rows of its
+shard only. A statement that changes rows without a tenant is repeated on the copies, in the same transaction.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from memotherm.storage.statements import marked
+from memotherm.storage.statements import Marks, Template
 
 #: Where our tables are, so that they can live in a database with others.
 SCHEMA = "memotherm"
@@ -35,70 +35,108 @@ COPIED = (
 )
 #: All tables that have a tenant; one that refers to another comes after it.
 DISTRIBUTED = (*COPIED, "recalls", "uses", "receipts", "sessions", "tallies", "flushes", "injected", "jobs")
+#: The statements whose rows get their number from a sequence, and those that repeat them on the copies.
+NUMBERED = {"space_add": "space_copy", "note_add": "note_copy"}
 
-_TABLE = "|".join(sorted(DISTRIBUTED, key=len, reverse=True))
-#: A table that is read, with its alias.
-_READ = re.compile(rf"\b(FROM|JOIN) ({_TABLE})\b(?: ([a-z_]+)\b)?")
-#: A table that is read or changed.
-_NAMED = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({_TABLE})\b")
-#: The condition that a row belongs to the tenant or to everyone.
-_VISIBLE = re.compile(r"(\w+\.)?tenant = ANY\(:tenants\) AND ")
-#: The condition that it belongs to the tenant.
-_OWN = r"\1tenant = :own_tenant AND "
-#: The condition that two rows belong to the same tenant.
-_SAME = re.compile(r"\w+\.tenant = \w+\.tenant AND ")
-_CHANGE = re.compile(r"(INSERT|UPDATE|DELETE)\b")
-#: The statements whose rows get their number from a sequence, and its column.
-NUMBERED = {"space_add": "space", "note_add": "note"}
+#: The tiers of each part of the indexes; a statement with the mark `band` exists once for each.
+_BANDS = {"live": "< 2", "cold": "= 2"}
 
 
-def changes(text: str) -> bool:
-    """Return whether a statement changes rows."""
-    return _CHANGE.match(text) is not None
+class Rows(NamedTuple):
+    """Which rows of the tables a statement concerns."""
+
+    #: The condition on the tenant of each row; empty = none.
+    tenant: str
+    #: Returns a table, as it is named in FROM; None = by its name alone.
+    table: Callable[[str], str] | None = None
+
+    def marks(self, tiers: str) -> Marks:
+        """Return what fills the marks of a statement; `tiers` is the condition of its band."""
+        own_tenants, all_tenants = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
+        return {
+            "table": self._named,
+            "in": lambda name: f"= ANY(:{name})",
+            "own": lambda table="": f"{table}.tenant {self.tenant} AND ".removeprefix(".") if self.tenant else "",
+            "same": lambda one, other: f"{one}.tenant = {other}.tenant AND ",
+            "key": lambda: "tenant, ",
+            "index": lambda _: "",
+            "cross": lambda: "JOIN",
+            "each_tenant": lambda: f"{own_tenants if self.tenant else all_tenants} AS each (tenant)",
+            "band": lambda table: f"{table}.tier {tiers} AND ",
+        }
+
+    def _named(self, table: str, alias: str = "") -> str:
+        if self.table is None:
+            return f"{table} {alias}".rstrip()
+        return f"{self.table(table)} AS {alias or table}"
 
 
-def routed(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements of a tenant, each of which needs one shard and the copies on the same node."""
-    own, visible = statements["rows_own"], statements["rows_visible"]
-    return {name: _routed(text, own, visible) for name, text in statements.items()}
+def _own(table: str) -> str:
+    return f"(SELECT * FROM {SCHEMA}.{table} WHERE tenant = :own_tenant)"  # noqa: S608 - a table of ours
 
 
-def own_only(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements that read the rows of one tenant and no others, each of which needs one shard."""
-    own = statements["rows_own"]
-    return {
-        name: _VISIBLE.sub(_OWN, text) if _names_tenants(text) else _routed(text, own, own)
-        for name, text in statements.items()
-    }
+def _visible(table: str) -> str:
+    """Return the rows of a tenant, and the copies of those without a tenant.
+
+    The column `shard` is the same for both, so that one condition selects the shard; a condition inside the union
+    would prevent joins by an index.
+    """
+    if table not in COPIED:
+        return _own(table)
+    return f"""(SELECT * FROM (
+    SELECT *, tenant AS shard FROM {SCHEMA}.{table}
+    UNION ALL
+    SELECT *, CAST(:own_tenant AS TEXT) COLLATE "C" FROM {SHARED_SCHEMA}.{table}) AS visible
+WHERE shard = :own_tenant)"""  # noqa: S608
 
 
-def copying(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements that repeat a change of rows without a tenant on the copies, by name."""
-    found = {}
-    for name, text in statements.items():
-        if changes(text) and (tables := {table for _, table in _NAMED.findall(text)}) and tables <= {*COPIED}:
-            numbered = _with_number(text, NUMBERED[name]) if name in NUMBERED else text
-            found[name] = _NAMED.sub(rf"\1 {SHARED_SCHEMA}.\2", _VISIBLE.sub("", numbered))
+#: The rows of all tenants.
+ALL = Rows("")
+#: Those of a tenant and those without one, on one server.
+VISIBLE = Rows("= ANY(:tenants)")
+#: Those of a tenant, in its shard.
+_SHARD = Rows("= :own_tenant")
+#: The same, for a statement without a condition on the tenant of each table; Citus takes longer to plan it.
+_SHARD_ROWS = Rows("= ANY(:tenants)", _own)
+#: Those of a tenant in its shard, and the copies of those without a tenant.
+_SHARD_AND_COPIES = Rows("= ANY(:tenants)", _visible)
+#: The copies of rows without a tenant.
+_COPIES = Rows("", lambda table: f"{SHARED_SCHEMA}.{table}")
+
+
+def texts_of(templates: Mapping[str, Template], rows: Callable[[Template], Rows]) -> dict[str, str]:
+    """Return the text of each statement for the rows that it concerns."""
+    found: dict[str, str] = {}
+    for name, template in templates.items():
+        concerned = rows(template)
+        if template.count("band"):
+            found |= {f"{name}_{band}": template.filled(concerned.marks(tiers)) for band, tiers in _BANDS.items()}
+        else:
+            found[name] = template.filled(concerned.marks(""))
     return found
 
 
-def _with_number(text: str, column: str) -> str:
-    """Return a statement that inserts a row with a number that it is given."""
-    return text.replace(" (", f" ({column}, ", 1).replace("VALUES (", "VALUES (:number, ", 1)
+def with_copies(template: Template) -> Rows:
+    """Return the rows of a tenant where memories without a tenant exist; they are on one node."""
+    return _SHARD if _needs_table(template) else _SHARD_AND_COPIES
 
 
-def _names_tenants(text: str) -> bool:
-    """Return whether each table of a statement has a condition on its tenant; Citus plans such a statement faster."""
-    return len(_READ.findall(text)) <= len(_VISIBLE.findall(text)) + len(_SAME.findall(text))
+def without_copies(template: Template) -> Rows:
+    """Return the rows of one tenant and no others."""
+    has_conditions = template.count("table") <= template.count("own", "same")
+    return _SHARD if has_conditions or _needs_table(template) else _SHARD_ROWS
 
 
-def _routed(text: str, own: str, visible: str) -> str:
-    """Return a statement that changes rows of one shard, or reads rows that are visible to its tenant."""
-    if changes(text) or "TABLESAMPLE" in text:
-        return _VISIBLE.sub(_OWN, text)
+def copying(templates: Mapping[str, Template]) -> dict[str, str]:
+    """Return the statements that repeat a change of rows without a tenant on the copies, by name."""
+    changes = {
+        name: templates[NUMBERED.get(name, name)]
+        for name, template in templates.items()
+        if template.changes and template.tables and {*template.tables} <= {*COPIED}
+    }
+    return texts_of(changes, lambda _: _COPIES)
 
-    def readable(read: re.Match[str]) -> str:
-        word, table, alias = read.groups()
-        return f"{word} ({marked(visible if table in COPIED else own, {'table': table})}) AS {alias or table}"
 
-    return _READ.sub(readable, text)
+def _needs_table(template: Template) -> bool:
+    """Return whether a statement needs the tables themselves: it changes or samples their rows."""
+    return template.changes or any("TABLESAMPLE" in text for text in template.texts)

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from memotherm.storage.postgres import routing
 from memotherm.storage.postgres.routing import SCHEMA
-from memotherm.storage.statements import Row, Statements, load_statements, marked
+from memotherm.storage.statements import Row, Statements, load_templates, marked
 
 if TYPE_CHECKING:
     from memotherm.storage.postgres.search import RecallRows
@@ -42,39 +42,8 @@ def _of_rows(text: str, count: int) -> tuple[bytes, list[str]]:
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 #: A parameter as the driver wants it; whose rows a statement wants is a parameter of every statement.
 _PLACEHOLDER = re.compile(r"%\((?!tenants\)|own_tenant\))([a-z_]+)\)s")
-#: Stands for the band in a statement that exists once for live and once for cold.
-_BAND = "\x00"
 #: Larger than any list of rows that is worth reading at once.
 _PAGE = 5000
-
-
-def _loaded(*extensions: str, of_tenant: bool) -> dict[str, str]:
-    """Return the statements; those of a tenant filter by tenant everywhere."""
-
-    own_tenants, all_tenants = "unnest(CAST(:tenants AS TEXT[]))", "(SELECT DISTINCT tenant FROM spaces)"
-
-    def own(table: str = "") -> str:
-        return f"{table}.tenant = ANY(:tenants) AND ".removeprefix(".") if of_tenant else ""
-
-    statements = load_statements(
-        "postgres",
-        {
-            "in": lambda name: f"= ANY(:{name})",
-            "own": own,
-            "same": lambda one, other: f"{one}.tenant = {other}.tenant AND ",
-            "key": lambda: "tenant, ",
-            "index": lambda _: "",
-            "cross": lambda: "JOIN",
-            "each_tenant": lambda: f"{own_tenants if of_tenant else all_tenants} AS each (tenant)",
-            "band": lambda table: f"{table}.tier {_BAND} AND ",
-        },
-        *extensions,
-    )
-    banded = {name: text for name, text in statements.items() if _BAND in text}
-    for name, text in banded.items():
-        statements |= {f"{name}_live": text.replace(_BAND, "< 2"), f"{name}_cold": text.replace(_BAND, "= 2")}
-        del statements[name]
-    return statements
 
 
 def _prepared(statements: Mapping[str, str]) -> dict[str, str]:
@@ -82,8 +51,9 @@ def _prepared(statements: Mapping[str, str]) -> dict[str, str]:
     return {name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")) for name, text in statements.items()}
 
 
-_OF_TENANT = _prepared(_loaded(of_tenant=True))
-_OF_ALL = _prepared(_loaded(of_tenant=False))
+_TEMPLATES = load_templates("postgres")
+_OF_TENANT = _prepared(routing.texts_of(_TEMPLATES, lambda _: routing.VISIBLE))
+_OF_ALL = _prepared(routing.texts_of(_TEMPLATES, lambda _: routing.ALL))
 
 
 class _Distributed(NamedTuple):
@@ -100,12 +70,12 @@ class _Distributed(NamedTuple):
 
 @cache
 def _distributed() -> _Distributed:
-    of_tenant, of_all = _loaded("citus", of_tenant=True), _loaded("citus", "citus_all", of_tenant=False)
+    templates = load_templates("postgres", "citus")
     return _Distributed(
-        _prepared(routing.routed(of_tenant)),
-        _prepared(routing.own_only(of_tenant)),
-        _prepared(of_all),
-        _prepared(routing.copying(of_tenant)),
+        _prepared(routing.texts_of(templates, routing.with_copies)),
+        _prepared(routing.texts_of(templates, routing.without_copies)),
+        _prepared(routing.texts_of(load_templates("postgres", "citus", "citus_all"), lambda _: routing.ALL)),
+        _prepared(routing.copying(templates)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -23,6 +22,8 @@ from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import TABLES, VECTORS, StoreTables, Table, summarize
 
 Statement = sql.SQL | sql.Composed
+#: A key that refers to another table: its name, its column beside the tenant, and the table.
+_Link = tuple[str, str, str]
 
 
 class PostgresTables(StoreTables):
@@ -83,18 +84,16 @@ def _secured(table: sql.Identifier, policies: Sequence[Row] = ()) -> Iterator[St
         )
 
 
-def _added(schema: str, table: str, constraints: Sequence[tuple[str, str]]) -> Iterator[Statement]:
-    """Yield the statements that add constraints to a table; they refer to other tables of its schema."""
-    for key, text in constraints:
-        within = _REFERS.sub(rf"REFERENCES {schema}.\1", text)
-        yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} {}").format(
-            sql.Identifier(schema, table), sql.Identifier(key), sql.SQL(within)
+def _linked(schema: str, table: str, links: Sequence[_Link]) -> Iterator[Statement]:
+    """Yield the statements that let the rows of a table refer to other tables of its schema."""
+    for key, column, other in links:
+        yield sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY (tenant, {}) REFERENCES {} (tenant, {})").format(
+            sql.Identifier(schema, table),
+            sql.Identifier(key),
+            sql.Identifier(column),
+            sql.Identifier(schema, other),
+            sql.Identifier(column),
         )
-
-
-def _unlinked(table: str, links: Sequence[tuple[str, str]]) -> Iterator[Statement]:
-    for key, _ in links:
-        yield sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table), sql.Identifier(key))
 
 
 def _table(name: str) -> sql.Identifier:
@@ -109,8 +108,6 @@ _REFERENCE = ("meta", "embedders", "adoptions", "leases", "key_values")
 _SECURED = ("adoptions", "leases", "key_values")
 #: The metadata key under which the progress is noted.
 _PROGRESS_KEY = "distribution"
-#: The table that a key refers to, as the server names it.
-_REFERS = re.compile(rf"REFERENCES (?:{SCHEMA}\.)?(\w+)")
 _REFERENCED = sql.SQL("SELECT create_reference_table({})")
 _FIRST_SHARDED = sql.SQL("SELECT create_distributed_table({}, 'tenant', shard_count => {}, colocate_with => 'none')")
 _SHARDED = sql.SQL("SELECT create_distributed_table({}, 'tenant', colocate_with => {})")
@@ -128,8 +125,8 @@ class _Progress:
     """What was done so far."""
 
     shards: int
-    #: The keys of each table that refer to other tables: name and definition.
-    links: dict[str, list[tuple[str, str]]]
+    #: The keys of each table that refer to other tables.
+    links: dict[str, list[_Link]]
     #: The number of rows and their digest of each table that was distributed.
     verified: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: The tables that have their keys again.
@@ -158,7 +155,7 @@ def distribute(statements: PostgresStatements, shards: int, name: str) -> Distri
     for table, links in progress.links.items():
         if table not in progress.linked:
             with _step(statements):
-                _execute(statements, _added(SCHEMA, table, links))
+                _execute(statements, _linked(SCHEMA, table, links))
                 progress.linked.append(table)
                 _save(statements, progress)
     with _step(statements):
@@ -198,7 +195,9 @@ def _begun(statements: PostgresStatements, shards: int, name: str) -> _Progress:
         progress = _Progress(shards, _links(statements))
         statements.connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(SHARED_SCHEMA)))
         for table, links in progress.links.items():
-            _execute(statements, _unlinked(table, links))
+            for key, _, _ in links:
+                drop = sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(_table(table), sql.Identifier(key))
+                statements.connection.execute(drop)
         _save(statements, progress)
     return progress
 
@@ -242,7 +241,7 @@ def _copy(statements: PostgresStatements, progress: _Progress) -> None:
         statements.connection.execute(_REFERENCED.format(f"{SHARED_SCHEMA}.{name}"))
         _execute(statements, _secured(copy, statements.rows("catalogue_policies", schema=SCHEMA, table=name)))
     for name in COPIED:
-        _execute(statements, _added(SHARED_SCHEMA, name, progress.links.get(name, [])))
+        _execute(statements, _linked(SHARED_SCHEMA, name, progress.links.get(name, [])))
 
 
 def _execute(statements: PostgresStatements, changes: Iterable[Statement]) -> None:
@@ -272,7 +271,7 @@ def _nodes(statements: PostgresStatements, name: str) -> tuple[str, ...]:
     return tuple(node for (node,) in found)
 
 
-def _links(statements: PostgresStatements) -> dict[str, list[tuple[str, str]]]:
+def _links(statements: PostgresStatements) -> dict[str, list[_Link]]:
     """Return the keys of each table that refer to other tables; refuse tables that cannot be distributed."""
     if {table for (table,) in statements.rows("catalogue_tables", schema=SCHEMA)} != {*DISTRIBUTED}:
         raise InvalidInput(f"the schema {SCHEMA} has other tables with a tenant than ours: use a database of its own")

@@ -2,7 +2,7 @@
 -- the shards that it needs.
 
 -- event_last: The newest sequence number.
-SELECT greatest((SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(seq), 0) FROM adoptions))
+SELECT greatest((SELECT coalesce(max(seq), 0) FROM {table events}), (SELECT coalesce(max(seq), 0) FROM adoptions))
 
 -- size: The bytes that the tables and their indexes take, on the nodes that answer.
 SELECT CAST(coalesce(sum(CAST(result AS BIGINT)), 0) AS BIGINT) FROM run_command_on_all_nodes($command$
@@ -16,16 +16,13 @@ JOIN pg_dist_node n ON n.nodeid = answer.nodeid WHERE NOT answer.success ORDER B
 -- shared_numbers: Those of some memories that have no tenant.
 SELECT no FROM memotherm_shared.memories WHERE no {in nos}
 
--- rows_own: A table, as the rows of one tenant.
-SELECT * FROM memotherm.$table WHERE tenant = :own_tenant
+-- space_copy: A scope or collection without a tenant on the copies, with the number of the original.
+INSERT INTO memotherm_shared.spaces (space, tenant, project, environment, user_, agent, session, collection)
+VALUES (:number, :tenant, :project, :environment, :user, :agent, :session, :collection)
 
--- rows_visible: A table, as the rows of a tenant and the copies of those without a tenant. The column `shard` is the same
--- for both, so that one condition selects the shard; a condition inside the union would prevent joins by an index.
-SELECT * FROM (
-    SELECT *, tenant AS shard FROM memotherm.$table
-    UNION ALL
-    SELECT *, CAST(:own_tenant AS TEXT) COLLATE "C" FROM memotherm_shared.$table) AS visible
-WHERE shard = :own_tenant
+-- note_copy: A file of such a scope on the copies, with the number of the original.
+INSERT INTO memotherm_shared.notes (note, space, path, hash, stamp, size, messages, settled, cut, tier)
+VALUES (:number, :space, :path, :hash, :stamp, :size, :messages, :settled, :cut, :tier)
 
 -- check_copies: The copies that differ from the row that they are made of, on either side.
 SELECT count(*) FROM (
@@ -39,7 +36,7 @@ SELECT EXISTS (SELECT 1 FROM memotherm_shared.spaces)
 -- spaces_visible: The spaces whose every set field has the caller's value, the narrowest last, the last adoption, and
 -- whether there are memories without a tenant.
 SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions),
-    EXISTS (SELECT 1 FROM memotherm_shared.spaces) FROM spaces
+    EXISTS (SELECT 1 FROM memotherm_shared.spaces) FROM {table spaces}
 WHERE tenant IN ('', :tenant) AND project IN ('', :project) AND environment IN ('', :environment)
   AND user_ IN ('', :user) AND agent IN ('', :agent) AND session IN ('', :session)
 ORDER BY CASE tenant WHEN '' THEN 0 ELSE 1 END + CASE project WHEN '' THEN 0 ELSE 1 END

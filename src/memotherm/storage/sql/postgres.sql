@@ -10,7 +10,7 @@ SELECT nextval(CAST(:sequence AS REGCLASS)) FROM generate_series(1, :count)
 
 -- event_last: The newest sequence number, tenant by tenant, each from the end of its index.
 SELECT greatest(coalesce(max(newest.seq), 0), (SELECT coalesce(max(seq), 0) FROM adoptions))
-FROM {each_tenant}, LATERAL (SELECT max(seq) AS seq FROM events WHERE events.tenant = each.tenant) AS newest
+FROM {each_tenant}, LATERAL (SELECT max(seq) AS seq FROM {table events} WHERE events.tenant = each.tenant) AS newest
 
 -- lock_tenant: Keep other writers of the tenant out, and those of all tenants, until the transaction ends.
 SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(hashtextextended(:tenant, :store))
@@ -26,61 +26,61 @@ SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock_shared(hashte
 SELECT pg_try_advisory_xact_lock_shared(:store) AND pg_try_advisory_xact_lock(hashtextextended(:tenant, :store))
 
 -- space_add: A number for a new scope or collection.
-INSERT INTO spaces (tenant, project, environment, user_, agent, session, collection)
+INSERT INTO {table spaces} (tenant, project, environment, user_, agent, session, collection)
 VALUES (:tenant, :project, :environment, :user, :agent, :session, :collection)
 RETURNING space
 
 -- space_tenant: The tenant of a space.
-SELECT tenant FROM spaces WHERE space = :space
+SELECT tenant FROM {table spaces} WHERE space = :space
 
 -- tenants: All tenants.
-SELECT '' UNION SELECT DISTINCT tenant FROM spaces ORDER BY 1
+SELECT '' UNION SELECT DISTINCT tenant FROM {table spaces} ORDER BY 1
 
 -- jobs_of: The tenants that have the row of a job.
-SELECT tenant FROM jobs WHERE name = :name
+SELECT tenant FROM {table jobs} WHERE name = :name
 
 -- job_add: Create the row of a tenant's job, unless another process was faster.
-INSERT INTO jobs (tenant, name) VALUES (:tenant, :name) ON CONFLICT (tenant, name) DO NOTHING
+INSERT INTO {table jobs} (tenant, name) VALUES (:tenant, :name) ON CONFLICT (tenant, name) DO NOTHING
 
 -- jobs_due: The tenants whose job is due and that no process has claimed, the one whose job was done the longest time ago
 -- first. Times more than two terms from now were written by a clock that is ahead.
-SELECT tenant FROM jobs
+SELECT tenant FROM {table jobs}
 WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
   AND tenant <> ALL(CAST(:seen AS TEXT[])) AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
 ORDER BY done_at, tenant LIMIT :limit
 
 -- job_claim: Claim the job of a tenant that is due, unless another process was faster.
-UPDATE jobs SET holder = :holder, until = :until
+UPDATE {table jobs} SET holder = :holder, until = :until
 WHERE tenant = :tenant AND name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
 RETURNING tenant
 
 -- job_renew: Extend the claim on a tenant's job, unless another holder has it.
-UPDATE jobs SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
+UPDATE {table jobs} SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
 
 -- job_done: The job of a tenant is done.
-UPDATE jobs SET holder = '', until = 0, done_at = :now
+UPDATE {table jobs} SET holder = '', until = 0, done_at = :now
 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- job_release: Release the claim on a tenant's job.
-UPDATE jobs SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
+UPDATE {table jobs} SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- recalls_erase: Delete the recalls that returned one of some memories.
-DELETE FROM recalls WHERE {own}EXISTS (
+DELETE FROM {table recalls} WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
 
 -- recalls_of: The last recalls in some spaces that returned a memory.
-SELECT at, query, tiers, returned FROM recalls
+SELECT at, query, tiers, returned FROM {table recalls}
 WHERE {own}space {in spaces} AND CAST(returned AS JSONB) @> to_jsonb(CAST(:no AS BIGINT))
 ORDER BY recall DESC LIMIT :limit
 
 -- receipts_of: The last receipts in some spaces that name a memory.
-SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM receipts
+SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM {table receipts}
 WHERE {own}space {in spaces} AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
 ORDER BY receipt DESC LIMIT :limit
 
 -- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
-SELECT count(*), max(at) FROM receipts
+SELECT count(*), max(at) FROM {table receipts}
 WHERE {own}space {in spaces} AND position(:id IN entries) > 0 AND EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts)
     WHERE entry.parts ->> 0 = :id AND entry.parts ->> 2 IS NOT NULL)
@@ -89,7 +89,7 @@ WHERE {own}space {in spaces} AND position(:id IN entries) > 0 AND EXISTS (
 translate(content, :cased, :folded) LIKE :pattern ESCAPE '!'
 
 -- receipts_naming: The receipts that name one of some memories.
-SELECT receipt, entries FROM receipts
+SELECT receipt, entries FROM {table receipts}
 WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 {in ids})
 
@@ -140,14 +140,14 @@ CASE jsonb_typeof($node.value) WHEN 'string'
     THEN $node.value #>> '{}' COLLATE "C" $compare :value ELSE false END
 
 -- text_add: Add a memory to the text index, or a part of its words.
-INSERT INTO texts (no, part, space, tier, words, lexemes)
+INSERT INTO {table texts} (no, part, space, tier, words, lexemes)
 VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))
 
 -- text_drop: Remove a memory from the text index.
-DELETE FROM texts WHERE {own}no = :no
+DELETE FROM {table texts} WHERE {own}no = :no
 
 -- text_move: Change the tier of a memory's words.
-UPDATE texts SET tier = :tier WHERE {own}no = :no
+UPDATE {table texts} SET tier = :tier WHERE {own}no = :no
 
 -- text_search: The memories of a band that have some of the words; each word counts by how rare it is, there and
 -- in the other band (`others`), so that neither length nor repetition matters. The sum has an order, so that the
@@ -155,48 +155,48 @@ UPDATE texts SET tier = :tier WHERE {own}no = :no
 -- have the word at that place.
 WITH postings AS MATERIALIZED (
     SELECT a.place, t.no
-    FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+    FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN {table texts t} ON t.lexemes @@ a.scoped
     WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers}
 ), counted AS (
     SELECT place, count(*) AS found, count(*) + (CAST(:others AS BIGINT[]))[place] AS times FROM postings GROUP BY place
 ), weighed AS (
     SELECT place, ln(1 + greatest(total - times + 0.5, 0) / (times + 0.5)) AS weight
     FROM counted, (
-        SELECT CAST(coalesce(sum(memories), 0) AS DOUBLE PRECISION) AS total FROM counters
+        SELECT CAST(coalesce(sum(memories), 0) AS DOUBLE PRECISION) AS total FROM {table counters}
         WHERE {own}retention = 0 AND space {in spaces} AND tier {in all_tiers}) AS searched
 ), scored AS (
     SELECT no, sum(weight ORDER BY place) AS strength FROM postings JOIN weighed USING (place) GROUP BY no
 )
 (SELECT no, strength FROM scored s
 WHERE no NOT IN (
-    SELECT no FROM memories
+    SELECT no FROM {table memories}
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = s.no AND $conditions))
+  AND ($any OR EXISTS (SELECT 1 FROM {table memories} WHERE {own}memories.no = s.no AND $conditions))
 ORDER BY strength DESC, no DESC LIMIT :limit)
 UNION ALL SELECT -place, found FROM counted
 
 -- transaction_begin: Whether anything was ever purged, the last adoption, and the embedder that serves searches.
-SELECT EXISTS (SELECT 1 FROM tombstones), (SELECT coalesce(max(seq), 0) FROM adoptions),
+SELECT EXISTS (SELECT 1 FROM {table tombstones}), (SELECT coalesce(max(seq), 0) FROM adoptions),
     (SELECT value FROM meta WHERE key = 'embedder')
 
 -- candidates: The fields that ranking uses, of those memories that are visible, with their words.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous
-FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+FROM {table memories m} LEFT JOIN {table texts t} ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN {table turns u} ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
 -- candidate_memories: The same, each followed by the whole memory.
 SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m.access_count,
     coalesce(t.words, ''), coalesce(u.author, ''), u.previous, {chunk_columns}
-FROM memories m LEFT JOIN texts t ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN turns u ON {same u m}u.no = m.no
+FROM {table memories m} LEFT JOIN {table texts t} ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN {table turns u} ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
 -- word_stored: Whether an active memory has a word.
-SELECT 1 FROM texts WHERE {own}position(:padded IN ' ' || words || ' ') > 0 LIMIT 1
+SELECT 1 FROM {table texts} WHERE {own}position(:padded IN ' ' || words || ' ') > 0 LIMIT 1
 
 -- text_frequencies: How many memories of a band contain each of the words, by the word's position.
 SELECT a.place, count(DISTINCT t.no)
-FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN texts t ON t.lexemes @@ a.scoped
+FROM unnest(CAST(:scoped AS TSQUERY[])) WITH ORDINALITY AS a (scoped, place) JOIN {table texts t} ON t.lexemes @@ a.scoped
 WHERE {own t}{band t}t.space {in spaces} AND t.tier {in tiers} GROUP BY a.place
 
 -- texts_secure: The row-level security of another table of tenants, for a new text index.
@@ -213,22 +213,22 @@ BEGIN
 END $$
 
 -- texts_clear: Empty the text index before it is rebuilt.
-DELETE FROM texts
+DELETE FROM {table texts}
 
 -- vector_add: Insert or replace a vector.
-INSERT INTO vectors (embedder, no, part, space, tier, vector)
+INSERT INTO {table vectors} (embedder, no, part, space, tier, vector)
 VALUES (:number, :no, :part, :space, :tier, :vector)
 ON CONFLICT (tenant, embedder, no, part) DO UPDATE
 SET vector = excluded.vector, space = excluded.space, tier = excluded.tier
 
 -- vectors_move: Change the space and tier of a memory's vectors.
-UPDATE vectors SET space = :space, tier = :tier WHERE {own}no = :no
+UPDATE {table vectors} SET space = :space, tier = :tier WHERE {own}no = :no
 
 -- vectors_drop: The vectors of a memory.
-DELETE FROM vectors WHERE {own}embedder = :number AND no = :no
+DELETE FROM {table vectors} WHERE {own}embedder = :number AND no = :no
 
 -- vectors_drop_all: All vectors of an embedder.
-DELETE FROM vectors WHERE {own}embedder = :number
+DELETE FROM {table vectors} WHERE {own}embedder = :number
 
 -- vector_index: Index an embedder's live vectors, so that the nearest are found without looking at all.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_live_$number ON vectors
@@ -248,57 +248,57 @@ ORDER BY e.number
 
 -- live_most: How many live memories the tenant has that has most.
 SELECT CAST(coalesce(max(total), 0) AS BIGINT) FROM (
-    SELECT sum(memories) AS total FROM counters WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
+    SELECT sum(memories) AS total FROM {table counters} WHERE {own}retention = 0 AND tier < 2 GROUP BY tenant) AS counted
 
 -- vector_care: How many vectors the index looks at before it continues.
 SET LOCAL hnsw.ef_search TO $width
 
 -- vector_near: The nearest live vectors by the index, then exactly.
 WITH near AS MATERIALIZED (
-    SELECT no, vector FROM vectors v
+    SELECT no, vector FROM {table vectors v}
     WHERE {own}embedder = $number AND tier < 2 AND space {in spaces} AND tier {in tiers} AND no NOT IN (
-        SELECT no FROM memories
+        SELECT no FROM {table memories}
         WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
     ORDER BY CAST(vector AS $type($dimensions)) <#> CAST(:vector AS $type($dimensions)) LIMIT :wanted
 )
 SELECT no, max(-(vector <#> :vector)) AS strength FROM near GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- vector_exact: The nearest of all vectors in some places.
-SELECT no, max(-(vector <#> :vector)) AS strength FROM vectors v
+SELECT no, max(-(vector <#> :vector)) AS strength FROM {table vectors v}
 WHERE {own}embedder = :number AND space {in spaces} AND tier {in tiers} AND no NOT IN (
-    SELECT no FROM memories
+    SELECT no FROM {table memories}
     WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
-  AND ($any OR EXISTS (SELECT 1 FROM memories WHERE {own}memories.no = v.no AND $conditions))
+  AND ($any OR EXISTS (SELECT 1 FROM {table memories} WHERE {own}memories.no = v.no AND $conditions))
 GROUP BY no ORDER BY strength DESC, no DESC LIMIT :limit
 
 -- vector_strengths: How near some memories are.
-SELECT no, max(-(vector <#> :vector)) FROM vectors WHERE {own}embedder = :number AND no {in nos} GROUP BY no
+SELECT no, max(-(vector <#> :vector)) FROM {table vectors} WHERE {own}embedder = :number AND no {in nos} GROUP BY no
 
 -- vectors_of_memories: The vectors of some memories.
-SELECT no, vector FROM vectors WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
+SELECT no, vector FROM {table vectors} WHERE {own}embedder = :number AND no {in nos} ORDER BY no, part
 
 -- vectors_sample: Some vectors of an embedder, spread over the store.
-SELECT vector FROM vectors TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
+SELECT vector FROM {table vectors} TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
 WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
 
 -- vectors_missing: Memories that have no vector of an embedder yet.
-SELECT no, content FROM memories m
+SELECT no, content FROM {table memories m}
 WHERE {own m}retention <> 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+    SELECT 1 FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
 ORDER BY no LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
-SELECT count(*) FROM memories m
+SELECT count(*) FROM {table memories m}
 WHERE {own m}retention <> 3 AND parts >= 0 AND NOT EXISTS (
-    SELECT 1 FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+    SELECT 1 FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
 
 -- parts_recount: Set every memory's number of vectors to what an embedder has made.
-UPDATE memories m SET parts = (
-    SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no)
+UPDATE {table memories m} SET parts = (
+    SELECT count(*) FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
 WHERE parts >= 0
 
 -- count_all: How many memories there are.
-SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM counters
+SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM {table counters}
 
 -- size: The bytes that the tables and their indexes take.
 SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c
@@ -308,41 +308,41 @@ WHERE c.relnamespace = CAST(:schema AS REGNAMESPACE) AND c.relkind = 'r'
 SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- check_texts: Every row of the text index that has the words.
-SELECT no, space, tier, words FROM texts WHERE part = 0 ORDER BY no
+SELECT no, space, tier, words FROM {table texts} WHERE part = 0 ORDER BY no
 
 -- check_parts: Memories whose number of vectors differs from `parts`.
 SELECT id, parts, found FROM (
     SELECT m.id, m.parts, (
-        SELECT count(*) FROM vectors v WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
-    FROM memories m) AS counted
+        SELECT count(*) FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
+    FROM {table memories m}) AS counted
 WHERE greatest(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
-SELECT v.no || '/' || v.part FROM vectors v
-WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE {same v m}m.no = v.no AND m.retention <> 3)
+SELECT v.no || '/' || v.part FROM {table vectors v}
+WHERE NOT EXISTS (SELECT 1 FROM {table memories m} WHERE {same v m}m.no = v.no AND m.retention <> 3)
 
 -- check_lengths: Vectors of another length than their embedder's.
 SELECT v.no || '/' || v.part, 4 * vector_dims(v.vector), e.dimensions
-FROM vectors v LEFT JOIN embedders e ON e.number = v.embedder
+FROM {table vectors v} LEFT JOIN embedders e ON e.number = v.embedder
 WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 
 -- check_vector_tiers: Vectors with another space or tier than their memory.
-SELECT m.id FROM vectors v JOIN memories m ON {same v m}m.no = v.no
+SELECT m.id FROM {table vectors v} JOIN {table memories m} ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
 
 -- counters_make: Compute the counters.
-INSERT INTO counters (tenant, space, tier, retention, memories, tokens)
-SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM memories
+INSERT INTO {table counters} (tenant, space, tier, retention, memories, tokens)
+SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM {table memories}
 GROUP BY tenant, space, tier, retention
 
 -- numbers_follow: Set the sequences after a copy.
-SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM spaces), false),
-       setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM memories), false),
-       setval('event_numbers', greatest((SELECT coalesce(max(seq), 0) + 1 FROM events),
+SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM {table spaces}), false),
+       setval('memory_numbers', (SELECT coalesce(max(no), 0) + 1 FROM {table memories}), false),
+       setval('event_numbers', greatest((SELECT coalesce(max(seq), 0) + 1 FROM {table events}),
                                         (SELECT coalesce(max(seq), 0) + 1 FROM adoptions)), false),
-       setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM recalls), false),
-       setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM receipts), false),
-       setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM notes), false),
+       setval('recall_numbers', (SELECT coalesce(max(recall), 0) + 1 FROM {table recalls}), false),
+       setval('receipt_numbers', (SELECT coalesce(max(receipt), 0) + 1 FROM {table receipts}), false),
+       setval('note_numbers', (SELECT coalesce(max(note), 0) + 1 FROM {table notes}), false),
        setval(pg_get_serial_sequence('embedders', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM embedders), false)
 
 -- statistics: Update the planner's statistics.
@@ -352,9 +352,10 @@ ANALYZE memories, vectors, texts, events, tags, spaces
 SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
 WHERE c.relnamespace = to_regnamespace(:schema) AND c.relkind IN ('r', 'p')
 
--- catalogue_links: The keys of a table that refer to other tables.
-SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
-WHERE conrelid = to_regclass(:table) AND contype = 'f' ORDER BY conname
+-- catalogue_links: The keys of a table that refer to other tables, each with its column beside the tenant and the table.
+SELECT k.conname, a.attname, t.relname FROM pg_constraint k JOIN pg_class t ON t.oid = k.confrelid
+JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[2]
+WHERE k.conrelid = to_regclass(:table) AND k.contype = 'f' ORDER BY k.conname
 
 -- catalogue_policies: The row-level security policies of a table.
 SELECT policyname, cmd, qual, with_check FROM pg_policies
@@ -383,10 +384,10 @@ SELECT citus_is_coordinator()
 SELECT nodename || ':' || nodeport FROM pg_dist_node WHERE isactive AND shouldhaveshards ORDER BY nodeid
 
 -- shared_numbers: Those of some memories that have no tenant.
-SELECT no FROM memories WHERE tenant = '' AND no {in nos}
+SELECT no FROM {table memories} WHERE tenant = '' AND no {in nos}
 
 -- digests_stored: Those of some digests that a memory has.
-SELECT DISTINCT digest FROM memories WHERE {own}digest {in digests}
+SELECT DISTINCT digest FROM {table memories} WHERE {own}digest {in digests}
 
 -- digests_with_vectors: The first memory with vectors of each of some contents, in any space of the tenant.
-SELECT min(no), digest FROM memories WHERE {own}digest {in digests} AND parts > 0 AND retention <> 3 GROUP BY digest
+SELECT min(no), digest FROM {table memories} WHERE {own}digest {in digests} AND parts > 0 AND retention <> 3 GROUP BY digest

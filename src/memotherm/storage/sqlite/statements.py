@@ -19,20 +19,19 @@ from typing import NamedTuple
 
 from memotherm.model import Tier
 from memotherm.storage.rows import UnwrittenUses
-from memotherm.storage.statements import Row, Statements, load_statements, marked
+from memotherm.storage.statements import Marks, Row, Statements, load_templates, marked
 
 #: The statements by name. Keys have no tenant column, and some statements name their index for the planner.
-SQL = load_statements(
-    "sqlite",
-    {
-        "in": lambda name: f"IN (SELECT value FROM json_each(:{name}))",  # noqa: S608 - a name of ours
-        "own": lambda _="": "",
-        "same": lambda *_: "",
-        "key": lambda: "",
-        "index": lambda name: f"INDEXED BY {name}",
-        "cross": lambda: "CROSS JOIN",
-    },
-)
+_MARKS: Marks = {
+    "table": lambda *name_and_alias: " ".join(name_and_alias),
+    "in": lambda name: f"IN (SELECT value FROM json_each(:{name}))",  # noqa: S608 - a name of ours
+    "own": lambda _="": "",
+    "same": lambda *_: "",
+    "key": lambda: "",
+    "index": lambda name: f"INDEXED BY {name}",
+    "cross": lambda: "CROSS JOIN",
+}
+SQL = {name: template.filled(_MARKS) for name, template in load_templates("sqlite").items()}
 
 _LISTS = frozenset({list, tuple})
 _PARAMETER = re.compile(r":([a-z_]+)")
