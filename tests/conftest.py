@@ -16,7 +16,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 # Before anything imports it, so that a failing contract tells what was compared.
-pytest.register_assert_rewrite("memotherm.testing")
+pytest.register_assert_rewrite("memotherm.testing", "tests.storage.contract")
 
 import memotherm  # noqa: E402
 from memotherm import Memory, Memotherm, Settings  # noqa: E402

@@ -11,19 +11,19 @@ import pytest
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.store import Store
-from memotherm.testing import CheckpointConformance, SharedStoreConformance, StoreConformance
 from tests.postgres import database
+from tests.storage.contract import CheckpointContract, SharedStoreContract, StoreContract
 from tests.stores import limits
 
 
-class TestSqliteFile(SharedStoreConformance, CheckpointConformance):
+class TestSqliteFile(SharedStoreContract, CheckpointContract):
     """A store in a file."""
 
     def open_store(self, folder: Path) -> Store:
         return open_store(str(folder / "memory.db"), Settings(synchronous="normal"))
 
 
-class TestSqliteFileCoded(SharedStoreConformance):
+class TestSqliteFileCoded(SharedStoreContract):
     """A store in a file whose vectors are all searched as 4-bit codes."""
 
     def open_store(self, folder: Path) -> Store:
@@ -32,21 +32,21 @@ class TestSqliteFileCoded(SharedStoreConformance):
 
 
 @pytest.mark.skipif(find_spec("sqlcipher3") is None, reason="sqlcipher3 is not installed")
-class TestSqliteEncrypted(SharedStoreConformance, CheckpointConformance):
+class TestSqliteEncrypted(SharedStoreContract, CheckpointContract):
     """A store in an encrypted file."""
 
     def open_store(self, folder: Path) -> Store:
         return open_store(str(folder / "memory.db"), Settings(synchronous="normal", key="5e" * 32))
 
 
-class TestSqliteMemory(StoreConformance, CheckpointConformance):
+class TestSqliteMemory(StoreContract, CheckpointContract):
     """A store that lives as long as its process."""
 
     def open_store(self, folder: Path) -> Store:
         return open_store(":memory:", Settings())
 
 
-class TestPostgres(SharedStoreConformance):
+class TestPostgres(SharedStoreContract):
     """A store on a server; every small scope is searched exactly."""
 
     admin: str

@@ -14,8 +14,8 @@ from memotherm.errors import InvalidInput, PluginUnavailable
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.store import Store
-from memotherm.testing import CheckpointConformance, StoreConformance
 from tests.helpers import ROOT
+from tests.storage.contract import CheckpointContract, StoreContract
 
 
 def install(site: Path, module: str, source: str, entry_point: str) -> None:
@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         sys.modules.pop("memotherm_drive", None)
 
 
-class TestDriveStore(StoreConformance, CheckpointConformance):
+class TestDriveStore(StoreContract, CheckpointContract):
     """The example keeps the contract."""
 
     def open_store(self, folder: Path) -> Store:

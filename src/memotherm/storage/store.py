@@ -5,7 +5,7 @@ inside the index and never after it. Every change of a memory goes through a `Tr
 the ledger in the same transaction.
 
 `Store` has the SQL that all databases share; a subclass adds how its database is reached and searched. The contract
-is tested by `memotherm.testing.StoreConformance`.
+is tested by `tests/storage/contract`.
 """
 
 from __future__ import annotations

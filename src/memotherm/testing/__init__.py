@@ -1,4 +1,4 @@
-"""Fakes and conformance tests for programs, embedders and stores that use Memotherm; no test framework required.
+"""Fakes and conformance tests for programs that use or extend Memotherm; no test framework required.
 
     from memotherm.testing import FakeClock, HashEmbedder
 
@@ -6,34 +6,18 @@
     mem = memotherm.open(":memory:", embedder=HashEmbedder(), clock=clock)
     clock.advance(days=30)
 
-The tests of a rule, a reranker, an embedder or a store inherit the conformance tests:
+The tests of a rule, a reranker or an embedder inherit the conformance tests:
 
-    from memotherm.testing import StoreConformance
+    from memotherm.testing import EmbedderConformance
 
-    class TestMyStore(StoreConformance):
-        def open_store(self, folder):
-            return MyStore(folder / "memories")
+    class TestMyEmbedder(EmbedderConformance):
+        def make_embedder(self):
+            return MyEmbedder()
 """
 
 from __future__ import annotations
 
-from memotherm.testing.conformance import (
-    CheckpointConformance,
-    EmbedderConformance,
-    RerankerConformance,
-    RuleConformance,
-    SharedStoreConformance,
-    StoreConformance,
-)
+from memotherm.testing.conformance import EmbedderConformance, RerankerConformance, RuleConformance
 from memotherm.testing.fakes import FakeClock, HashEmbedder
 
-__all__ = [
-    "CheckpointConformance",
-    "EmbedderConformance",
-    "FakeClock",
-    "HashEmbedder",
-    "RerankerConformance",
-    "RuleConformance",
-    "SharedStoreConformance",
-    "StoreConformance",
-]
+__all__ = ["EmbedderConformance", "FakeClock", "HashEmbedder", "RerankerConformance", "RuleConformance"]

@@ -1,4 +1,4 @@
-"""Conformance tests for stores, rules, rerankers and embedders of other packages."""
+"""Conformance tests for rules, rerankers and embedders of other packages."""
 
 from __future__ import annotations
 
@@ -15,70 +15,7 @@ from memotherm.embed import Embedder, embed_query, split
 from memotherm.embed.protocol import Reranker
 from memotherm.model import Memory, Move, Priority, Retention, Tier
 from memotherm.settings import Settings
-from memotherm.testing.contract.notes import NotesContract
-from memotherm.testing.contract.reads import ReadingContract, VisibilityContract
-from memotherm.testing.contract.search import SearchContract, VectorsContract
-from memotherm.testing.contract.transaction import TransactionContract
-from memotherm.testing.contract.upkeep import CheckpointContract, PoliciesContract, UpkeepContract
 from memotherm.tiers.rules.rule import STAY, Rule, RuleSet, Situation, Stay, checked_rules
-
-
-class StoreConformance(
-    ReadingContract,
-    VisibilityContract,
-    TransactionContract,
-    SearchContract,
-    VectorsContract,
-    UpkeepContract,
-    NotesContract,
-    PoliciesContract,
-):
-    """Tests for every store. Override `open_store`."""
-
-
-class CheckpointConformance(CheckpointContract):
-    """Additional tests for stores that write checkpoints."""
-
-
-class SharedStoreConformance(StoreConformance):
-    """Tests for stores that persist and that several processes open at once."""
-
-    def test_what_was_stored_is_there_after_reopening(self) -> None:
-        """Rows, words, vectors, events and the embedder survive."""
-        self.serving()
-        record = self.stored("an otter", tags=("wet",))
-        events, identity = self.store.events(record), self.store.identity()
-        self.store.close()
-        self.store = self.open_store(self.folder)
-
-        assert self.now(record) == record
-        assert self.by_words("otter") == [record.no]
-        assert self.by_vector("an otter") == [record.no]
-        assert self.listed(tags=("wet",)) == ["an otter"]
-        assert self.store.events(record) == events
-        assert self.store.identity() == identity
-
-    def test_two_openings_see_each_others_writes_at_once(self) -> None:
-        """In rows, in both searches and in the ledger, without waiting and without reopening."""
-        self.serving()
-        mine = self.stored("my otter")
-        other, here = self.open_store(self.folder), self.store
-        try:
-            assert self.by_vector("otter") == [mine.no]
-            self.store = other
-            assert self.by_vector("otter") == [mine.no]
-            theirs = self.stored("their otter")
-            self.changed(mine, tier=Tier.COLD)
-            self.store = here
-
-            assert self.listed() == ["their otter", "my otter"]
-            assert self.by_words("otter") == self.by_vector("otter") == [theirs.no]
-            assert self.by_vector("otter", tiers=[Tier.COLD]) == [mine.no]
-            assert self.store.seq() == other.seq() == 3
-        finally:
-            self.store = here
-            other.close()
-
 
 _NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _TEXTS = ("Otters hold hands", "Die Otter halten Händchen", "カワウソは手をつなぐ", "🦦", "a " * 5000)

@@ -11,8 +11,8 @@ from typing import Any
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import TierCount
 from memotherm.storage.values import Find, Record, Use
-from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
-from memotherm.testing.fakes import FakeClock
+from memotherm.testing import FakeClock
+from tests.storage.contract.base import EVERYONE, LIVE, Contract, numbers
 
 _PROJECT = Scope(tenant="acme", project="apollo")
 _SESSION = Scope(tenant="acme", project="apollo", session="s1")
@@ -315,7 +315,7 @@ class VisibilityContract(Contract):
         spaces, now = self.seen(scope), self.clock()
         active = [each for each in visible if self.is_active(each)]
 
-        def listed(expected: Iterable[Record], **fields: Any) -> None:  # noqa: ANN401
+        def listed(expected: Iterable[Record], **fields: Any) -> None:
             found = self.store.find(spaces, Find(now=now, **fields))
             assert numbers(found) == numbers(expected)[::-1], f"{told}: {fields}"
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.storage.values import Filter, Identity, Record
-from memotherm.testing.contract.base import EVERYONE, LIVE, Contract, numbers
-from memotherm.testing.fakes import HashEmbedder
+from memotherm.testing import HashEmbedder
 from memotherm.text.word_ids import word_id
+from tests.storage.contract.base import EVERYONE, LIVE, Contract, numbers
 
 _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
 
@@ -20,13 +20,13 @@ _ANN, _BOB = Scope(user="ann"), Scope(user="bob")
 class SearchContract(Contract):
     """A search returns what its spaces, tiers and filter allow, and nothing else."""
 
-    def matches(self, query: str = "otter", scope: Scope = EVERYONE, **options: Any) -> set[int]:  # noqa: ANN401
+    def matches(self, query: str = "otter", scope: Scope = EVERYONE, **options: Any) -> set[int]:
         """Return the results of a query; both searches must agree."""
         by_words = set(self.by_words(query, scope, **options))
         assert by_words == set(self.by_vector(query, scope, **options))
         return by_words
 
-    def otter(self, number: int, scope: Scope = EVERYONE, **fields: Any) -> Record:  # noqa: ANN401
+    def otter(self, number: int, scope: Scope = EVERYONE, **fields: Any) -> Record:
         """Store one of several memories that a query for "otter" finds."""
         if self.store.identity() is None:
             self.serving()

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from memotherm.model import Memory, Scope, Tier
@@ -17,7 +18,7 @@ from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Filter, Find, RecallEntry, Record
-from memotherm.testing.fakes import FakeClock, HashEmbedder
+from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.words import query_words
 
 Vectors = NDArray[np.float32]
@@ -65,7 +66,7 @@ class Contract:
         """Return a cause with the current time."""
         return Cause(action=action, at=self.clock(), rule=rule, why=why)
 
-    def memory(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Memory:  # noqa: ANN401
+    def memory(self, content: str, scope: Scope = EVERYONE, **fields: Any) -> Memory:
         """Return a memory that is not stored yet; `fields` are those of `Memory`."""
         made = memory_of(Draft(content=content), scope, self.clock(), Settings())
         return replace(made, **fields)
@@ -85,7 +86,7 @@ class Contract:
         scope: Scope = EVERYONE,
         *,
         parts: Sequence[str] | None = None,
-        **fields: Any,  # noqa: ANN401
+        **fields: Any,
     ) -> Record:
         """Store a memory with the vectors of its parts, or one of the whole, if an embedder serves."""
         texts = [content] if parts is None else parts
@@ -95,7 +96,7 @@ class Contract:
             lambda transaction: transaction.insert(transaction.space(scope), memory, vectors, self.cause("remember"))
         )
 
-    def changed(self, record: Record, **fields: Any) -> Record:  # noqa: ANN401
+    def changed(self, record: Record, **fields: Any) -> Record:
         """Change fields of a stored memory."""
         current = self.now(record)
         return self.transaction.change(current, replace(current.memory, **fields), self.cause("change"))
@@ -118,9 +119,10 @@ class Contract:
             change(transaction)
             raise _Interrupted
 
-        assert raises(_Interrupted, lambda: self.store.transact(interrupted))
+        with pytest.raises(_Interrupted):
+            self.store.transact(interrupted)
 
-    def log(self, space: int, *, keep: bool = True, **fields: Any) -> None:  # noqa: ANN401
+    def log(self, space: int, *, keep: bool = True, **fields: Any) -> None:
         """Write an entry of the recall log; `fields` are those of `RecallEntry`."""
         given = {"query": "what?", "tiers": (), "micros": 1, "candidates": (), "returned": (), **fields}
         self.store.log_recall(RecallEntry(at=self.clock(), space=space, **given), keep=keep)
@@ -139,7 +141,7 @@ class Contract:
         """Return a stored memory as it is now."""
         return self.store.records([record.no])[record.no]
 
-    def listed(self, scope: Scope = EVERYONE, **fields: Any) -> list[str]:  # noqa: ANN401
+    def listed(self, scope: Scope = EVERYONE, **fields: Any) -> list[str]:
         """Return the contents that a listing shows."""
         records = self.store.find(self.seen(scope), Find(now=self.clock(), **fields))
         return [record.memory.content for record in records]
@@ -173,19 +175,10 @@ class _SingleCalls:
         self._store = store
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        def call(*arguments: Any, **named: Any) -> Any:
             return self._store.transact(lambda transaction: getattr(transaction, name)(*arguments, **named))
 
         return call
-
-
-def raises(error: type[Exception], call: Callable[[], object]) -> bool:
-    """Return whether a call raises an error; pytest is not required."""
-    try:
-        call()
-    except error:
-        return True
-    return False
 
 
 def numbers(records: Iterable[Record]) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from memotherm.model import Retention, Scope, Tier
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, RootRow
-from memotherm.testing.contract.base import EVERYONE, Contract
+from tests.storage.contract.base import EVERYONE, Contract
 
 _COLLECTION = "notes:/home/ada"
 

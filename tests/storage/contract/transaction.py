@@ -9,8 +9,8 @@ from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.storage.store import Transaction
 from memotherm.storage.tombstones import Passage, Passages
 from memotherm.storage.values import Cause, Record, Use
-from memotherm.testing.contract.base import EVERYONE, LIVE, Contract
 from memotherm.text.content import digest
+from tests.storage.contract.base import EVERYONE, LIVE, Contract
 
 
 class TransactionContract(Contract):
