@@ -1183,34 +1183,6 @@ def test_cases_fail_when_a_question_does_not_find_what_it_must(cli: Cli, tmp_pat
         assert (refused.code, reason in refused.err) == (exit_codes.USAGE, True), (faulty, refused.err)
 
 
-def test_forgeteval_says_which_cases_fail(cli: Cli, tmp_path: Path) -> None:
-    """What is released or superseded must be gone, and the rest found; a faulty file is refused with its reason."""
-    case = {
-        "id": "a", "category": "plain", "facts": ["Otters live in the river", "Bees live in the hive"],
-        "ops": [{"op": "release", "query": "where otters live"}], "query": "Where do animals live?",
-        "expect": ["hive"], "forbid": ["river"],
-    }  # fmt: skip
-    file = tmp_path / "forgeteval" / "small.jsonl"
-    file.parent.mkdir()
-    file.write_text("\n".join(json.dumps({**case, "id": each, "expect": [each]}) for each in ("hive", "river")))
-    shown = cli("bench", "forget", "--data", str(tmp_path), "--failed")
-    assert shown.out.splitlines() == [
-        " 50.0 %     1 of    2  small, all",
-        " 50.0 %     1 of    2  small, plain",
-        "✗ river: missing 'river'",
-    ]
-    data = cli("bench", "forget", "--data", str(file.parent), "--json").data
-    assert data["sets"][0] == {"set": "small", "category": "all", "passed": 1, "cases": 2}
-    assert [each["id"] for each in data["failed"]] == ["river"]
-    for faulty, reason in (("[]", "the case"), ("{", "JSON lines"), ('{"id": "a"}', "category"), (
-        json.dumps({**case, "ops": [{"op": "drop", "query": "all"}]}), "ops")):  # fmt: skip
-        file.write_text(faulty)
-        refused = cli("bench", "forget", "--data", str(tmp_path))
-        assert (refused.code, reason in refused.err) == (exit_codes.USAGE, True), (faulty, refused.err)
-    file.unlink()
-    assert "has no cases" in cli("bench", "forget", "--data", str(tmp_path)).err
-
-
 def test_receipts_say_why_a_memory_was_in_a_context_or_not(cli: Cli) -> None:
     """`--memory` answers for each context, in words and as JSON."""
     warm = remembered(cli, "Otters live in the river")

@@ -98,7 +98,7 @@ SECTIONS = {
         "demo": Command(".demo", "Run a demonstration: a week of an agent's memories."),
         "doctor": Command("tools", "Check the installation, and print how to correct problems."),
         "config": Command("tools", "Show the settings and where they come from, or change one."),
-        "bench": Command("cases", "Run questions of your own, or the cases of ForgetEval."),
+        "bench": Command("cases", "Run questions of your own."),
         "completion": Command("tools", "Print the shell script for completion."),
     },
 }

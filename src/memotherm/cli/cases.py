@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TextIO
 import click
 
 from memotherm.cli import exit_codes
-from memotherm.cli.forgeteval import forget
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
@@ -42,15 +41,11 @@ class RecallCase(NamedTuple):
 
 @click.group("bench", cls=SuggestingGroup)
 def bench() -> None:
-    """Measure Memotherm: questions of your own, or the cases of ForgetEval.
+    """Measure Memotherm with questions of your own.
 
     \b
     memotherm bench cases cases.toml
-    memotherm bench forget --data data/forgeteval
     """
-
-
-bench.add_command(forget)
 
 
 @bench.command("cases")
