@@ -192,6 +192,80 @@ def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
     assert mem.restore(memory.id).retention == "active"
 
 
+def test_a_whole_run_is_undone_by_one_of_its_events(mem: Memotherm, clock: FakeClock) -> None:
+    """All that one call has changed, and nothing that other calls or actors did."""
+    boats = mem.remember_many([{"content": f"boat {number} is done", "kind": "boat"} for number in range(7)])
+    clock.advance(hours=1)
+    ana = mem.scoped(user="ana")
+    other = ana.forget(ana.remember("a canoe").id)
+    gone = mem.bulk.forget("sold", kind="boat")
+    clock.advance(hours=1)
+    later = mem.move(mem.remember("a raft").id, "cold")
+
+    undone = mem.bulk.undo([gone[3].version], run=True)
+
+    assert ({memory.id for memory in undone.memories}, undone.skipped) == ({boat.id for boat in boats}, ())
+    assert mem.count(kind="boat") == 7
+    assert ana.get(other.id).retention == "deleted"
+    assert mem.get(later.id).tier == "cold"
+    again = mem.bulk.undo([undone.memories[0].version], run=True)
+    assert {memory.retention for memory in again.memories} == {Retention.DELETED}
+
+
+def test_of_several_events_the_newest_is_undone_first(mem: Memotherm) -> None:
+    """Two changes of one memory are both undone; its words and vectors are those of the beginning."""
+    memory = mem.remember("the red boat sails")
+    first = mem.update(memory.id, content="the blue boat sails")
+    second = mem.update(memory.id, content="the green boat sails")
+
+    undone = mem.bulk.undo([first.version, second.version])
+
+    assert [each.content for each in undone.memories] == ["the blue boat sails", "the red boat sails"]
+    assert found(mem, "red") == [memory.id]
+    again = mem.bulk.undo([each.version for each in undone.memories])
+    assert again.memories[-1].content == "the green boat sails"
+
+
+def test_an_event_that_cannot_be_undone_is_skipped_with_the_reason(mem: Memotherm) -> None:
+    """The others are undone; an event that does not exist is an error, and nothing is changed."""
+    kept, changed, purged = (mem.remember(f"boat {number}") for number in range(3))
+    moves = [mem.move(memory.id, "cold").version for memory in (kept, changed, purged)]
+    mem.prioritize(changed.id, "low")
+    mem.move(changed.id, "hot")
+    mem.purge(purged.id)
+    with pytest.raises(NotFound, match="no event 999"):
+        mem.bulk.undo([moves[0], 999])
+    assert mem.get(kept.id).tier == "cold"
+
+    undone = mem.bulk.undo(moves)
+
+    assert [memory.id for memory in undone.memories] == [kept.id]
+    assert {(skipped.seq, skipped.id) for skipped in undone.skipped} == {(moves[1], changed.id), (moves[2], purged.id)}
+    reasons = {skipped.id: skipped.why for skipped in undone.skipped}
+    assert "has changed again since" in reasons[changed.id]
+    assert "was purged" in reasons[purged.id]
+    for wrong in (moves[0], "42", ["42"]):
+        with pytest.raises(InvalidInput, match="numbers of events"):
+            mem.bulk.undo(wrong)
+
+
+def test_events_of_narrower_scopes_and_tenants_are_undone_together(mem: Memotherm) -> None:
+    """Only if that is asked for; from inside a tenant, nothing of another one is seen."""
+    scopes = [{}, {"project": "harbor"}, {"tenant": "acme", "user": "ana"}, {"tenant": "zoo", "session": "s1"}]
+    views = [mem.scoped(**fields) if fields else mem for fields in scopes]
+    moved = [view.move(view.remember("a boat").id, "cold") for view in views]
+    events = [memory.version for memory in moved]
+    for view in (mem, mem.scoped(tenant="acme")):
+        with pytest.raises(NotFound):
+            view.bulk.undo(events, include_narrower=view is not mem)
+    assert [view.get(memory.id).tier for view, memory in zip(views, moved, strict=True)] == ["cold"] * 4
+
+    undone = mem.bulk.undo(events, include_narrower=True)
+
+    assert {memory.id for memory in undone.memories} == {memory.id for memory in moved}
+    assert [view.get(memory.id).tier for view, memory in zip(views, moved, strict=True)] == ["warm"] * 4
+
+
 # Purging
 
 

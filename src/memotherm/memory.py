@@ -16,6 +16,7 @@ from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction
 from memotherm.facade.services import Services
+from memotherm.facade.undoing import undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.clock import Clock, system_clock
@@ -610,9 +611,8 @@ class Memotherm(Correction):
         return erase(self._view, jobs=jobs)
 
     def undo(self, event_seq: int) -> Memory:
-        """Undo one event of the ledger, unless later events depend on it."""
-        cause = replace(self._view.cause("undo", f"took back event {event_seq}"), rule=f"undo:{event_seq}")
-        return self._services.changes.undo(self.scope, self._view.spaces(), event_seq, cause)
+        """Undo one event of the ledger, unless later events depend on it; `bulk.undo` undoes a whole run."""
+        return undo_event(self._view, event_seq)
 
     # Sessions and notes
 

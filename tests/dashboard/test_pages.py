@@ -83,8 +83,11 @@ def test_hot_over_its_budget_is_said_and_mended(open_page: Open, mem: Memotherm)
     expect(alert).to_have_count(0)
     left = sum(memory.tokens for memory in view.find(tier="hot"))
     assert 1900 < left <= 2000
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if "undo" in request.url else None)
     undo(page)
     expect(alert).to_be_visible()
+    assert len(sent) == 1, "a run is undone by one request"
     mem.scoped(project="full").erase()
 
 

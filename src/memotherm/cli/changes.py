@@ -42,7 +42,6 @@ unpin = plain("unpin", changed_lines, f"memotherm unpin {ID}")
 rescope = plain("rescope", changed_lines, f"memotherm rescope {ID} project=shop")
 verify = plain("verify", changed_lines, f"memotherm verify {ID}")
 archive = plain("archive", changed_lines, f"memotherm archive {ID}")
-undo = plain("undo", changed_lines, f"memotherm history {ID}\nmemotherm undo 42")
 compact = plain(
     "compact", _compaction_lines, "memotherm compact --dry-run", notes=lambda run: run.degraded,
     help="Run the tier rules once over all visible memories, and print the moves.",
@@ -66,6 +65,27 @@ events = plain(
     notes=lambda page: [*["there are no events"] * (not page.events), *more_note(page.cursor)],
     defaults={"limit": 50},
 )
+
+
+@click.command("undo")
+@click.argument("events", metavar="SEQ...", type=click.IntRange(1), nargs=-1, required=True)
+@operation_options("undo_many", left_out="events")
+@memory_option(dry_run=True)
+def undo(mem: Memotherm, events: tuple[int, ...], run: bool, include_narrower: bool) -> Output:
+    """Undo events of the ledger by their numbers in `history` and `events`.
+
+    A single event that cannot be undone is an error; of several, those are skipped, and named.
+
+    \b
+    memotherm undo 42
+    memotherm undo 42 --run
+    """
+    if len(events) == 1 and not run and not include_narrower:
+        memory = mem.undo(events[0])
+        return Output(to_json(memory), changed_lines(memory))
+    undone = mem.bulk.undo(events, run=run, include_narrower=include_narrower)
+    lines = [line for memory in undone.memories for line in changed_lines(memory)]
+    return Output(to_json(undone), lines, map(str, undone.skipped))
 
 
 @click.command("conflicts")

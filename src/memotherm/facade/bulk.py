@@ -1,15 +1,18 @@
-"""Change all memories that filters select, all or none: `mem.bulk`."""
+"""Change all memories that filters select, all or none, and undo what was changed together: `mem.bulk`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE
+from memotherm.facade.undoing import undo_events
 from memotherm.facade.view import View
 from memotherm.model import Memory, Retention
 from memotherm.model.memory import MemoryFilters
+from memotherm.model.results import Undone
 
 
 class Bulk:
@@ -75,6 +78,18 @@ class Bulk:
             cause = self._view.cause("purge", why)
             self._view.services.changes.purge(self._view.scope, _ids(memories), cause, named)
         return memories
+
+    def undo(self, events: Sequence[int], *, run: bool = False, include_narrower: bool = False) -> Undone:
+        """Undo several events of the ledger, the newest first, in one transaction.
+
+        An event that cannot be undone, because its memory was changed again since, is skipped with the reason.
+
+        Args:
+            events: The numbers of the events.
+            run: Also undo all that was made by the same call, such as every move of a compaction.
+            include_narrower: Undo events at and below this scope, instead of those visible from it.
+        """
+        return undo_events(self._view, events, run=run, include_narrower=include_narrower)
 
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
         """Return all memories that filters select and that this scope may change."""

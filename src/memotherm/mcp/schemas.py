@@ -39,6 +39,7 @@ _TYPES: dict[Any, Schema] = {
     float: {"type": "number"},
     bool: {"type": "boolean"},
     list: {"type": "array", "items": _TEXT},
+    list[int]: {"type": "array", "items": {"type": "integer"}},
     Sequence: {"type": "array", "items": _TEXT},
     dict: {"type": "object"},
 }
@@ -95,7 +96,7 @@ def output_schema(tool: Tool) -> Schema:
 
 
 def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
-    schema = dict(_TYPES.get(get_origin(parameter.type) or parameter.type, _TEXT))
+    schema = dict(_TYPES.get(parameter.type) or _TYPES.get(get_origin(parameter.type), _TEXT))
     if parameter.choices:
         allowed = kinds if parameter.type is SessionKind and kinds else parameter.choices
         schema["enum"] = [str(choice) for choice in allowed if not str(choice).isdigit()]

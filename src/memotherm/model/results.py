@@ -25,9 +25,11 @@ __all__ = [
     "ScopeCount",
     "Selection",
     "SessionStatus",
+    "SkippedEvent",
     "Spill",
     "Suggestion",
     "TierCount",
+    "Undone",
 ]
 
 
@@ -85,6 +87,32 @@ class Event(Value):
     def __str__(self) -> str:
         changed = ", ".join(f"{name}: {was} -> {now}" for name, (was, now) in self.changes.items())
         return f"#{self.seq} {self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.memory_id} {changed} ({self.why})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class SkippedEvent(Value):
+    """An event that could not be undone."""
+
+    seq: int
+    #: The memory.
+    id: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"event {self.seq} was not undone: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Undone(Value):
+    """What came of undoing several events."""
+
+    #: The memory of each undone event, the newest event first; its `version` is the event to undo to redo it.
+    memories: tuple[Memory, ...] = ()
+    #: Events that were left as they are, such as changes of a memory that was changed again since.
+    skipped: tuple[SkippedEvent, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{len(self.memories)} events undone, {len(self.skipped)} skipped"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

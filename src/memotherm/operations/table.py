@@ -329,6 +329,14 @@ _TABLE = (
             description="Undo a change: `event` is the version in its result.",
         ),
     ),
+    Operation(
+        of="Bulk.undo", id="undo_many", group="tiers", route="POST /events:undo", writes=True, conflicts=True,
+        tool=Tool(
+            name="memory_undo_many", title="Undo changes",
+            parameters=f"events run include_narrower:includeNarrower {_OF_SESSION}",
+            description="Undo several changes; with `run`, all that were made together with them.",
+        ),
+    ),
     # Policies
     _policy("Policies.lint", "POST /policy/lint", result="findings"),
     _policy("Policies.diff", "POST /policy/diff", result="differences", limits={"first": {"required": False}}),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite
+from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.memory import placed_in
 from memotherm.remember.authority import require_authority
@@ -216,24 +216,43 @@ class Changes:
         summaries = summaries_of(self._store, scope, memory_ids, cause)
         self._store.transact(change)
 
-    def undo(self, scope: Scope, spaces: tuple[int, ...], seq: int, cause: Cause) -> Memory:
-        """Undo an event of a memory."""
-        event_and_record = self._store.event(spaces, seq)
-        if event_and_record is None:
-            if any(adoption.number == seq for adoption in self._store.adoptions()):
-                raise InvalidInput(
-                    f"event {seq} is about a policy, not a memory: `memotherm policy rollback` takes back the policy "
-                    "in force with all its moves"
-                )
-            raise NotFound(f"no event {seq} can be seen from here ({scope})")
-        event, record = event_and_record
-        before = _values_before(event, record.memory)
-        content: str | None = before.get("content")
-        indexed = before.get("index", record.memory.index)
-        embedded = self._vectorizer.for_contents([content if indexed else None])
+    def undo(
+        self, wanted: Sequence[tuple[Scope, Event, Record]], cause: Cause
+    ) -> list[tuple[Event, Memory | MemothermError]]:
+        """Undo events in one transaction, the newest first, each from a scope that can see its memory.
 
-        def change(transaction: Transaction) -> Memory:
-            current = require_visible(transaction, scope, record.memory.id)
+        Return for each the memory, or why it was left as it is.
+        """
+        newest = sorted(wanted, key=lambda each: each[1].seq, reverse=True)
+        before = [_values_before(event) for _, event, _ in newest]
+        contents = [
+            values.get("content") if values.get("index", record.memory.index) else None
+            for values, (_, _, record) in zip(before, newest, strict=True)
+        ]
+        embedded = self._vectorizer.for_contents(contents)
+
+        def change(transaction: Transaction) -> list[tuple[Event, Memory | MemothermError]]:
+            return [
+                (event, self._undo(transaction, scope, event, values, vectors, cause))
+                for (scope, event, _), values, vectors in zip(newest, before, embedded.vectors, strict=True)
+            ]
+
+        return self._store.transact(change, made_by=embedded.made_by)
+
+    def _undo(
+        self,
+        transaction: Transaction,
+        scope: Scope,
+        event: Event,
+        before: dict[str, Any],
+        vectors: Any,  # noqa: ANN401
+        cause: Cause,
+    ) -> Memory | MemothermError:
+        """Put values back that an event has changed; return the memory, or why that is not possible."""
+        cause = replace(cause, why=f"took back event {event.seq}", rule=f"undo:{event.seq}")
+        try:
+            _require_undoable(event, transaction.get(event.memory_id))
+            current = require_visible(transaction, scope, event.memory_id)
             _require_unchanged(event, current.memory)
             after = apply_changes(current.memory, before)
             _require_own(scope, after.scope)
@@ -241,16 +260,16 @@ class Changes:
                 require_editable(current.memory)
             else:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
-            if content is not None:
-                after = with_content(after, content, self._settings.tokenizer)
-            changed = self.apply(transaction, current, after, cause, embedded.vectors[0])
-            if _is_first(event):
-                transaction.tombstones.add(current, cause)
-            if event.action == "approve" and current.memory.supersedes is not None:
-                self._bring_back(transaction, current.memory.supersedes, event, cause)
-            return changed.memory
-
-        return self._store.transact(change, made_by=embedded.made_by)
+            if "content" in before:
+                after = with_content(after, before["content"], self._settings.tokenizer)
+            changed = self.apply(transaction, current, after, cause, vectors)
+        except MemothermError as exc:
+            return exc
+        if _is_first(event):
+            transaction.tombstones.add(current, cause)
+        if event.action == "approve" and current.memory.supersedes is not None:
+            self._bring_back(transaction, current.memory.supersedes, event, cause)
+        return changed.memory
 
     def _bring_back(self, transaction: Transaction, superseded: str, approval: Event, cause: Cause) -> None:
         """Give a memory its key back that an approval has taken, and make it active if the approval archived it."""
@@ -373,12 +392,15 @@ def _prioritized(memory: Memory, priority: Priority) -> Memory:
     return replace(memory, priority=priority, metadata=metadata)
 
 
-def _values_before(event: Event, memory: Memory) -> dict[str, Any]:
-    """Return the values to put back; undoing the first event deletes the memory."""
-    if event.action == "purge" or memory.retention is Retention.PURGED:
-        raise InvalidInput(f"event {event.seq} cannot be undone: {memory.id} was purged and its content is gone")
+def _require_undoable(event: Event, record: Record | None) -> None:
+    if event.action == "purge" or (record is not None and record.memory.retention is Retention.PURGED):
+        raise InvalidInput(f"event {event.seq} cannot be undone: {event.memory_id} was purged and its content is gone")
     if not event.changes:
         raise InvalidInput(f"event {event.seq} ({event.action}) changed nothing that could be put back")
+
+
+def _values_before(event: Event) -> dict[str, Any]:
+    """Return the values to put back; undoing the first event deletes the memory."""
     if _is_first(event):
         return {"retention": str(Retention.DELETED)}
     return {name: was for name, (was, _) in event.changes.items()}

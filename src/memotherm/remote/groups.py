@@ -81,6 +81,8 @@ class RemoteBulk(_Group, Bulk):
 
     def _call(self, operation: Operation, arguments: Mapping[str, Any]) -> Json:
         """Change what a dry run has found; if that is something else by then, nothing is changed."""
+        if "dry_run" not in operation.by_wire:
+            return super()._call(operation, arguments)
         found = super()._call(operation, {**arguments, "dry_run": True, "memories": True})
         if arguments["dry_run"] or not found["count"]:
             return found

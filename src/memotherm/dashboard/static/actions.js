@@ -1,5 +1,5 @@
 // Changes of memories that the reader asks for: each is reported with a button that undoes it.
-import { change, formatScope, readMemory, undo } from "./api.js";
+import { change, formatScope, undo } from "./api.js";
 import { confirm } from "./components/dialog.js";
 import { toast } from "./components/toast.js";
 import { memories as memoriesText, number, scopeName } from "./format.js";
@@ -77,36 +77,30 @@ export async function applyAction(action, chosen, { onProgress, signal, onChange
   const { results, errors } = await forEach(fitting, (memory) => change(memory, action.id, action.bodyOf ? action.bodyOf(memory) : action.body), { onProgress, signal });
   // A change that was made already has no event of its own.
   const events = results.filter(([memory, after]) => after && after.version !== memory.version).map(([, after]) => after);
-  if (results.length) toast(`${action.done} ${memoriesText(results.length)}`, { undo: action === PURGE || !events.length ? null : undoAllOf(events, onChange) });
+  if (results.length) toast(`${action.done} ${memoriesText(results.length)}`, { undo: action === PURGE || !events.length ? null : undoOf(events, onChange) });
   if (errors.length) toast(`${memoriesText(errors.length)} could not be changed: ${errors[0][1].message}`, { error: true });
   onChange();
   return results.length > 0;
 }
 
-// Return what a toast calls to undo the changes that led to memories, the last one first.
-export const undoAllOf = (changed, onChange) => async () => {
-  const { errors } = await forEach([...changed].reverse(), (after) => undo(after.version, after.scope));
+// Return what a toast calls to undo the changes that led to memories, in one request.
+export const undoOf = (changed, onChange) => async () => {
+  const { skipped } = await undo(changed.map((after) => after.version));
   onChange();
-  if (errors.length) throw new Error(`${memoriesText(errors.length)} could not be undone: ${errors[0][1].message}`);
+  if (skipped.length) throw new Error(changed.length === 1 ? skipped[0].why : `${memoriesText(skipped.length)} could not be undone: ${skipped[0].why}`);
 };
 
-// Return what a toast calls to undo the change that led to a memory.
-export const undoOf = (after, onChange) => async () => { await undo(after.version, after.scope); onChange(); };
-
-// Undo one event: a memory that was stored is forgotten. A memory below the scope is changed in its own scope.
-async function undoOne(event) {
-  const memory = await readMemory(event.id);
-  return event.action === "remember" ? change(memory, "forget") : undo(event.seq, memory.scope);
-}
-
-// Undo events of the ledger, newest first; the toast undoes that.
+// Undo events of the ledger in one request; the toast undoes that.
 export async function undoEvents(events, onChange = () => {}) {
-  const newest = [...events].sort((one, other) => other.seq - one.seq);
-  if (newest.length > 1 && !await confirm({ title: `Undo ${number(newest.length)} changes?`, action: "Undo all", text: "What was changed again since then is left as it is. You can undo it afterwards." })) return;
-  const { results, errors } = await forEach(newest, undoOne);
-  const made = results.map(([, after]) => after).filter(Boolean);
-  const what = newest.length === 1 ? newest[0].action : `${number(results.length)} changes`;
-  if (results.length) toast(`Undone: ${what}`, { undo: undoAllOf(made, onChange) });
-  if (errors.length) toast(newest.length === 1 ? errors[0][1].message : `${number(errors.length)} changes could not be undone: ${errors[0][1].message}`, { error: true });
+  const one = events.length === 1;
+  if (!one && !await confirm({ title: `Undo ${number(events.length)} changes?`, action: "Undo all", text: "What was changed again since then is left as it is. You can undo it afterwards." })) return;
+  try {
+    const { memories, skipped } = await undo(events.map((event) => event.seq));
+    const undone = events.length - skipped.length;
+    if (undone) toast(`Undone: ${one ? events[0].action : `${number(undone)} changes`}`, { undo: undoOf(memories, onChange) });
+    if (skipped.length) toast(one ? skipped[0].why : `${number(skipped.length)} changes could not be undone: ${skipped[0].why}`, { error: true });
+  } catch (error) {
+    toast(error.message, { error: true });
+  }
   onChange();
 }

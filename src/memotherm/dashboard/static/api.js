@@ -2,6 +2,9 @@
 import { connectionLost, Unreachable } from "./connection.js";
 import { parseRoute } from "./route.js";
 
+// The most events of a request.
+const MOST_EVENTS = 1000;
+
 // What a field must be, where the server answers with a pattern.
 const FORMS = {
   memory_id: "there is no memory with such an id", number: "there is no such turn", cursor: "there is no such page: go back to the first one", job_id: "there is no such job",
@@ -96,7 +99,17 @@ export function change(memory, action, body = {}) {
   return post(`${path}/${action}`, body, { scope });
 }
 
-export const undo = (seq, scope) => post(`/events/${seq}/undo`, undefined, { scope });
+// Undo events wherever their memories are, the newest first: `memories` were changed, and `skipped` events were not undone.
+export async function undo(seqs) {
+  const undone = { memories: [], skipped: [] };
+  const newest = [...seqs].sort((one, other) => other - one);
+  for (let first = 0; first < newest.length; first += MOST_EVENTS) {
+    const found = await post("/events:undo", { events: newest.slice(first, first + MOST_EVENTS), include_narrower: true }, { scope: {} });
+    undone.memories.push(...found.memories);
+    undone.skipped.push(...found.skipped);
+  }
+  return undone;
+}
 
 export const login = (secret) => call("POST", "/login", { headers: { authorization: `Bearer ${secret}` }, scope: {} });
 export const loginStatus = () => get("/login", {}, { scope: {} });

@@ -152,7 +152,7 @@ def object_schema(name: str, description: str, /, **members: Any) -> Json:  # no
 
 def _skipped_schema() -> Json:
     description = "Nothing was stored, because the content has nothing to remember."
-    return object_schema("Skipped", description, status=Literal["skipped"], why=str)
+    return object_schema("NotStored", description, status=Literal["skipped"], why=str)
 
 
 def _response_schema(operation: Operation, members: Mapping[str, Any]) -> Json:

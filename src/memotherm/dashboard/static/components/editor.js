@@ -23,7 +23,7 @@ export function Editor({ memory, onClose, onChange }) {
     try {
       const after = await change(base, "edit", { content: fields.content, kind: fields.kind, tags: tagsOf(fields.tags) });
       const changed = after.version !== base.version;
-      toast(changed ? "Edited the memory" : "Nothing was changed", { undo: changed ? undoOf(after, onChange) : null });
+      toast(changed ? "Edited the memory" : "Nothing was changed", { undo: changed ? undoOf([after], onChange) : null });
       onChange();
       onClose();
     } catch (problem) {

@@ -1,6 +1,6 @@
 // Memories that disagree: what each says, which one counts meanwhile and why, and the buttons and keys that decide it.
 import { html, useEffect, useRef, useState } from "../html.js";
-import { undoAllOf } from "../actions.js";
+import { undoOf } from "../actions.js";
 import { change, get, post } from "../api.js";
 import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
 import { toast, toastError } from "../components/toast.js";
@@ -99,7 +99,7 @@ export function Conflicts() {
     try {
       const changed = await run(conflict);
       setHidden((before) => [...before, { what: hides, at: performance.now() }]);
-      toast(done, { undo: undoAllOf(changed, show) });
+      toast(done, { undo: undoOf(changed, show) });
     } catch (error) {
       toastError(error);
     }

@@ -1,0 +1,70 @@
+"""Undo events of the ledger: one, several, or all that one call has made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from memotherm.errors import InvalidInput, MemothermError, NotFound
+from memotherm.facade.queries import LARGEST_PAGE
+from memotherm.facade.view import View
+from memotherm.model import Event, Memory, Scope
+from memotherm.model.clock import to_micros
+from memotherm.model.results import SkippedEvent, Undone
+from memotherm.storage.store import Store
+from memotherm.storage.values import EventFilter, Record
+
+
+def undo_event(view: View, seq: int) -> Memory:
+    """Undo one event, or raise why it cannot be undone."""
+    event, record = _event(view, view.services.store, view.spaces(), seq)
+    ((_, outcome),) = view.services.changes.undo([(view.scope, event, record)], view.cause("undo"))
+    if isinstance(outcome, MemothermError):
+        raise outcome
+    return outcome
+
+
+def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower: bool) -> Undone:
+    """Undo events, the newest first; those of one tenant in one transaction."""
+    if isinstance(seqs, str | int) or not all(isinstance(seq, int) for seq in seqs):
+        raise InvalidInput("events is a list of the numbers of events, such as [42, 43]")
+    store, spaces = view.listed(include_narrower=include_narrower)
+    found = {seq: _event(view, store, spaces, seq) for seq in seqs}
+    if run:
+        together = {each.seq for event, _ in found.values() for each in _made_with(event, store, spaces)}
+        found |= {seq: _event(view, store, spaces, seq) for seq in together if seq not in found}
+    wanted: defaultdict[str | None, list[tuple[Scope, Event, Record]]] = defaultdict(list)
+    for event, record in found.values():
+        scope = view.scope.narrowed(**dict(record.memory.scope.items())) if include_narrower else view.scope
+        wanted[scope.tenant].append((scope, event, record))
+    cause = view.cause("undo")
+    memories: list[Memory] = []
+    skipped: list[SkippedEvent] = []
+    for tenant, events in wanted.items():
+        for event, outcome in view.narrowed(tenant=tenant).services.changes.undo(events, cause):
+            if isinstance(outcome, MemothermError):
+                skipped.append(SkippedEvent(seq=event.seq, id=event.memory_id, why=str(outcome)))
+            else:
+                memories.append(outcome)
+    return Undone(memories=tuple(memories), skipped=tuple(skipped))
+
+
+def _event(view: View, store: Store, spaces: Sequence[int], seq: int) -> tuple[Event, Record]:
+    found = store.event(spaces, seq)
+    if found is not None:
+        return found
+    if any(adoption.number == seq for adoption in store.adoptions()):
+        raise InvalidInput(
+            f"event {seq} is about a policy, not a memory: `memotherm policy rollback` takes back the policy "
+            "in force with all its moves"
+        )
+    raise NotFound(f"no event {seq} can be seen from here ({view.scope})")
+
+
+def _made_with(event: Event, store: Store, spaces: Sequence[int]) -> Iterator[Event]:
+    """Yield the events that one call has made together: they have the same actor and the same moment."""
+    moment, past = to_micros(event.at), None
+    where = EventFilter(actor=event.actor, since=moment, until=moment + 1)
+    while page := store.ledger(spaces, past, LARGEST_PAGE, where, oldest_first=False):
+        yield from page
+        past = page[-1].seq
