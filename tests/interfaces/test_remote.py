@@ -33,7 +33,7 @@ from memotherm.errors import (
 from memotherm.hooks.spool import Spool
 from memotherm.operations.table import OPERATIONS
 from memotherm.remote.client import RemoteMemotherm
-from memotherm.remote.session import RemoteSession
+from memotherm.remote.groups import RemoteSession
 from memotherm.rest.app import application
 from memotherm.session import Session
 from memotherm.tiers.policy import PRESETS

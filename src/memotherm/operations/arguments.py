@@ -53,13 +53,6 @@ def write_arguments(operation: Operation, arguments: Mapping[str, Any]) -> Json:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def write_draft(operation: Operation, draft: Mapping[str, Any]) -> Json:
-    """Return a memory to store; names that the operation does not have are left to the server to refuse."""
-    ours = {parameter.name: parameter for parameter in operation.parameters}
-    known = write_arguments(operation, draft)
-    return known | {name: _plain(value) for name, value in draft.items() if name not in ours}
-
-
 def _written(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any argument
     if parameter.wire == "ttl_minutes":
         return as_duration(value) / timedelta(minutes=1)
@@ -69,9 +62,20 @@ def _written(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any arg
         return str(Priority.of(value))
     if parameter.name == "prefix":
         return value or None
+    if parameter.name == "memories" and parameter.multiple:
+        from memotherm.operations.table import OPERATIONS
+
+        return [_written_draft(OPERATIONS["remember"], draft) for draft in value]
     if parameter.multiple and isinstance(value, str):
         return [value]
     return _plain(value)
+
+
+def _written_draft(remember: Operation, draft: Mapping[str, Any]) -> Json:
+    """Return a memory to store; names that are no parameters are left to the server to refuse."""
+    ours = {parameter.name for parameter in remember.parameters}
+    unknown = {name: _plain(value) for name, value in draft.items() if name not in ours}
+    return write_arguments(remember, draft) | unknown
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any argument
@@ -90,6 +94,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any argument
     if isinstance(value, str | int | float) or value is None:
         return value
     if hasattr(value, "recall_id"):
+        if value.recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
         return value.recall_id
     return [_plain(part) for part in value]
 

@@ -69,7 +69,8 @@ _TABLE = (
         examples=({"answer": "No: deploys are frozen until Friday."},),
     ),
     _read(
-        "Receipts.list", "search", "GET /receipts", id="receipts", left_out=("session",), limits=_PAGED,
+        "Receipts.list", "search", "GET /receipts", id="receipts", left_out=("session",), more=("session",),
+        limits=_PAGED,
         tool=Tool(
             name="memory_receipts", title="What was injected", parameters=f"{_OF_SESSION} limit cursor",
             defaults={"limit": 5}, repeatable=True, description="Return what contexts have injected and why.",

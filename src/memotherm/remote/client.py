@@ -1,40 +1,44 @@
 """A memory on a server: a `Memotherm` whose verbs are requests, made from the table of operations.
 
-`store`, `keys` and `checkpoint` need the store itself: their type is `NoReturn`, and `hasattr` is false for them.
+Written here are the verbs that need something of this machine beside the request.
+`store`, `keys` and `checkpoint` need the store itself: `hasattr` is false for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from os import PathLike
-from typing import Any, NoReturn, Self, Unpack
+from typing import Any, Self, Unpack
 
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, ReadOnly, StoreUnavailable
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.memory import Memotherm
-from memotherm.model import Memory, Recall, Scope, Trust
+from memotherm.model import Memory, Scope, Trust
 from memotherm.model.memory import ScopeFields
-from memotherm.model.recall import Feedback
 from memotherm.model.reports import Erased, Metrics, Status
 from memotherm.model.results import Captured
-from memotherm.operations.arguments import write_arguments, write_draft
-from memotherm.operations.codec import from_json
+from memotherm.operations.codec import from_json, to_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
-from memotherm.remote.groups import RemoteBulk, RemoteInspection, RemoteNotes, RemotePolicies, RemoteReceipts
-from memotherm.remote.session import RemoteSession
+from memotherm.remote.groups import (
+    RemoteBulk,
+    RemoteInspection,
+    RemoteNotes,
+    RemotePolicies,
+    RemoteReceipts,
+    RemoteSession,
+)
 from memotherm.remote.transport import Transport
-from memotherm.remote.verbs import needs_store, result_of, with_verbs
+from memotherm.remote.verbs import with_verbs
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings
 from memotherm.text.redaction import redactor
 
 Json = dict[str, Any]
 
 
-@with_verbs("memory")
+@with_verbs("memory", bulk=RemoteBulk, inspect=RemoteInspection, policies=RemotePolicies, receipts=RemoteReceipts)
 class RemoteMemotherm(Memotherm):
     """An agent's memory on a server, seen from one scope: every verb is a request."""
 
@@ -72,7 +76,12 @@ class RemoteMemotherm(Memotherm):
             arguments = {**arguments, "track": False}
         if operation.result_type is Context:
             arguments = {**arguments, "memories": True}
-        return self._send(operation.route, arguments)
+        try:
+            return self._send(operation.route, arguments)
+        except StoreUnavailable as error:
+            if operation.name != "capture":
+                raise
+            return self._spooled(dict(arguments), error)
 
     def _send(self, route: str, arguments: Mapping[str, Any]) -> Json:
         """Send a request to a route in this scope."""
@@ -106,45 +115,14 @@ class RemoteMemotherm(Memotherm):
 
     # Verbs that are more than a request
 
-    def remember_many(
-        self, memories: Iterable[Mapping[str, Any]], *, forget: Sequence[str] = (), why: str = ""
-    ) -> list[Memory]:
-        """Store several memories, given as mappings of `remember`'s arguments, and delete others: all, or nothing."""
-        drafts = [write_draft(OPERATIONS["remember"], values) for values in memories]
-        if not drafts and not forget:
-            return []
-        operation = OPERATIONS["remember_many"]
-        found: list[Memory] = result_of(
-            operation, self._call(operation, {"memories": drafts, "forget": list(forget), "why": why, "force": True})
-        )
-        return found
-
-    def capture(
-        self,
-        content: str,
-        kind: str = "message",
-        tags: Iterable[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-        source: str = "capture",
-        at: datetime | str | None = None,
-    ) -> Captured:
-        """Store text of a conversation; if the server cannot be reached, spool it for `memotherm agent worker`."""
-        operation = OPERATIONS["capture"]
-        given = {"kind": kind, "tags": list(tags), "metadata": metadata, "source": source, "at": at}
-        options = write_arguments(operation, given)
-        try:
-            return from_json(Captured, self._call(operation, {"content": content, **options}))
-        except StoreUnavailable as error:
-            return self._spooled(content, options, error)
-
-    def _spooled(self, content: str, options: Json, error: StoreUnavailable) -> Captured:
-        """Add a capture to the user's spool, redacted, because it is plain text.
+    def _spooled(self, arguments: Json, error: StoreUnavailable) -> Json:
+        """Add a capture to the user's spool for `memotherm agent worker`, redacted, because it is plain text.
 
         With an encryption key, raise the error instead.
         """
         if self.settings.key:
             raise error
-        (content, options), _ = redactor(self.settings).redact_values([content, options])
+        redacted: Json = redactor(self.settings).redact_values(arguments).value
         values = {name: getattr(self.settings, name) for name in FIELDS if name not in SECRET_NAMES}
         job = {
             "version": 1,
@@ -152,14 +130,16 @@ class RemoteMemotherm(Memotherm):
             "store": self._transport.url,
             "scope": dict(self.scope.items()),
             "settings": {name: value for name, value in values.items() if value != FIELDS[name].default},
-            "text": content,
-            "arguments": options,
+            "text": redacted.pop("content"),
+            "arguments": redacted,
         }
         try:
             user_spool().add(job)
         except OSError as exc:
             raise error from exc
-        return Captured(status="spooled", why=f"{error}; the text waits: `memotherm agent worker --once` sends it")
+        why = f"{error}; the text waits: `memotherm agent worker --once` sends it"
+        spooled: Json = to_json(Captured(status="spooled", why=why))
+        return spooled
 
     def get(self, memory_id: str | None = None, *, key: str | None = None, include_narrower: bool = False) -> Memory:
         """Return a memory by its id, archived and deleted ones included, or the active one that has a key."""
@@ -172,27 +152,9 @@ class RemoteMemotherm(Memotherm):
 
     def pinned(self) -> list[Memory]:
         """Return the pinned memories, oldest first."""
-        found = self._call(OPERATIONS["find"], {"priority": "pinned", "limit": 1000})["memories"]
-        return [from_json(Memory, memory) for memory in reversed(found)]
+        return [*reversed(self.find(priority="pinned", limit=1000).memories)]
 
     get_relevant_memories = Memotherm.get_relevant_memories
-
-    def feedback(
-        self,
-        recall: Recall | Context | str | None = None,
-        used: Sequence[str] = (),
-        answer: str = "",
-        at: datetime | str | None = None,
-    ) -> Feedback:
-        """Say which memories of a recall were of use, so that tiers follow what helps, not what is shown."""
-        recall_id = recall if recall is None or isinstance(recall, str) else recall.recall_id
-        if recall is not None and recall_id is None:
-            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
-        if isinstance(used, str):
-            raise InvalidInput("feedback takes a list of ids in used, and a text in answer")
-        operation = OPERATIONS["feedback"]
-        arguments = {"recall": recall_id, "used": list(used), "answer": answer, "at": at}
-        return from_json(Feedback, self._call(operation, write_arguments(operation, arguments)))
 
     def status(self, include_narrower: bool = False) -> Status:
         """Return counts of the visible memories; the size and the numbers of the whole store are 0 here."""
@@ -232,40 +194,3 @@ class RemoteMemotherm(Memotherm):
                 "is the folder of its setting notes_root"
             )
         return RemoteNotes(self)
-
-    @property
-    def bulk(self) -> RemoteBulk:
-        """Changes of all memories that filters select."""
-        return RemoteBulk(self)
-
-    @property
-    def inspect(self) -> RemoteInspection:
-        """What the store on the server holds and how it is used."""
-        return RemoteInspection(self)
-
-    @property
-    def policies(self) -> RemotePolicies:
-        """The tier policies of the store on the server."""
-        return RemotePolicies(self)
-
-    @property
-    def receipts(self) -> RemoteReceipts:
-        """What contexts have injected, and why."""
-        return RemoteReceipts(self)
-
-    # Not on a server.
-
-    @property
-    def keys(self) -> NoReturn:
-        """Raise `NotRemote`: API keys are made where the server runs."""
-        raise needs_store("keys", self)
-
-    @property
-    def store(self) -> NoReturn:
-        """Raise `NotRemote`: what concerns the store itself is done where the server runs."""
-        raise needs_store("store", self)
-
-    @property
-    def checkpoint(self) -> NoReturn:
-        """Raise `NotRemote`: a checkpoint is made where the server runs."""
-        raise needs_store("checkpoint", self)

@@ -20,30 +20,28 @@ class NotRemote(InvalidInput, AttributeError):
     """A verb that a server does not offer, because it needs the store itself; `hasattr` is false for it."""
 
 
-def with_verbs(owner: str) -> Callable[[Class], Class]:
-    """Return a decorator that replaces what a class of the facade inherits.
+def with_verbs(owner: str, **groups: Callable[[Any], object]) -> Callable[[Class], Class]:
+    """Return a decorator that replaces what a class inherits from the facade and does not define itself.
 
-    The verbs of the table become requests; other public attributes need the store itself and raise `NotRemote`.
+    The verbs of the table become requests, and `groups` properties that make a group of the memory; other public
+    attributes need the store itself and raise `NotRemote`. Type checkers see the methods of the facade.
     """
     offered = {operation.verb: operation for operation in operations_of(owner)}
 
     def add(cls: Class) -> Class:
         for name in dir(cls):
-            if not name.startswith("_") and name not in vars(cls):
+            if name in groups:
+                setattr(cls, name, property(groups[name], doc=getattr(cls, name).__doc__))
+            elif not name.startswith("_") and name not in vars(cls):
                 setattr(cls, name, _sent(offered[name]) if name in offered else _refused(name))
         return cls
 
     return add
 
 
-def needs_store(name: str, remote: object) -> NotRemote:
-    """Return the error of an attribute that a remote memory does not have."""
-    return NotRemote(f"{name} needs the store itself: run it where the server of {remote!r} runs")
-
-
 def _refused(name: str) -> property:
     def refuse(self: object) -> NoReturn:
-        raise needs_store(name, self)
+        raise NotRemote(f"{name} needs the store itself: run it where the server of {self!r} runs")
 
     return property(refuse)
 
