@@ -1067,18 +1067,6 @@ def test_a_backup_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
     assert scopes("other.db") == [{"project": "mill"}, {"project": "mill", "user": "ana"}]
 
 
-def test_a_trace_is_replayed_at_several_sizes(cli: Cli, tmp_path: Path):
-    """LRU and the optimal cache over the same requests; a file that is not there or is empty is refused."""
-    (tmp_path / "trace.txt").write_text("a\nb\na\n", "utf-8")
-    (tmp_path / "empty.txt").write_text("", "utf-8")
-
-    found = cli("policy", "replay", "--trace", "trace.txt", "--sizes", "1,2", "--json").data
-    assert [(each["size"], each["lru_hits"], each["oracle_hits"]) for each in found["sizes"]] == [(1, 0, 1), (2, 1, 1)]
-    assert cli("policy", "replay", "--trace", "nowhere.txt").code == 3
-    assert cli("policy", "replay", "--trace", "empty.txt").code == 2
-    assert cli("policy", "replay", "--trace", "trace.txt", "--sizes", "many").code == 2
-
-
 def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     """With its replay and what it would change; a failing test refuses it with 5, and without --yes nothing changes."""
     rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'

@@ -19,7 +19,6 @@ from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
-from memotherm.tiers.lab.caches import HitRates, auto_sizes, hit_rates, read_trace
 from memotherm.tiers.policies import require_adoptable
 from memotherm.tiers.policy import Finding, Policy, load
 from memotherm.tools.results import policy_json
@@ -281,38 +280,16 @@ def _print_before_change(lines: Iterable[str]) -> None:
 @click.option(
     "--explain", is_flag=True, help="Print which rules had moved to cold what the oracle would have had live."
 )
-@click.option("--trace", metavar="FILE", help="Replay a file of requests, one key per line; .gz is read too.")
-@click.option(
-    "--sizes",
-    default="auto",
-    metavar="LIST",
-    show_default=True,
-    help="With --trace: the numbers of keys that caches hold, such as 100,1000; `auto`: shares of the distinct keys.",
-)
 @prints
 @store_option
-def replay(
-    policies: tuple[str, ...],
-    since: str | None,
-    limit: int,
-    explain: bool,
-    trace: str | None,
-    sizes: str,
-    store: StoreOptions,
-) -> Output:
+def replay(policies: tuple[str, ...], since: str | None, limit: int, explain: bool, store: StoreOptions) -> Output:
     """Print what policies would have done with the past of a store; nothing is changed.
 
-    The questions of the recall log are asked again over all tiers. With --trace, print the hit rates of LRU and of the
-    optimal cache over a file of requests.
+    The questions of the recall log are asked again over all tiers.
 
     \b
     memotherm policy replay policy.toml builtin --since 90d --explain
-    memotherm policy replay --trace web07.txt.gz --sizes auto
     """
-    if trace is not None:
-        if policies:
-            raise InvalidInput("a trace has no memories for policies: leave out --trace, or the policies")
-        return _replay_trace(trace, sizes)
     loaded = [load(name) for name in policies or ("builtin",)]
     with opened(store) as mem, progress_bar("steps", keeps=False) as update:
         found = mem.policies.replay(loaded, since=since, limit=limit, progress=update)
@@ -354,30 +331,3 @@ def _report_lines(found: Replay) -> Iterator[str]:
         yield f"live hits, {first} - {other}: {points:+.1f} {between} (95 %, bootstrap over sessions)"
     for cause in found.causes:
         yield f"{cause.policy}: {cause.id} {cause.content!r} cooled by {cause.rule}, asked for {cause.times} times"
-
-
-def _replay_trace(trace: str, sizes: str) -> Output:
-    keys = read_trace(trace)
-    distinct = len(set(keys))
-    try:
-        wanted = auto_sizes(distinct) if sizes == "auto" else tuple(int(size) for size in sizes.split(","))
-    except ValueError:
-        raise InvalidInput(f"cannot read the sizes {sizes!r}: write for example 100,1000, or auto") from None
-    if min(wanted, default=0) < 0:
-        raise InvalidInput("the size of a cache cannot be negative")
-    rates: list[HitRates] = []
-    with progress_bar("sizes", keeps=False) as update:
-        for size in wanted:
-            rates.append(hit_rates(keys, size))
-            update(len(rates), len(wanted))
-    listed = [
-        {"size": each.size, "lru": each.lru, "lru_hits": each.lru_hits}
-        | {"oracle": each.belady, "oracle_hits": each.belady_hits}
-        for each in rates
-    ]
-    lines = [
-        f"{len(keys):,} requests for {distinct:,} keys",
-        f"{'size':>10}  {'lru':>8}  {'oracle':>8}",
-        *(f"{each.size:>10,}  {each.lru:>8.2%}  {each.belady:>8.2%}" for each in rates),
-    ]
-    return Output({"trace": trace, "requests": len(keys), "keys": distinct, "sizes": listed}, lines)

@@ -7,19 +7,12 @@ key in the cache is needed sooner. The size may differ from step to step.
 
 from __future__ import annotations
 
-import gzip
 import heapq
-import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 
-from memotherm.errors import InvalidInput, NotFound
-
-#: The sizes of `auto`, as shares of the distinct keys.
-AUTO_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
+from memotherm.errors import InvalidInput
 
 
 class Step(IntEnum):
@@ -28,39 +21,6 @@ class Step(IntEnum):
     ASK = 0
     ADD = 1
     DROP = 2
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HitRates:
-    """The share of the requests of a trace that caches of one size answer."""
-
-    #: The number of keys that the caches hold.
-    size: int
-    requests: int
-    lru_hits: int
-    belady_hits: int
-
-    @property
-    def lru(self) -> float:
-        """The hit rate of an LRU cache."""
-        return self.lru_hits / self.requests if self.requests else 0.0
-
-    @property
-    def belady(self) -> float:
-        """The hit rate of the optimal cache, which knows all later requests."""
-        return self.belady_hits / self.requests if self.requests else 0.0
-
-
-def auto_sizes(distinct: int) -> tuple[int, ...]:
-    """Return sizes for a trace with a number of distinct keys, ascending."""
-    return tuple(dict.fromkeys(max(1, round(distinct * share)) for share in AUTO_SHARES))
-
-
-def hit_rates(keys: Sequence[int], size: int) -> HitRates:
-    """Return the hit rates of caches with one size over a trace in which every step asks."""
-    return HitRates(
-        size=size, requests=len(keys), lru_hits=sum(lru_hits(keys, size)), belady_hits=sum(belady_hits(keys, size))
-    )
 
 
 def next_uses(keys: Sequence[int], steps: Sequence[int] | None = None) -> list[int]:
@@ -131,19 +91,3 @@ def _checked_sizes(size: int | Sequence[int], length: int) -> Sequence[int]:
     if min(sizes, default=0) < 0:
         raise InvalidInput("the size of a cache cannot be negative")
     return sizes
-
-
-def read_trace(path: str | os.PathLike[str]) -> list[int]:
-    """Return the keys of a trace as numbers, in order; equal lines have equal numbers."""
-    numbers: dict[str, int] = {}
-    file = Path(path).expanduser()
-    try:
-        with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as lines:
-            keys = [numbers.setdefault(key, len(numbers)) for line in lines if (key := line.strip())]
-    except FileNotFoundError:
-        raise NotFound(f"there is no trace {file}: pass a file with one key per line") from None
-    except (OSError, UnicodeDecodeError, EOFError) as exc:
-        raise InvalidInput(f"cannot read the trace {file}: {exc}") from exc
-    if not keys:
-        raise InvalidInput(f"the trace {file} has no requests: pass a file with one key per line")
-    return keys
