@@ -22,8 +22,11 @@ from memotherm.operations.codec import to_json
         lambda mem, memory: mem.update(memory.id, content="We decided to use MySQL"),
         lambda mem, memory: mem.remember("We decided to use MySQL", supersedes=memory.id),
         lambda mem, memory: mem.decide(mem.remember("We decided to use MySQL").id, over=[memory.id]),
+        lambda mem, memory: mem.by("person").approve(
+            mem.remember("We decided to use MySQL", supersedes=memory.id, source="extracted").id
+        ),
     ],
-    ids=["purge", "forget", "update", "supersede", "decide"],
+    ids=["purge", "forget", "update", "supersede", "decide", "approve"],
 )
 def test_a_summary_is_made_again_when_a_source_changes(
     mem: Memotherm, change: Callable[[Memotherm, Memory], object]

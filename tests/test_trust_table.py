@@ -130,17 +130,91 @@ def test_what_a_person_said_outlasts_less_trust(
         assert not kept()
         return
     result = act(view)
+    result = result[0] if name == "decide" else result
     assert kept()
     assert name != "session.clear" or result == 1, "the rest is cleared"
     proposals = mem.find(retention="proposed", include_narrower=True)
     assert [each.content for each in proposals] == [AIRPORT] * (OUTCOMES[name] == "proposed")
     if OUTCOMES[name] == "proposed":
         assert (result.id, result.supersedes, result.trust) == (proposals[0].id, said.id, "agent")
-        assert act(view).id == result.id, "proposed once"
+        again = act(view)
+        assert (again[0] if name == "decide" else again).id == result.id, "proposed once"
         with pytest.raises(Forbidden):
             view.approve(result.id)
         assert view.by("person").approve(result.id).trust == "person"
         assert (reads.get(said.id).retention, reads.get(key="ana/work").content) == ("archived", AIRPORT)
+
+
+@pytest.fixture(params=["decide", "remember", "update"])
+def proposed(request: pytest.FixtureRequest, open_mem: Callable[..., Memotherm], tmp_path: Path) -> list[Any]:
+    """A store, what a person and an agent said in it, and the agent's proposal that its text replaces the other."""
+    mem = open_mem(tmp_path / "memory.db")
+    said, kept = mem.by("person").remember(HARBOUR, priority="pinned"), mem.remember(AIRPORT, tags=["work"])
+    calls: dict[str, Callable[[], Memory]] = {
+        "decide": lambda: mem.decide(kept.id, over=[said.id])[0],
+        "remember": lambda: mem.remember(AIRPORT, supersedes=said.id),
+        "update": lambda: mem.update(said.id, content=AIRPORT),
+    }
+    return [mem, said, kept, calls[request.param]]
+
+
+def test_an_approval_keeps_the_memory_that_has_the_text_already(proposed: list[Any]) -> None:
+    """It stays under its id, the other one is archived, no copy is left, and an undo takes all of it back."""
+    mem, said, kept, propose = proposed
+    waiting = propose()
+    assert (waiting.retention, waiting.content, waiting.supersedes) == ("proposed", AIRPORT, said.id)
+    assert sorted(each.id for each in mem.find()) == sorted([said.id, kept.id])
+    approved = mem.by("person").approve(waiting.id)
+    assert (approved.id, approved.trust, approved.tags) == (kept.id, "person", ("work",))
+    assert [each.id for each in mem.find()] == [kept.id]
+    assert mem.get(said.id).retention == "archived"
+    assert not list(mem.find(retention="proposed"))
+    mem.by("person").undo(approved.version)
+    assert sorted(each.id for each in mem.find()) == sorted([said.id, kept.id])
+    assert mem.get(kept.id).trust == "agent"
+    assert mem.check() == []
+
+
+def test_a_rejected_decision_changes_nothing_and_is_not_proposed_again(proposed: list[Any]) -> None:
+    """The text of the memory that it would have kept is not marked as forgotten."""
+    mem, said, kept, propose = proposed
+    mem.by("person").reject(propose().id)
+    assert [mem.get(each.id) == each for each in (said, kept)] == [True, True]
+    assert mem.capture(f"{AIRPORT}, says Ben.").memory.content == f"{AIRPORT}, says Ben."
+    with pytest.raises(Forbidden, match="ask the user"):
+        propose()
+
+
+def test_a_decision_between_scopes_is_approved_where_both_are_seen(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """The memory that is kept stays in its wider scope."""
+    mem = open_mem(tmp_path / "memory.db")
+    project, ana = mem.scoped(project="web"), mem.scoped(project="web", user="ana")
+    kept = project.remember(AIRPORT)
+    ana.by("person").remember(HARBOUR)
+    (waiting,) = ana.decide(kept.id)
+    assert waiting.scope == ana.scope
+    assert ana.by("person").approve(waiting.id).scope == project.scope
+    assert [each.id for each in ana.find()] == [kept.id]
+
+
+def test_a_decision_archives_what_the_caller_may_replace_and_proposes_the_rest(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """The retention of each memory in the result says which it was."""
+    mem = open_mem(tmp_path / "memory.db")
+    said, older = mem.by("person").remember(HARBOUR), mem.remember("Ana works at the market")
+    kept = mem.remember(AIRPORT)
+    decided = mem.decide(kept.id, over=[said.id, older.id])
+    assert [(each.retention, each.supersedes or each.id) for each in decided] == [
+        ("proposed", said.id),
+        ("archived", older.id),
+    ]
+    mem.by("person").update(kept.id, content="Ana works at home")
+    mem.by("person").approve(decided[0].id)
+    found = sorted(each.content for each in mem.find())
+    assert found == ["Ana works at home", AIRPORT], "the text that was shown is approved"
 
 
 def test_an_agent_forgets_what_its_user_said_and_an_undo_brings_it_back(

@@ -145,6 +145,8 @@ class Correction:
     def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
 
+        Instead of a memory of more trust than the caller, the list has a proposal: its approval archives that memory.
+
         Args:
             memory_id: The id of the memory to keep.
             over: The ids of the memories that it replaces; none for all that it conflicts with.

@@ -186,7 +186,7 @@ _TABLE = (
         "Memotherm.decide", "POST /memories/{memory_id}/decide",
         Tool(
             name="memory_decide", title="Decide a conflict", parameters=f"memory_id over {_OF_SESSION}", hides=True,
-            description="Keep a memory and archive what it replaces.",
+            description="Keep a memory and archive what it replaces; a person's memory only if the user approves.",
         ),
         result="memories",
     ),

@@ -153,7 +153,7 @@ class Changes:
                 after = replace(record.memory, retention=retention, expires_at=expires_at)
                 changed.append(self._apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    transaction.tombstones.add(record, cause)
+                    _mark_forgotten(transaction, record, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
@@ -174,22 +174,40 @@ class Changes:
                 memory = record.memory
                 if memory.retention is not Retention.PROPOSED:
                     raise InvalidInput(f"{memory.id} is {memory.retention}, not proposed: there is nothing to decide")
-                key = memory.key
-                if wanted is Retention.ACTIVE and memory.supersedes is not None:
-                    superseded = require_visible(transaction, scope, memory.supersedes)
-                    archived = archive_superseded(transaction, superseded, memory.id, memory.content, cause)
-                    if key is None and archived.memory.scope == memory.scope:
-                        key = archived.memory.key
-                        passed_on = replace(cause, action="update", rule="superseded")
-                        transaction.change(archived, replace(archived.memory, key=None), passed_on)
-                trust = by if wanted is Retention.ACTIVE and by is Trust.PERSON else memory.trust
-                after = replace(memory, retention=wanted, trust=trust, key=key)
-                changed.append(self._apply_once(transaction, record, after, cause).memory)
-                if wanted is Retention.DELETED:
-                    transaction.tombstones.add(record, cause)
+                if wanted is Retention.ACTIVE:
+                    changed.append(self._approve(transaction, scope, record, cause).memory)
+                    continue
+                rejected = self._apply_once(transaction, record, replace(memory, retention=wanted), cause)
+                changed.append(rejected.memory)
+                _mark_forgotten(transaction, record, cause)
+            remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
+        spaces = self._store.spaces(scope) if wanted is Retention.ACTIVE else ()
+        proposals = [self._store.get(spaces, memory_id) for memory_id in (memory_ids if spaces else ())]
+        replaced = [each.memory.supersedes for each in proposals if each is not None and each.memory.supersedes]
+        summaries = summaries_of(self._store, scope, replaced, cause)
         return self._store.transact(change)
+
+    def _approve(self, transaction: Transaction, scope: Scope, proposal: Record, cause: Cause) -> Record:
+        """Make a proposal active, or the memory that it keeps the successor; archive what it supersedes."""
+        kept = _kept_by(transaction, proposal)
+        target = kept or proposal
+        key = target.memory.key
+        if proposal.memory.supersedes is not None:
+            superseded = require_visible(transaction, scope, proposal.memory.supersedes)
+            archived = archive_superseded(transaction, superseded, target.memory.id, target.memory.content, cause)
+            if key is None and archived.memory.scope == target.memory.scope:
+                key = archived.memory.key
+                passed_on = replace(cause, action="update", rule="superseded")
+                transaction.change(archived, replace(archived.memory, key=None), passed_on)
+        if kept is not None:
+            used = replace(cause, action="forget", why=f"its approval keeps {target.memory.id}")
+            transaction.change(proposal, replace(proposal.memory, retention=Retention.DELETED), used)
+        after = replace(
+            target.memory, retention=Retention.ACTIVE, trust=cause.by, key=key, supersedes=proposal.memory.supersedes
+        )
+        return self._apply_once(transaction, target, after, cause)
 
     def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause, selected_by: Sequence[str] = ()) -> None:
         """Erase memories, all or none; only their events stay.
@@ -266,7 +284,7 @@ class Changes:
         except MemothermError as exc:
             return exc
         if _is_first(event):
-            transaction.tombstones.add(current, cause)
+            _mark_forgotten(transaction, current, cause)
         if event.action == "approve" and current.memory.supersedes is not None:
             self._bring_back(transaction, current.memory.supersedes, event, cause)
         return changed.memory
@@ -436,6 +454,55 @@ def archive_superseded(
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
     transaction.tombstones.add(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
+
+
+#: The entry in the metadata of a proposal that names the memory which it keeps.
+_KEEPS = "keeps"
+
+
+def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory, cause: Cause) -> Record:
+    """Store the proposal that one memory replaces another one of more trust than the caller, and return it.
+
+    Its approval does what `decide` does: the kept memory stays, the other one is archived. The same decision is
+    proposed once.
+    """
+    name = digest(f"{kept.id} {kept.digest} {superseded.id} {superseded.digest}")[:26]
+    known = transaction.get(f"mem_{name}")
+    if known is not None and known.memory.retention is not Retention.PROPOSED:
+        raise Forbidden(
+            f"that {kept.id} replaces {superseded.id} was proposed before, and a person has decided: ask the user"
+        )
+    if known is not None:
+        return known
+    scope = kept.scope.narrowed(**dict(superseded.scope.items()))
+    at = cause.at
+    proposal = replace(
+        kept, id=f"mem_{name}", key=None, priority=Priority.NORMAL, retention=Retention.PROPOSED, scope=scope,
+        metadata={_KEEPS: kept.id}, trust=kept.trust.at_most(cause.by), created_at=at, updated_at=at, tier_since=at,
+        retention_since=at, accessed_at=None, access_count=0, use_weight=0.0, recent_uses=0.0,
+        supersedes=superseded.id,
+    )  # fmt: skip
+    stored = replace(cause, action="remember", rule=proposal.tier_rule)
+    return transaction.insert(transaction.space(scope), proposal, None, stored)
+
+
+def _kept_by(transaction: Transaction, proposal: Record) -> Record | None:
+    """Return the memory that a proposal keeps, if it still says the same."""
+    named = proposal.memory.metadata.get(_KEEPS)
+    kept = transaction.get(named) if isinstance(named, str) else None
+    if (
+        kept is None
+        or kept.memory.retention is not Retention.ACTIVE
+        or not proposal.memory.scope.sees(kept.memory.scope)
+    ):
+        return None
+    return kept if kept.memory.digest == proposal.memory.digest else None
+
+
+def _mark_forgotten(transaction: Transaction, record: Record, cause: Cause) -> None:
+    """Keep what a memory says from coming back by itself; not the text of one that stays when a proposal goes."""
+    if _kept_by(transaction, record) is None:
+        transaction.tombstones.add(record, cause)
 
 
 def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:

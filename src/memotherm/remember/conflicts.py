@@ -12,7 +12,8 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
 from memotherm.model.memory import SUMMARY, MemoryFields
 from memotherm.model.results import Conflict
-from memotherm.remember.changes import archive_superseded, require_visible
+from memotherm.remember.authority import outranks
+from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Find
@@ -47,7 +48,10 @@ def conflicts_in(store: Store, spaces: Sequence[int], find: Find, newest: int, *
 def supersede(
     store: Store, scope: Scope, memory_id: str, replaced: Sequence[str], cause: Cause, tokenizer: str
 ) -> list[Memory]:
-    """Archive memories that another one replaces, all or none; each has one event, which can be undone."""
+    """Archive memories that another one replaces, all or none; each has one event, which can be undone.
+
+    For one of more trust than the caller, the proposal to do so is stored and returned instead.
+    """
     if not replaced:
         raise NotFound(f"no conflict of {memory_id} can be seen from here ({scope})")
 
@@ -57,9 +61,14 @@ def supersede(
         for memory in (record.memory for record in records):
             if memory.retention is not Retention.ACTIVE:
                 raise InvalidInput(f"{memory.id} is {memory.retention} already: there is nothing to decide over")
-        archived = [archive_superseded(transaction, record, kept.id, kept.content, cause) for record in records]
+        decided = [
+            propose_decision(transaction, kept, record.memory, cause)
+            if outranks(record.memory, cause.by)
+            else archive_superseded(transaction, record, kept.id, kept.content, cause)
+            for record in records
+        ]
         remake(transaction, summaries, cause, tokenizer)
-        return [record.memory for record in archived]
+        return [record.memory for record in decided]
 
     summaries = summaries_of(store, scope, replaced, cause)
     return store.transact(change)

@@ -11,7 +11,7 @@ from typing import Any
 from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.remember.authority import outranks, require_authority
-from memotherm.remember.changes import archive_superseded, duplicate_of, require_visible
+from memotherm.remember.changes import archive_superseded, duplicate_of, propose_decision, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
@@ -189,7 +189,13 @@ class MemoryWriter:
         """
         memory, stored = write.memory, self._existing(write)
         by = write.cause.by if asked else memory.trust
-        if memory.retention is Retention.ACTIVE and _replaces_more_trust(write, stored, by):
+        if memory.retention is Retention.ACTIVE and (replaced := _of_more_trust(write, stored, by)) is not None:
+            if (
+                stored is not None
+                and stored.memory.digest == memory.digest
+                and stored.memory.visible_at(write.cause.at)
+            ):
+                return propose_decision(write.transaction, stored.memory, replaced, write.cause)
             memory = replace(memory, retention=Retention.PROPOSED)
             write = replace(write, memory=memory)
         proposal = memory.retention is Retention.PROPOSED
@@ -291,15 +297,15 @@ class MemoryWriter:
         return transaction.change(current, after, repeat)
 
 
-def _replaces_more_trust(write: _Write, stored: Record | None, by: Trust) -> bool:
-    """Return whether a new content would replace a memory that has more trust than whoever writes it."""
+def _of_more_trust(write: _Write, stored: Record | None, by: Trust) -> Memory | None:
+    """Return the active memory that a content would replace, if it has more trust than whoever writes that."""
     memory = write.memory
     if stored is not None and memory.key is not None and stored.memory.digest != memory.digest:
-        return outranks(stored.memory, by)
-    if memory.supersedes is None or (stored is not None and stored.memory.retention is Retention.ACTIVE):
-        return False
-    superseded = require_visible(write.transaction, memory.scope, memory.supersedes).memory
-    return superseded.retention is Retention.ACTIVE and outranks(superseded, by)
+        return stored.memory if outranks(stored.memory, by) else None
+    if memory.supersedes is None or (stored is not None and stored.memory.id == memory.supersedes):
+        return None
+    replaced = require_visible(write.transaction, memory.scope, memory.supersedes).memory
+    return replaced if replaced.retention is Retention.ACTIVE and outranks(replaced, by) else None
 
 
 def _require_version(stored: Record | None, memory: Memory, version: int, now: datetime) -> None:

@@ -47,11 +47,12 @@ function reasonOf({ older, newer, winner }) {
 }
 
 // What decides a conflict, by its key: the memories that it changes, what it says when done, and what it hides from the list.
-const keep = (kept, other) => ({ done: "Kept one and archived the other", hides: other.id, run: async ({ scope }) => (await post(`/memories/${kept.id}/decide`, { over: [other.id] }, { scope })).memories });
+const KEPT = { archived: "Kept one and archived the other", proposed: "Proposed: the other one is archived when a person approves it" };
+const keep = (kept, other) => ({ done: ([decided]) => KEPT[decided.retention], hides: other.id, run: async ({ scope }) => (await post(`/memories/${kept.id}/decide`, { over: [other.id] }, { scope })).memories });
 const decisionsOf = ({ older, newer, key }) => ({
   1: keep(newer, older),
   2: keep(older, newer),
-  b: { done: "Verified both", hides: key, run: () => Promise.all([older, newer].map((memory) => change(memory, "verify"))) },
+  b: { done: () => "Verified both", hides: key, run: () => Promise.all([older, newer].map((memory) => change(memory, "verify"))) },
 });
 
 function Conflict({ conflict, current, busy, onDecide }) {
@@ -99,7 +100,7 @@ export function Conflicts() {
     try {
       const changed = await run(conflict);
       setHidden((before) => [...before, { what: hides, at: performance.now() }]);
-      toast(done, { undo: undoOf(changed, show) });
+      toast(done(changed), { undo: undoOf(changed, show) });
     } catch (error) {
       toastError(error);
     }
