@@ -281,7 +281,8 @@ class Changes:
             if "content" in before:
                 after = with_content(after, before["content"], self._settings.tokenizer)
             changed = self.apply(transaction, current, after, cause, vectors)
-        except MemothermError as exc:
+        except (Forbidden, InvalidInput, NotFound, StaleWrite) as exc:
+            # Raised before anything is changed. A limit may have moved others already: it takes everything back.
             return exc
         if _is_first(event):
             _mark_forgotten(transaction, current, cause)
