@@ -234,7 +234,6 @@ PRIVATE = [
     "log_days = 0",
     'retention = "standard"',
     'retention = "0.001/0.001/0"',
-    "max_cold_items = 0",
     "cool_hot_days = 0",
     'notes_root = "/"',
     'note_paths = ["../other"]',
@@ -265,7 +264,14 @@ def test_a_project_cannot_set_what_only_the_user_may_set(tmp_path: Path, line: s
 
 @pytest.mark.parametrize(
     "line",
-    ['embedder = "none"', 'fallback_embedder = "local"', "hot_token_limit = 60", 'fusion = "rrf"', "chunk_tokens = 99"],
+    [
+        'embedder = "none"',
+        'fallback_embedder = "local"',
+        "hot_token_limit = 60",
+        'fusion = "rrf"',
+        "chunk_tokens = 99",
+        "max_cold_items = 500",
+    ],
 )
 def test_a_project_can_set_how_its_memories_are_written_and_found(tmp_path: Path, line: str) -> None:
     """No trust is needed for a setting that is declared for projects."""

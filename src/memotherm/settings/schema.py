@@ -370,7 +370,7 @@ class Settings:
     max_cold_items: int = setting(
         1000,
         "The number of cold memories above which the status suggests pruning, and that `prune` keeps.",
-        project=(1000,),
+        project=True,
     )
     flush_reserve_tokens: int = setting(
         20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True

@@ -116,10 +116,18 @@ def the_settings_have_the_documented_defaults(cli: Cli) -> None:
     assert {name: values[name] for name in wanted} == wanted
     (cli.folder / "memotherm.toml").write_text(
         "chunking.tokens = 200\nsync.watch = true\nquery.hybrid.vectorWeight = 0.5\nquery.hybrid.textWeight = 0.3\n"
-        "experimental.sessionMemory = false\n"
+        "experimental.sessionMemory = true\n"
     )
-    values = json.loads(cli.run("config", "show", "--json")[1])
+    assert "experimental_session_memory" in cli.refused("remember", "The tide is high")
+    values = json.loads(cli.run("config", "show", "--json", trust_project=1)[1])
     assert (values["vector_weight"], values["chunk_tokens"]) == (0.5, 200)
+    assert values["experimental_session_memory"] is True
+    (cli.folder / "sessions").mkdir()
+    said = {"role": "user", "content": "The bell of the harbour is cracked"}
+    (cli.folder / "sessions" / "talk.jsonl").write_text(json.dumps(said) + "\n")
+    (cli.folder / "MEMORY.md").write_text("- The tide is high.\n")
+    own = ("--root", cli.folder, "--store", cli.folder / "own.db")
+    assert "cracked" in cli.run("notes", "search", "harbour bell", *own, trust_project=1)[1]
 
 
 @audit("O29")
