@@ -289,7 +289,7 @@ def _empty_distributed(connection: psycopg.Connection[tuple[object, ...]]) -> No
         for schema, tables in ((SHARED_SCHEMA, COPIED), (SCHEMA, DISTRIBUTED)):
             for table in reversed(tables):
                 connection.execute(f"DELETE FROM {schema}.{table}")
-        for table in ("embedders", "adoptions", "leases", "key_values"):
+        for table in ("embedders", "adoptions", "key_values"):
             connection.execute(f"DELETE FROM {SCHEMA}.{table}")
         connection.execute(f"DELETE FROM {SCHEMA}.meta WHERE key = 'embedder'")
     for sequence in ("space", "memory", "event", "recall", "receipt", "note"):

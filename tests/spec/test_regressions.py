@@ -481,8 +481,9 @@ def test_a_holder_that_lost_its_lease_stops(mem: Memotherm, clock: FakeClock) ->
 @pytest.mark.sqlite
 def test_a_crashed_holder_loses_the_lease_after_its_term(mem: Memotherm, clock: FakeClock) -> None:
     """Nobody has to clean up behind it."""
-    store = mem._services.store
-    assert store.lease("maintain", "crashed", clock.now, clock.now + timedelta(minutes=10))
+    minutes = timedelta(minutes=10)
+    crashed = mem._services.all_tenants.claims("maintain", "crashed", clock, minutes, clock.now + minutes)
+    assert next(crashed)
     assert not mem.store.maintenance().run_once()
 
     clock.advance(minutes=10)

@@ -35,7 +35,7 @@ from tests.round_trips import RoundTrips
 #: Tables in which no row belongs to a tenant: what the store knows of itself.
 _COMMON = {"meta", "embedders"}
 #: Tables that only work for all tenants may see.
-_OPERATOR = {"key_values", "leases"}
+_OPERATOR = {"key_values"}
 #: What every tenant reads and only the operator writes.
 _PUBLISHED = {"adoptions"}
 _PATIENCE = 60

@@ -66,14 +66,13 @@ class _Local(threading.local):
 
 
 class Claim(Generic[PartStore]):
-    """The right of one holder to do a job on a part of a store, for a limited time: a row of a table."""
+    """The right of one holder to do a job on a part of a store, for a limited time: a row of `jobs`."""
 
     def __init__(
-        self, store: PartStore, statement: str, row: Mapping[str, object], now: Callable[[], datetime], term: timedelta
+        self, store: PartStore, row: Mapping[str, object], now: Callable[[], datetime], term: timedelta
     ) -> None:
         #: The part; each of its write transactions renews the claim, or raises `LeaseLost`.
         self.store = store
-        self._statement = statement
         self._row = row
         self._now = now
         self._term = term
@@ -90,7 +89,7 @@ class Claim(Generic[PartStore]):
             raise LeaseLost(f"another process has taken over {self._row['name']!r}: its lease had expired")
 
     def _extended(self, statements: Statements, until: int) -> bool:
-        return statements.row(self._statement, **self._row, until=until) is not None
+        return statements.row("job_renew", **self._row, until=until) is not None
 
 
 class StoreBase(ABC):

@@ -1,4 +1,4 @@
-"""The recall log, sessions, notes, policies, small values and leases of a store."""
+"""The recall log, sessions, notes, policies and small values of a store."""
 
 from __future__ import annotations
 
@@ -261,17 +261,3 @@ class StateStore(StoreBase):
             (TIERS[shadow], TIERS[real]): TierCount(memories=memories, tokens=tokens)
             for shadow, real, memories, tokens in rows
         }
-
-    # Leases
-
-    def lease(self, name: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take or renew a lease; return False if another holder has it."""
-        times = {"now": to_micros(now), "until": to_micros(until), "late": to_micros(until + (until - now))}
-        taken = self._write(
-            lambda statements: statements.row("lease_take", name=name, holder=holder, **times), exclusive=False
-        )
-        return taken is not None
-
-    def release(self, name: str, holder: str) -> None:
-        """Release a lease."""
-        self._write(lambda statements: statements.run("lease_drop", name=name, holder=holder), exclusive=False)

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Scope, Tier
+from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.storage.base import Claim
 from memotherm.storage.memories import MemoryStore
 from memotherm.storage.state import StateStore
+from memotherm.storage.statements import Statements
 from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import Filter, Identity, Scores, Search, TextMatches
 from memotherm.text.content import pluralize
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from memotherm.storage.transfer import StoreTables
 
     Vectors = NDArray[np.float32]
+
+#: How many parts are tried before a process finds nothing to do; others claim parts at the same time.
+_DUE = 100
 
 __all__ = [
     "Claim",
@@ -84,15 +89,14 @@ class Store(MemoryStore, StateStore):
         """Return the stores that together hold what lies inside a scope: one for each tenant, or one for all."""
         return [self]
 
-    @abstractmethod
     def claims(
         self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
-    ) -> Generator[Claim[Any], None, None]:
+    ) -> Generator[Claim[Self], None, None]:
         """Claim the parts of the store on which no other holder does a job, and yield the claims one by one.
 
-        A part counts as done when the next claim is requested. Closing the iterator before that releases the
-        claim. A claim that is not renewed expires after its term. Parts that were done at `before` or later are
-        skipped.
+        The part whose job was done the longest time ago comes first. A part counts as done when the next claim is
+        requested. Closing the iterator before that releases the claim. A claim that is not renewed expires after its
+        term. Parts that were done at `before` or later are skipped.
 
         Args:
             name: The job.
@@ -101,6 +105,41 @@ class Store(MemoryStore, StateStore):
             term: How long a claim is valid.
             before: The time of the last run from which on a part is skipped.
         """
+        everyone = self.for_tenant(None)
+        parts = {part.tenant or "": part for part in self.parts(Scope(tenant=self.tenant))}
+        known = {tenant for (tenant,) in everyone._unlogged_rows("jobs_of", name=name)}
+        if new := [{"tenant": tenant, "name": name} for tenant in parts if tenant not in known]:
+            everyone._write(lambda statements: statements.run_many("job_add", new), exclusive=False)
+        seen: list[str] = []
+        while True:
+            moment = now()
+            late = to_micros(moment + 2 * term)
+            due = {"name": name, "now": to_micros(moment), "late": late, "before": to_micros(before)}
+            found = everyone._unlogged_rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
+            claim = {**due, "holder": holder, "until": to_micros(moment + term)}
+            # Those that another process has claimed are skipped.
+            tenant = everyone._first_claimed([tenant for (tenant,) in found if tenant in parts], claim)
+            if tenant is None:
+                return
+            seen.append(tenant)
+            row, outcome = {"name": name, "holder": holder, "tenant": tenant}, "job_release"
+            try:
+                yield Claim(parts[tenant]._view(), row, now, term)
+                outcome = "job_done"
+            finally:
+                done = {**row, "now": to_micros(now())}
+                everyone._end_job(outcome, done)
+
+    def _end_job(self, outcome: str, row: Mapping[str, object]) -> None:
+        self._write(lambda statements: statements.run(outcome, **row), exclusive=False)
+
+    def _first_claimed(self, tenants: Sequence[str], claim: Mapping[str, object]) -> str | None:
+        """Claim the first job that no other process has claimed, and return its tenant."""
+
+        def first(statements: Statements) -> str | None:
+            return next((tenant for tenant in tenants if statements.row("job_claim", **claim, tenant=tenant)), None)
+
+        return self._write(first, exclusive=False) if tenants else None
 
     def recall_problems(self) -> list[str]:
         """Return a sentence about each thing that is wrong with what recalls read, or with their log."""

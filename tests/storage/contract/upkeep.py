@@ -1,4 +1,4 @@
-"""The contract of sessions, values, logs, leases, checkpoints and policies."""
+"""The contract of sessions, values, logs, claims, checkpoints and policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SESSION = Scope(session="s1")
 
 
 class UpkeepContract(Contract):
-    """Sessions, values, logs, leases and claims."""
+    """Sessions, values, logs and claims."""
 
     def test_a_session_has_a_state(self) -> None:
         """It begins active; one that has ended is not open."""
@@ -215,27 +215,8 @@ class UpkeepContract(Contract):
         self.transaction.erase_usage([first.space])
         assert self.store.later_uses([first.space]) == []
 
-    def test_a_lease_has_one_holder(self) -> None:
-        """Until it is released or expires."""
-        later = self.clock() + timedelta(minutes=5)
-
-        assert self.store.lease("maintain", "a", self.clock(), later)
-        assert not self.store.lease("maintain", "b", self.clock(), later)
-        assert self.store.lease("maintain", "a", self.clock(), later)
-        assert self.store.lease("other work", "b", self.clock(), later)
-        self.store.release("maintain", "b")
-        assert not self.store.lease("maintain", "b", self.clock(), later)
-        self.store.release("maintain", "a")
-        assert self.store.lease("maintain", "b", self.clock(), later)
-        self.clock.advance(minutes=6)
-        assert self.store.lease("maintain", "c", self.clock(), self.clock() + timedelta(minutes=5))
-
-    def test_a_lease_or_claim_of_a_clock_that_is_far_ahead_is_taken_over(self) -> None:
+    def test_a_claim_of_a_clock_that_is_far_ahead_is_taken_over(self) -> None:
         """Two of its own terms ahead is more than any holder with a right clock can be."""
-        minutes = timedelta(minutes=10)
-        ahead = self.clock() + timedelta(days=365)
-        assert self.store.lease("maintain lease", "a", ahead, ahead + minutes)
-        assert self.store.lease("maintain lease", "b", self.clock(), self.clock() + minutes)
         self.clock.advance(days=365)
         with closing(self.claims("a")) as theirs:
             next(theirs)
@@ -243,10 +224,23 @@ class UpkeepContract(Contract):
             with closing(self.claims("b")) as mine:
                 assert next(mine, None) is not None
 
-    def claims(self, holder: str) -> Generator[Claim[Any], None, None]:
+    def claims(self, holder: str, job: str = "maintain") -> Generator[Claim[Any], None, None]:
         """Claim the parts of the store for a job of ten minutes."""
         later = self.clock() + timedelta(days=1)
-        return self.store.claims("maintain", holder, self.clock, timedelta(minutes=10), later)
+        return self.store.claims(job, holder, self.clock, timedelta(minutes=10), later)
+
+    def test_a_claim_has_one_holder(self) -> None:
+        """Until it is released or expires; another job has claims of its own."""
+        with closing(self.claims("a")) as mine:
+            assert next(mine, None) is not None
+            assert next(self.claims("b"), None) is None
+            with closing(self.claims("b", "other work")) as other:
+                assert next(other, None) is not None
+        with closing(self.claims("b")) as theirs:
+            assert next(theirs, None) is not None
+            self.clock.advance(minutes=11)
+            with closing(self.claims("c")) as after:
+                assert next(after, None) is not None
 
     def test_a_claim_lasts_as_long_as_its_holder_works(self) -> None:
         """Each write of the claimed part renews it, and so does `renew`; without either it expires."""

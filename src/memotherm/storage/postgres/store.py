@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar, cast
@@ -47,7 +47,7 @@ from memotherm.storage.rows import record_of, scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row
-from memotherm.storage.store import Claim, Distribution, Store, Transaction
+from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
 from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
@@ -55,8 +55,6 @@ from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 #: Live memories of a tenant up to which all vectors are compared; the server takes four times as long as a process.
 EXACT_LIMIT = 5000
-#: How many tenants are tried before a process finds nothing to do; others claim tenants at the same time.
-_DUE = 100
 #: Of a store with more memories than this times the sample, only some pages are read.
 _WHOLE_SAMPLE = 10
 
@@ -292,37 +290,6 @@ class PostgresStore(Store):
         """Return the stores that together hold what lies inside a scope: one for each tenant."""
         tenants = [scope.tenant] if scope.tenant else [tenant for (tenant,) in self.for_tenant(None)._rows("tenants")]
         return [self.for_tenant(tenant) for tenant in tenants]
-
-    def claims(
-        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
-    ) -> Generator[Claim[Self], None, None]:
-        """Claim the tenants one by one, the one whose job was done the longest time ago first."""
-        everyone = self.for_tenant(None)
-        with everyone._marking() as statements:
-            registered = {tenant for (tenant,) in statements.rows("jobs_of", name=name)}
-            new = [tenant for (tenant,) in statements.rows("tenants") if tenant not in registered]
-            statements.run_many("job_add", [{"tenant": tenant, "name": name} for tenant in new])
-        seen: list[str] = []
-        while True:
-            moment = now()
-            late = to_micros(moment + 2 * term)
-            due = {"name": name, "now": to_micros(moment), "late": late, "before": to_micros(before)}
-            claim = {**due, "holder": holder, "until": to_micros(moment + term)}
-            with everyone._marking() as statements:
-                found = statements.rows("jobs_due", **due, tenant=self.tenant, seen=seen, limit=_DUE)
-                # Those that another process has claimed are skipped.
-                claimed = (tenant for (tenant,) in found if statements.row("job_claim", **claim, tenant=tenant))
-                tenant = next(claimed, None)
-            if tenant is None:
-                return
-            seen.append(tenant)
-            row, outcome = {"name": name, "holder": holder, "tenant": tenant}, "job_release"
-            try:
-                yield Claim(self.for_tenant(tenant), "job_renew", row, now, term)
-                outcome = "job_done"
-            finally:
-                with everyone._marking() as statements:
-                    statements.run(outcome, **row, now=to_micros(now()))
 
     # Uses
 

@@ -103,9 +103,9 @@ def _table(name: str) -> sql.Identifier:
 #: More shards than this make opening a connection to a node dearer than they help.
 _MOST_SHARDS = 1024
 #: The tables that all tenants share; every node has a copy.
-_REFERENCE = ("meta", "embedders", "adoptions", "leases", "key_values")
+_REFERENCE = ("meta", "embedders", "adoptions", "key_values")
 #: Those of them that have row-level security.
-_SECURED = ("adoptions", "leases", "key_values")
+_SECURED = ("adoptions", "key_values")
 #: The metadata key under which the progress is noted.
 _PROGRESS_KEY = "distribution"
 _REFERENCED = sql.SQL("SELECT create_reference_table({})")

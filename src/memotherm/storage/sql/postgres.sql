@@ -36,34 +36,6 @@ SELECT tenant FROM {table spaces} WHERE space = :space
 -- tenants: All tenants.
 SELECT '' UNION SELECT DISTINCT tenant FROM {table spaces} ORDER BY 1
 
--- jobs_of: The tenants that have the row of a job.
-SELECT tenant FROM {table jobs} WHERE name = :name
-
--- job_add: Create the row of a tenant's job, unless another process was faster.
-INSERT INTO {table jobs} (tenant, name) VALUES (:tenant, :name) ON CONFLICT (tenant, name) DO NOTHING
-
--- jobs_due: The tenants whose job is due and that no process has claimed, the one whose job was done the longest time ago
--- first. Times more than two terms from now were written by a clock that is ahead.
-SELECT tenant FROM {table jobs}
-WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
-  AND tenant <> ALL(CAST(:seen AS TEXT[])) AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
-ORDER BY done_at, tenant LIMIT :limit
-
--- job_claim: Claim the job of a tenant that is due, unless another process was faster.
-UPDATE {table jobs} SET holder = :holder, until = :until
-WHERE tenant = :tenant AND name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
-RETURNING tenant
-
--- job_renew: Extend the claim on a tenant's job, unless another holder has it.
-UPDATE {table jobs} SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
-
--- job_done: The job of a tenant is done.
-UPDATE {table jobs} SET holder = '', until = 0, done_at = :now
-WHERE tenant = :tenant AND name = :name AND holder = :holder
-
--- job_release: Release the claim on a tenant's job.
-UPDATE {table jobs} SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
-
 -- recalls_erase: Delete the recalls that returned one of some memories.
 DELETE FROM {table recalls} WHERE {own}EXISTS (
     SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})

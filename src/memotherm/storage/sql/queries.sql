@@ -612,18 +612,33 @@ ON CONFLICT ({key}space, no) DO UPDATE SET updated_at = excluded.updated_at
 -- injected_clear: Delete the record of a session's prompt.
 DELETE FROM {table injected} WHERE {own}space = :space
 
--- lease_take: Take or renew a lease, unless another holder has it. One that ends more than two terms from now was
--- taken by a clock that is ahead.
-INSERT INTO leases (name, holder, until) VALUES (:name, :holder, :until)
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-WHERE leases.holder = excluded.holder OR leases.until <= :now OR leases.until > :late
-RETURNING holder
+-- jobs_of: The tenants that have the row of a job.
+SELECT tenant FROM {table jobs} WHERE name = :name
 
--- lease_renew: Extend a lease, unless another holder has it.
-UPDATE leases SET until = :until WHERE name = :name AND holder = :holder RETURNING holder
+-- job_add: Create the row of a tenant's job, unless another process was faster.
+INSERT INTO {table jobs} (tenant, name) VALUES (:tenant, :name) ON CONFLICT (tenant, name) DO NOTHING
 
--- lease_drop: Release a lease.
-DELETE FROM leases WHERE name = :name AND holder = :holder
+-- jobs_due: The tenants whose job is due and that no process has claimed, the one whose job was done the longest time ago
+-- first. Times more than two terms from now were written by a clock that is ahead.
+SELECT tenant FROM {table jobs}
+WHERE name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+  AND NOT tenant {in seen} AND (CAST(:tenant AS TEXT) IS NULL OR tenant = :tenant)
+ORDER BY done_at, tenant LIMIT :limit
+
+-- job_claim: Claim the job of a tenant that is due, unless another process was faster.
+UPDATE {table jobs} SET holder = :holder, until = :until
+WHERE tenant = :tenant AND name = :name AND (until <= :now OR until > :late) AND (done_at < :before OR done_at > :late)
+RETURNING tenant
+
+-- job_renew: Extend the claim on a tenant's job, unless another holder has it.
+UPDATE {table jobs} SET until = :until WHERE tenant = :tenant AND name = :name AND holder = :holder RETURNING holder
+
+-- job_done: The job of a tenant is done.
+UPDATE {table jobs} SET holder = '', until = 0, done_at = :now
+WHERE tenant = :tenant AND name = :name AND holder = :holder
+
+-- job_release: Release the claim on a tenant's job.
+UPDATE {table jobs} SET holder = '', until = 0 WHERE tenant = :tenant AND name = :name AND holder = :holder
 
 -- values_of: The values of a namespace.
 SELECT key, value FROM key_values WHERE namespace = :namespace AND (expires_at IS NULL OR expires_at > :now) ORDER BY key

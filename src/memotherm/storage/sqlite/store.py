@@ -6,20 +6,18 @@ import functools
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import SCOPE_FIELDS, Retention, Scope, Tier
-from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.base import Job as WriteJob
@@ -44,7 +42,7 @@ from memotherm.storage.sqlite.statements import (
 from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild, remove_index
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.store import Claim, Store, Transaction
+from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
@@ -98,24 +96,6 @@ class SqliteStore(Store):
         self._bands = Bands(store, folder, EXACT_LIMIT, VECTOR_CACHE_BYTES)
         self._columns = CandidateColumns(CANDIDATE_CACHE_BYTES, self._texts)
         self._finish_erasure()
-
-    # Views
-
-    def claims(
-        self, name: str, holder: str, now: Callable[[], datetime], term: timedelta, before: datetime
-    ) -> Generator[Claim[Self], None, None]:
-        """Claim the whole store, unless another holder does the same job or it was done since `before`."""
-        done = self.meta(f"done:{name}")
-        # A time that is yet to come was that of a wrong clock.
-        if done and to_micros(before) <= int(done) <= to_micros(now()):
-            return
-        if self.lease(name, holder, now(), now() + term):
-            try:
-                yield Claim(self._view(), "lease_renew", {"name": name, "holder": holder}, now, term)
-                value = {"key": f"done:{name}", "value": str(to_micros(now()))}
-                self._write(lambda statements: statements.run("meta_set", **value))
-            finally:
-                self.release(name, holder)
 
     # Transactions
 

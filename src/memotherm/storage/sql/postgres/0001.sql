@@ -359,13 +359,6 @@ CREATE TABLE jobs (
     PRIMARY KEY (tenant, name)
 );
 
--- Leases of jobs that only one process at a time may do.
-CREATE TABLE leases (
-    name   TEXT COLLATE "C" PRIMARY KEY,
-    holder TEXT   NOT NULL,
-    until  BIGINT NOT NULL
-);
-
 -- API keys of the server, and replies to requests that may be repeated.
 CREATE TABLE key_values (
     namespace  TEXT COLLATE "C" NOT NULL,
@@ -396,7 +389,7 @@ BEGIN
         EXECUTE format('CREATE POLICY changes ON %I FOR UPDATE USING (tenant = %s OR %s)', named, own, operator);
         EXECUTE format('CREATE POLICY drops ON %I FOR DELETE USING (tenant = %s OR %s)', named, own, operator);
     END LOOP;
-    FOREACH named IN ARRAY ARRAY['key_values', 'leases'] LOOP
+    FOREACH named IN ARRAY ARRAY['key_values'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', named);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', named);
         EXECUTE format('CREATE POLICY operates ON %I USING (%s)', named, operator);

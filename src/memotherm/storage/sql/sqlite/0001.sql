@@ -198,11 +198,15 @@ CREATE TABLE tallies (
     PRIMARY KEY (space, name)
 ) WITHOUT ROWID;
 
--- Leases of jobs that only one process at a time may do.
-CREATE TABLE leases (
-    name   TEXT PRIMARY KEY,
-    holder TEXT    NOT NULL,
-    until  INTEGER NOT NULL
+-- Jobs that only one process at a time may do: the current holder, the end of its claim, and the time of the last run.
+-- They are done for all tenants at once, so that the tenant is empty.
+CREATE TABLE jobs (
+    tenant  TEXT    NOT NULL,
+    name    TEXT    NOT NULL,
+    holder  TEXT    NOT NULL DEFAULT '',
+    until   INTEGER NOT NULL DEFAULT 0,
+    done_at INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, name)
 ) WITHOUT ROWID;
 
 -- Folders whose Markdown files are indexed; each has its own space.
