@@ -19,7 +19,6 @@ from memotherm.remember.changes import Changes
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
-from memotherm.storage.read_only import read_only
 from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import ClockCheck, RuleEngine
@@ -100,7 +99,7 @@ class Services:
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""
-        return replace(self, all_tenants=read_only(self.all_tenants)).on(read_only(self.store))
+        return replace(self, all_tenants=self.all_tenants.for_reading()).on(self.store.for_reading())
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""

@@ -24,7 +24,6 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
-from memotherm.storage.read_only import is_read_only, require_writable
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import ChunkLocation, Filter, Record
 from memotherm.text.chunks import ChunkSize
@@ -216,7 +215,7 @@ class Notes:
             content: Markdown; written as whole lines.
             date: The day; None for today in the user's time zone.
         """
-        require_writable(self._tools.store)
+        self._tools.store.require_writable()
         require_text(content, "content", _LONGEST_APPEND)
         path = self._layout.resolve(self._layout.day(self._day(date)))
         start, end, written = append(self.root / path, content)
@@ -233,7 +232,7 @@ class Notes:
             lines: How many lines; None for all.
             dry_run: Return what would be copied, and write nothing.
         """
-        require_writable(self._tools.store)
+        self._tools.store.require_writable()
         note = self.get(path, from_line, lines)
         curated = self._layout.resolve(CURATED)
         if is_curated(note.path) or is_transcript(note.path):
@@ -260,7 +259,7 @@ class Notes:
 
     def export(self, memory_id: str, path: str | None = None) -> Appended:
         """Append a memory to a note as a list item that is linked to it; None for the curated note."""
-        require_writable(self._tools.store)
+        self._tools.store.require_writable()
         memory = self._tools.get(memory_id)
         if memory.scope != self._tools.scope:
             raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
@@ -274,7 +273,7 @@ class Notes:
 
     def adopt(self, path: str, line: int) -> Memory:
         """Store the list item at a line as a memory, and link the item to it."""
-        require_writable(self._tools.store)
+        self._tools.store.require_writable()
         relative = self._layout.resolve(path)
         _require_number("line", line, 1, 1 << 62)
         self.sync()
@@ -289,7 +288,7 @@ class Notes:
 
     def resolve(self, memory_id: str, keep: str) -> Memory:
         """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
-        require_writable(self._tools.store)
+        self._tools.store.require_writable()
         if keep not in ("file", "memory"):
             raise InvalidInput(f"keep must be file or memory, not {keep!r}")
         conflict = next((conflict for conflict in self.conflicts() if conflict.memory_id == memory_id), None)
@@ -304,7 +303,7 @@ class Notes:
 
     def refresh(self) -> tuple[bool, tuple[str, ...]]:
         """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
-        if not self._tools.settings.sync_on_search or is_read_only(self._tools.store):
+        if not self._tools.settings.sync_on_search or not self._tools.store.writable:
             stale = self._syncer.stale()
             return bool(stale), (f"{len(stale)} notes have changed since the last sync: run sync",) if stale else ()
         try:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
-from memotherm.errors import LeaseLost
+from memotherm.errors import LeaseLost, ReadOnly
 from memotherm.model import Scope
 from memotherm.model.clock import to_micros
 from memotherm.model.process import OwnProcess
@@ -101,6 +101,8 @@ class StoreBase(ABC):
     tenant: str | None = None
     #: The claim that restricts the writes of this view of the store.
     claim: Claim[Any] | None = None
+    #: Whether this view of the store may change it.
+    writable = True
 
     def __init__(self, name: str, schema: int, execute: Execute) -> None:
         #: The store's name in messages: a path, or a URL without secrets.
@@ -119,6 +121,17 @@ class StoreBase(ABC):
         return view
 
     # Writing
+
+    def for_reading(self) -> Self:
+        """Return the same store, which raises `ReadOnly` where it would change, and does not log recalls."""
+        view = self._view()
+        view.writable = False
+        return view
+
+    def require_writable(self) -> None:
+        """Raise `ReadOnly` if this view of the store may only be read."""
+        if not self.writable:
+            raise ReadOnly("memories may only be read here: use a memory, or an API key, that may change them")
 
     def transact(self, change: Callable[[Transaction], Result], *, made_by: int | None = None) -> Result:
         """Call a function with a transaction, commit it, and return what the function has returned.
@@ -157,6 +170,7 @@ class StoreBase(ABC):
         The transaction begins with the first change; from then on, reads of this thread see it, searches do not.
         If a change fails, nothing is committed, even if its error was handled: it may have been made in part.
         """
+        self.require_writable()
         if self._local.unit is not None:
             yield
             return
@@ -183,6 +197,7 @@ class StoreBase(ABC):
     def _write(self, job: Job[Result], *, exclusive: bool = True) -> Result:
         """Run a job in a transaction, or in that of the unit of work; return its result after the commit."""
         self._process.require()
+        self.require_writable()
         unit = self._local.unit
         if unit is None:
             return self._run(job, exclusive=exclusive)

@@ -39,8 +39,13 @@ class StateStore(StoreBase):
     # The recall log, receipts of contexts, uses and counters
 
     def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later."""
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later.
+
+        A view that may only be read counts and logs nothing.
+        """
         self._process.require()
+        if not self.writable:
+            return
         # The numbers of a unit of work that is rolled back are not its own any more.
         self._after_commit(lambda: self._log(UnwrittenEntry(entry, keep, self.tenant)))
 

@@ -240,6 +240,7 @@ class Store(MemoryStore, StateStore):
     @contextmanager
     def write_tables(self) -> Iterator[StoreTables]:
         """Open the tables for writing, in one transaction."""
+        self.require_writable()
         with self.for_tenant(None)._exclusive() as statements:
             yield self._tables(statements)
 
