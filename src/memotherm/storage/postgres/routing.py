@@ -61,6 +61,11 @@ class Rows(NamedTuple):
             "key": lambda: "tenant, ",
             "index": lambda _: "",
             "cross": lambda: "JOIN",
+            "made": lambda v, m: f"{v}.tenant = {m}.tenant AND {v}.embedder = :number AND {v}.no = {m}.no",
+            "elements": lambda column: f"jsonb_array_elements(CAST({column} AS JSONB)) AS element (value)",
+            "number": lambda: "CAST(element.value AS BIGINT)",
+            "item": lambda place: f"element.value ->> {place}",
+            "contains": lambda column, text: f"position(:{text} IN {column}) > 0",
             "each_tenant": lambda: f"{own_tenants if self.tenant else all_tenants} AS each (tenant)",
             "band": lambda table: f"{table}.tier {tiers} AND ",
         }
@@ -123,7 +128,7 @@ def with_copies(template: Template) -> Rows:
 
 def without_copies(template: Template) -> Rows:
     """Return the rows of one tenant and no others."""
-    has_conditions = template.count("table") <= template.count("own", "same")
+    has_conditions = template.count("table") <= template.count("own", "same", "made")
     return _SHARD if has_conditions or _needs_table(template) else _SHARD_ROWS
 
 

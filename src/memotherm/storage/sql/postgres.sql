@@ -36,34 +36,8 @@ SELECT tenant FROM {table spaces} WHERE space = :space
 -- tenants: All tenants.
 SELECT '' UNION SELECT DISTINCT tenant FROM {table spaces} ORDER BY 1
 
--- recalls_erase: Delete the recalls that returned one of some memories.
-DELETE FROM {table recalls} WHERE {own}EXISTS (
-    SELECT 1 FROM jsonb_array_elements_text(CAST(returned AS JSONB)) AS given (no) WHERE CAST(given.no AS BIGINT) {in nos})
-
--- recalls_of: The last recalls in some spaces that returned a memory.
-SELECT at, query, tiers, returned FROM {table recalls}
-WHERE {own}space {in spaces} AND CAST(returned AS JSONB) @> to_jsonb(CAST(:no AS BIGINT))
-ORDER BY recall DESC LIMIT :limit
-
--- receipts_of: The last receipts in some spaces that name a memory.
-SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM {table receipts}
-WHERE {own}space {in spaces} AND EXISTS (
-    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 = :id)
-ORDER BY receipt DESC LIMIT :limit
-
--- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
-SELECT count(*), max(at) FROM {table receipts}
-WHERE {own}space {in spaces} AND position(:id IN entries) > 0 AND EXISTS (
-    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts)
-    WHERE entry.parts ->> 0 = :id AND entry.parts ->> 2 IS NOT NULL)
-
 -- where_contains: A condition of `select`; upper and lower case are the same.
 translate(content, :cased, :folded) LIKE :pattern ESCAPE '!'
-
--- receipts_naming: The receipts that name one of some memories.
-SELECT receipt, entries FROM {table receipts}
-WHERE {own}EXISTS (
-    SELECT 1 FROM jsonb_array_elements(CAST(entries AS JSONB)) AS entry (parts) WHERE entry.parts ->> 0 {in ids})
 
 -- metadata_root: The metadata, as JSON; JSONB has no NUL.
 CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB)
@@ -253,22 +227,6 @@ SELECT no, vector FROM {table vectors} WHERE {own}embedder = :number AND no {in 
 SELECT vector FROM {table vectors} TABLESAMPLE SYSTEM (CAST(:percent AS REAL)) REPEATABLE (0)
 WHERE {own}embedder = :number ORDER BY no, part LIMIT :limit
 
--- vectors_missing: Memories that have no vector of an embedder yet.
-SELECT no, content FROM {table memories m}
-WHERE {own m}retention <> 3 AND parts >= 0 AND no > :after AND NOT EXISTS (
-    SELECT 1 FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
-ORDER BY no LIMIT :limit
-
--- vectors_missing_count: How many memories have no vector of an embedder yet.
-SELECT count(*) FROM {table memories m}
-WHERE {own m}retention <> 3 AND parts >= 0 AND NOT EXISTS (
-    SELECT 1 FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
-
--- parts_recount: Set every memory's number of vectors to what an embedder has made.
-UPDATE {table memories m} SET parts = (
-    SELECT count(*) FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no)
-WHERE parts >= 0
-
 -- count_all: How many memories there are.
 SELECT CAST(coalesce(sum(memories), 0) AS BIGINT) FROM {table counters}
 
@@ -282,13 +240,6 @@ SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 -- check_texts: Every row of the text index that has the words.
 SELECT no, space, tier, words FROM {table texts} WHERE part = 0 ORDER BY no
 
--- check_parts: Memories whose number of vectors differs from `parts`.
-SELECT id, parts, found FROM (
-    SELECT m.id, m.parts, (
-        SELECT count(*) FROM {table vectors v} WHERE {same v m}v.embedder = :number AND v.no = m.no) AS found
-    FROM {table memories m}) AS counted
-WHERE greatest(parts, 0) <> found
-
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT v.no || '/' || v.part FROM {table vectors v}
 WHERE NOT EXISTS (SELECT 1 FROM {table memories m} WHERE {same v m}m.no = v.no AND m.retention <> 3)
@@ -301,11 +252,6 @@ WHERE e.number IS NULL OR vector_dims(v.vector) <> e.dimensions
 -- check_vector_tiers: Vectors with another space or tier than their memory.
 SELECT m.id FROM {table vectors v} JOIN {table memories m} ON {same v m}m.no = v.no
 WHERE v.space <> m.space OR v.tier <> CASE WHEN m.retention = 0 THEN m.tier ELSE 3 END
-
--- counters_make: Compute the counters.
-INSERT INTO {table counters} (tenant, space, tier, retention, memories, tokens)
-SELECT tenant, space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM {table memories}
-GROUP BY tenant, space, tier, retention
 
 -- numbers_follow: Set the sequences after a copy.
 SELECT setval('space_numbers', (SELECT coalesce(max(space), 0) + 1 FROM {table spaces}), false),

@@ -9,6 +9,10 @@
 --   {key}            the tenant as the first column of a key, where tables have one
 --   {index name}     names the index to use, on databases that need it
 --   {cross}          a join in the written order, on databases that need it
+--   {made v m}       the vector v was made of the memory m, by the embedder :number
+--   {elements list}  the elements of a column with a JSON list; {number} is one of them as a number, {item 0} an element
+--                    of one of them as text
+--   {contains a b}   the column contains the parameter b
 
 -- meta_get: A metadata value.
 SELECT value FROM meta WHERE key = :key
@@ -522,6 +526,11 @@ VALUES (:space, :tier, :retention, :memories, :tokens)
 ON CONFLICT ({key}space, tier, retention) DO UPDATE
 SET memories = counters.memories + excluded.memories, tokens = counters.tokens + excluded.tokens
 
+-- counters_make: Compute the counters.
+INSERT INTO {table counters} ({key}space, tier, retention, memories, tokens)
+SELECT {key}space, tier, retention, count(*), CAST(sum(tokens) AS BIGINT) FROM {table memories}
+GROUP BY {key}space, tier, retention
+
 -- counters_clear: Delete all counters.
 DELETE FROM {table counters}
 
@@ -575,6 +584,14 @@ DELETE FROM {table uses} WHERE {own}at < :before
 -- uses_erase: Delete the uses of some memories.
 DELETE FROM {table uses} WHERE {own}no {in nos}
 
+-- recalls_erase: Delete the recalls that returned one of some memories.
+DELETE FROM {table recalls} WHERE {own}EXISTS (SELECT 1 FROM {elements returned} WHERE {number} {in nos})
+
+-- recalls_of: The last recalls in some spaces that returned a memory.
+SELECT at, query, tiers, returned FROM {table recalls}
+WHERE {own}space {in spaces} AND EXISTS (SELECT 1 FROM {elements returned} WHERE {number} = :no)
+ORDER BY recall DESC LIMIT :limit
+
 -- recalls_since: The queries of the recall log since a moment.
 SELECT recall, query FROM {table recalls} WHERE {own}at >= :since
 
@@ -595,6 +612,20 @@ VALUES (:at, :space, :query, :budget, :tokens, :given, :format, :entries)
 SELECT receipt, at, space, query, budget, tokens, given, format, CASE :entries WHEN 1 THEN entries ELSE '[]' END
 FROM {table receipts}
 WHERE {own}space {in spaces} AND receipt < :past ORDER BY receipt DESC LIMIT :limit
+
+-- receipts_of: The last receipts in some spaces that name a memory.
+SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM {table receipts}
+WHERE {own}space {in spaces} AND EXISTS (SELECT 1 FROM {elements entries} WHERE {item 0} = :id)
+ORDER BY receipt DESC LIMIT :limit
+
+-- receipts_naming: The receipts that name one of some memories.
+SELECT receipt, entries FROM {table receipts}
+WHERE {own}EXISTS (SELECT 1 FROM {elements entries} WHERE {item 0} {in ids})
+
+-- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
+SELECT count(*), max(at) FROM {table receipts}
+WHERE {own}space {in spaces} AND {contains entries id}
+  AND EXISTS (SELECT 1 FROM {elements entries} WHERE {item 0} = :id AND {item 2} IS NOT NULL)
 
 -- receipt_erase: Remove the query and purged memories from a receipt.
 UPDATE {table receipts} SET query = NULL, entries = :entries WHERE {own}receipt = :receipt
@@ -731,6 +762,25 @@ SELECT cycle, armed FROM {table flushes} WHERE {own}space = :space
 -- flush_put: Set the flush state of a session.
 INSERT INTO {table flushes} (space, cycle, armed) VALUES (:space, :cycle, :armed)
 ON CONFLICT ({key}space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
+
+-- vectors_missing: Memories that have no vector of an embedder yet.
+SELECT no, content FROM {table memories m}
+WHERE {own m}retention <> 3 AND parts >= 0 AND no > :after
+  AND NOT EXISTS (SELECT 1 FROM {table vectors v} WHERE {made v m})
+ORDER BY no LIMIT :limit
+
+-- vectors_missing_count: How many memories have no vector of an embedder yet.
+SELECT count(*) FROM {table memories m}
+WHERE {own m}retention <> 3 AND parts >= 0 AND NOT EXISTS (SELECT 1 FROM {table vectors v} WHERE {made v m})
+
+-- parts_recount: Set every memory's number of vectors to what an embedder has made.
+UPDATE {table memories} SET parts = (SELECT count(*) FROM {table vectors v} WHERE {made v memories}) WHERE parts >= 0
+
+-- check_parts: Memories whose number of vectors differs from `parts`.
+SELECT id, parts, found FROM (
+    SELECT m.id, m.parts, (SELECT count(*) FROM {table vectors v} WHERE {made v m}) AS found
+    FROM {table memories m}) AS counted
+WHERE found <> CASE WHEN parts < 0 THEN 0 ELSE parts END
 
 -- check_rows: The columns of every memory that `check` compares.
 SELECT no, id, space, tier, priority, retention, content, tags, digest, version FROM {table memories} ORDER BY no

@@ -1,4 +1,6 @@
 -- Statements that only SQLite understands: full text, keys made of bits, JSON lists as parameters.
+--
+-- A statement with the mark {text} exists once for each text index: `text_add` as `text_live_add` and `text_cold_add`.
 
 -- spaces_visible_in: `spaces_visible`, with conditions for the fields that the scope sets.
 SELECT space, (SELECT coalesce(max(seq), 0) FROM adoptions) FROM spaces WHERE $conditions
@@ -23,10 +25,6 @@ SELECT EXISTS (SELECT 1 FROM tombstones), a.seq, (SELECT value FROM meta WHERE k
     (SELECT value FROM meta WHERE key = 'erasure')
 FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 
--- counters_make: Compute the counters.
-INSERT INTO counters (space, tier, retention, memories, tokens)
-SELECT space, tier, retention, count(*), sum(tokens) FROM memories GROUP BY space, tier, retention
-
 -- digest_known: Whether any memory has a content.
 SELECT 1 FROM memories WHERE digest = :digest LIMIT 1
 
@@ -49,30 +47,6 @@ SELECT no FROM memories WHERE no {in nos} AND space = :space AND tier = :tier AN
 
 -- matching: The memories of a space and tier that a filter lets through. Its conditions are those of `select`.
 SELECT no FROM memories WHERE space = :space AND tier = :tier AND retention = 0 AND $conditions
-
--- recalls_erase: Delete the recalls that returned one of some memories.
-DELETE FROM recalls WHERE EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value {in nos})
-
--- receipts_naming: The receipts that name one of some memories.
-SELECT receipt, entries FROM receipts
-WHERE EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') {in ids})
-
--- recalls_of: The last recalls in some spaces that returned a memory.
-SELECT at, query, tiers, returned FROM recalls
-WHERE space {in spaces} AND EXISTS (SELECT 1 FROM json_each(returned) AS given WHERE given.value = :no)
-ORDER BY recall DESC LIMIT :limit
-
--- receipts_of: The last receipts in some spaces that name a memory.
-SELECT receipt, at, space, query, budget, tokens, given, format, entries FROM receipts
-WHERE space {in spaces}
-  AND EXISTS (SELECT 1 FROM json_each(entries) AS entry WHERE json_extract(entry.value, '$[0]') = :id)
-ORDER BY receipt DESC LIMIT :limit
-
--- injections_of: How many receipts in some spaces include a memory, and the time of the last one.
-SELECT count(*), max(at) FROM receipts
-WHERE space {in spaces} AND instr(entries, :id) AND EXISTS (
-    SELECT 1 FROM json_each(entries) AS entry
-    WHERE json_extract(entry.value, '$[0]') = :id AND json_extract(entry.value, '$[2]') IS NOT NULL)
 
 -- where_contains: A condition of `select`; upper and lower case are the same.
 content GLOB :glob
@@ -118,62 +92,39 @@ $node.type IN ('integer', 'real') AND $node.atom $compare json_extract(:value, '
 -- test_text: A test of a value of the metadata.
 $node.type = 'text' AND $node.atom $compare :value
 
--- text_live_add: Add a hot or warm memory.
-INSERT INTO text_live (rowid, words) VALUES (:rowid, :words)
+-- text_add: Add a memory.
+INSERT INTO {text} (rowid, words) VALUES (:rowid, :words)
 
--- text_cold_add: Add a cold memory.
-INSERT INTO text_cold (rowid, words) VALUES (:rowid, :words)
+-- text_drop: Remove a memory.
+DELETE FROM {text} WHERE rowid = :rowid
 
--- text_live_drop: Remove a hot or warm memory.
-DELETE FROM text_live WHERE rowid = :rowid
+-- text_from_live: Copy the words of a memory that was hot or warm.
+INSERT INTO {text} (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
 
--- text_cold_drop: Remove a cold memory.
-DELETE FROM text_cold WHERE rowid = :rowid
+-- text_from_cold: Copy the words of a memory that was cold.
+INSERT INTO {text} (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
 
--- text_live_to_text_live: Copy the words of a memory that moves between hot and warm.
-INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
+-- text_optimize: Merge the index, so that nothing of a deleted row is left in it.
+INSERT INTO {text} ({text}) VALUES ('optimize')
 
--- text_live_to_text_cold: Copy the words of a memory that goes cold.
-INSERT INTO text_cold (rowid, words) SELECT :rowid, words FROM text_live WHERE rowid = :old
+-- text_verify: Compare the index with the words it was made of.
+INSERT INTO {text} ({text}) VALUES ('integrity-check')
 
--- text_cold_to_text_cold: Copy the words of a cold memory that goes to another space.
-INSERT INTO text_cold (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
+-- text_rows: Every row of the index.
+SELECT rowid, words FROM {text} ORDER BY rowid
 
--- text_cold_to_text_live: Copy the words of a memory that comes back.
-INSERT INTO text_live (rowid, words) SELECT :rowid, words FROM text_cold WHERE rowid = :old
+-- text_create: The index, as in the schema.
+CREATE VIRTUAL TABLE {text} USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0)
 
--- text_live_optimize: Merge the index, so that nothing of a deleted row is left in it.
-INSERT INTO text_live (text_live) VALUES ('optimize')
+-- text_clear: Empty the index before it is rebuilt.
+DELETE FROM {text}
 
--- text_cold_optimize: Merge the index, so that nothing of a deleted row is left in it.
-INSERT INTO text_cold (text_cold) VALUES ('optimize')
-
--- text_live_verify: Compare the index with the words it was made of.
-INSERT INTO text_live (text_live) VALUES ('integrity-check')
-
--- text_cold_verify: Compare the index with the words it was made of.
-INSERT INTO text_cold (text_cold) VALUES ('integrity-check')
-
--- text_live_rows: Every row of the index.
-SELECT rowid, words FROM text_live ORDER BY rowid
-
--- text_cold_rows: Every row of the index.
-SELECT rowid, words FROM text_cold ORDER BY rowid
+-- text_postings: The memories in a range of the index that have a word, as one text.
+SELECT group_concat(rowid & 68719476735) FROM {text}
+WHERE {text} MATCH :match AND rowid BETWEEN :low AND :high
 
 -- index_forget: Remove the entry of a damaged index from the schema.
 DELETE FROM sqlite_schema WHERE name = :name
-
--- text_live_create: The index, as in the schema.
-CREATE VIRTUAL TABLE text_live USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0)
-
--- text_cold_create: The index, as in the schema.
-CREATE VIRTUAL TABLE text_cold USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0)
-
--- text_live_clear: Empty the index before it is rebuilt.
-DELETE FROM text_live
-
--- text_cold_clear: Empty the index before it is rebuilt.
-DELETE FROM text_cold
 
 -- vector_add: One vector.
 INSERT OR REPLACE INTO vectors (key, vector) VALUES (:key, :vector)
@@ -195,39 +146,10 @@ SELECT v.key, v.vector FROM memories m
 JOIN vectors v ON v.key BETWEEN :base + (m.no << 20) AND :base + (m.no << 20) + 1048575
 WHERE m.space = :space AND m.retention = 0 AND m.tier = :tier
 
--- vectors_missing: Memories that have no vector of an embedder yet.
-SELECT no, content FROM memories m
-WHERE retention <> 3 AND parts >= 0 AND no > :after
-  AND NOT EXISTS (
-    SELECT 1 FROM vectors v
-    WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
-ORDER BY no LIMIT :limit
-
--- vectors_missing_count: How many memories have no vector of an embedder yet.
-SELECT count(*) FROM memories m
-WHERE retention <> 3 AND parts >= 0
-  AND NOT EXISTS (
-    SELECT 1 FROM vectors v
-    WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575)
-
--- parts_recount: Set every memory's number of vectors to what an embedder has made.
-UPDATE memories SET parts = (
-    SELECT count(*) FROM vectors v
-    WHERE v.key BETWEEN (:number << 56) + (memories.no << 20) AND (:number << 56) + (memories.no << 20) + 1048575)
-WHERE parts >= 0
-
 -- vectors_sample: Some vectors between two keys, spread over the store.
 SELECT key, vector FROM vectors WHERE key BETWEEN :low AND :high
   AND (key >> 20) % (1 + (SELECT count(*) FROM memories) / :limit) = 0
 LIMIT :limit
-
--- check_parts: Memories whose number of vectors differs from `parts`.
-SELECT id, parts, found FROM (
-    SELECT m.id, m.parts, (
-        SELECT count(*) FROM vectors v
-        WHERE v.key BETWEEN (:number << 56) + (m.no << 20) AND (:number << 56) + (m.no << 20) + 1048575) AS found
-    FROM memories m)
-WHERE max(parts, 0) <> found
 
 -- check_orphans: Vectors of memories that do not exist or are purged.
 SELECT key FROM vectors v
@@ -277,14 +199,6 @@ RETURNING CAST(value AS INTEGER)
 -- word_stored: Whether an active memory has a word.
 SELECT 1 WHERE EXISTS (SELECT 1 FROM text_live WHERE text_live MATCH :match)
     OR EXISTS (SELECT 1 FROM text_cold WHERE text_cold MATCH :match)
-
--- text_live_postings: The hot and warm memories in a range of the index that have a word, as one text.
-SELECT group_concat(rowid & 68719476735) FROM text_live
-WHERE text_live MATCH :match AND rowid BETWEEN :low AND :high
-
--- text_cold_postings: The cold memories in a range of the index that have a word, as one text.
-SELECT group_concat(rowid & 68719476735) FROM text_cold
-WHERE text_cold MATCH :match AND rowid BETWEEN :low AND :high
 
 -- vectors_all: Every vector after a key, with the space and tier of its memory.
 SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,

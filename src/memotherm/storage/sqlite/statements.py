@@ -30,8 +30,27 @@ _MARKS: Marks = {
     "key": lambda: "",
     "index": lambda name: f"INDEXED BY {name}",
     "cross": lambda: "CROSS JOIN",
+    "made": lambda v, m: (
+        f"{v}.key BETWEEN (:number << 56) + ({m}.no << 20) AND (:number << 56) + ({m}.no << 20) + 1048575"
+    ),
+    "elements": lambda column: f"json_each({column}) AS element",
+    "number": lambda: "element.value",
+    "item": lambda place: f"json_extract(element.value, '$[{place}]')",
+    "contains": lambda column, text: f"instr({column}, :{text})",
 }
-SQL = {name: template.filled(_MARKS) for name, template in load_templates("sqlite").items()}
+
+
+def _statements() -> Iterator[tuple[str, str]]:
+    for name, template in load_templates("sqlite").items():
+        if template.count("text"):
+            for index in ("text_live", "text_cold"):
+                marks = {**_MARKS, "text": lambda index=index: index}
+                yield name.replace("text", index, 1), template.filled(marks)
+        else:
+            yield name, template.filled(_MARKS)
+
+
+SQL = dict(_statements())
 
 _LISTS = frozenset({list, tuple})
 _PARAMETER = re.compile(r":([a-z_]+)")

@@ -88,7 +88,7 @@ class SqliteTransaction(Transaction):
         if before == after and not words:
             return
         if before is not None and after is not None and not words:
-            self._sql.text_changes.append((f"{before[0]}_to_{after[0]}", {"old": before[1], "rowid": after[1]}))
+            self._sql.text_changes.append((f"{after[0]}_from_{before[0][5:]}", {"old": before[1], "rowid": after[1]}))
             self._unindex(record)
         else:
             self._unindex(record)
