@@ -28,6 +28,9 @@ Result = TypeVar("Result")
 #: A function of the statements of a write transaction.
 Job = Callable[[Any], Result]
 
+#: Statements whose rows are wanted first, each with its parameters.
+Expected = Mapping[str, Mapping[str, object]]
+
 #: How many scopes are cached.
 MOST_SCOPES = 10_000
 
@@ -239,10 +242,13 @@ class StoreBase(ABC):
     # Reading
 
     @abstractmethod
-    def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[Statements]:
+    def _reading(
+        self, *, once: bool = False, logged: bool = True, expected: Expected | None = None
+    ) -> AbstractContextManager[Statements]:
         """Return statements that all see one state of the store; `once` for a single statement.
 
-        With `logged`, and outside a snapshot, they see the log and the uses of all recalls before.
+        With `logged`, and outside a snapshot, they see the log and the uses of all recalls before. A server is
+        asked for what is `expected` in the same round trip.
         """
 
     def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
@@ -259,21 +265,21 @@ class StoreBase(ABC):
             self._write(rebuild_once)
 
     def _rows(self, name: str, /, **values: object) -> list[Row]:
-        with self._reading(once=True) as statements:
+        with self._reading(once=True, expected={name: values}) as statements:
             return statements.rows(name, **values)
 
     def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
         """Return rows that depend neither on the log nor on uses, so that nothing is written before."""
-        with self._reading(once=True, logged=False) as statements:
+        with self._reading(once=True, logged=False, expected={name: values}) as statements:
             return statements.rows(name, **values)
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
-        with self._reading(once=True) as statements:
+        with self._reading(once=True, expected={name: values}) as statements:
             return self._converted(statements, statements.rows(name, **values))
 
     def _scoped_rows(self, name: str, /, **values: object) -> list[tuple[Row, Scope]]:
         """Return rows whose third column is a space, each with its scope."""
-        with self._reading(once=True) as statements:
+        with self._reading(once=True, expected={name: values}) as statements:
             rows = statements.rows(name, **values)
             return [(row, self._scope(statements, row[2])) for row in rows]
 

@@ -40,7 +40,6 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
-from memotherm.storage.statements import Row
 
 _FULL = (pg.DiskFull, pg.OutOfMemory)
 _BUSY = (pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure, pg.QueryCanceled)
@@ -402,21 +401,6 @@ class Connections:
                     lent.abandon()
                 raise
             self._pool.take_back(lent)
-
-    def read(self, tenant: str | None, send: Callable[[Connection], psycopg.Cursor[tuple[Any, ...]]]) -> list[Row]:
-        """Run one statement in a read-only transaction of its own, in one round trip; return its rows."""
-        self._process.require()
-
-        def begin(lent: Lent) -> list[Row]:
-            self._send_begin(lent.connection, "READ ONLY", self._local(tenant))
-            cursor = send(lent.connection)
-            lent.send_commit()
-            return cursor.fetchall()
-
-        with mapped(self.name):
-            lent, rows = self._begun(begin)
-            self._pool.take_back(lent)
-        return rows
 
     def _local(
         self, tenant: str | None, *, patient: bool = False, durable: bool = True, wide: bool = False

@@ -161,10 +161,6 @@ class PostgresStatements(Statements):
             for key, cursor in sent.items():
                 sent[key] = cursor if isinstance(cursor, list) else cursor.fetchall()
 
-    def send(self, name: str, /, **values: object) -> psycopg.Cursor[Any]:
-        """Send a statement; its rows can be read from the cursor when they have arrived."""
-        return self._executed(self._sql[name], values)
-
     def fragment(self, name: str, suffix: str) -> str:
         """Return the text of a condition, with a suffix behind the names of its parameters."""
         return _PLACEHOLDER.sub(rf"%(\1{suffix})s", self._sql[name])

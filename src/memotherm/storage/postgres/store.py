@@ -20,7 +20,7 @@ from memotherm.model import Scope, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
-from memotherm.storage.base import MOST_SCOPES
+from memotherm.storage.base import MOST_SCOPES, Expected
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates, candidate_row
 from memotherm.storage.filters import passing_rows
@@ -43,7 +43,7 @@ from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
 from memotherm.storage.postgres.tables import PostgresTables, distribute, require_coordinator
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import count_uses
-from memotherm.storage.rows import record_of, scope_row
+from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row
@@ -155,7 +155,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def _reading(
-        self, *, once: bool = False, logged: bool = True, **expected: Mapping[str, object]
+        self, *, once: bool = False, logged: bool = True, expected: Expected | None = None
     ) -> Iterator[PostgresStatements]:
         """Begin a transaction that only reads; statements whose rows are wanted first are sent with it."""
         current = self._current
@@ -166,36 +166,16 @@ class PostgresStore(Store):
         if logged:
             self._writer.flush()
         mode = "READ ONLY" if once else _REPEATABLE
-        with self._connections.transaction(self.tenant, self._starting(**expected), mode=mode) as statements:
+        with self._connections.transaction(self.tenant, self._starting(expected), mode=mode) as statements:
             statements.committed = True
             yield statements
-
-    def _rows(self, name: str, /, **values: object) -> list[Row]:
-        if self._current is None:
-            self._writer.flush()
-        return self._unlogged_rows(name, **values)
-
-    def _unlogged_rows(self, name: str, /, **values: object) -> list[Row]:
-        if self._current is not None:
-            return super()._unlogged_rows(name, **values)
-        return self._connections.read(self.tenant, lambda connection: self._statements(connection).send(name, **values))
-
-    def _records(self, name: str, /, **values: object) -> list[Record]:
-        if self._current is not None:
-            return super()._records(name, **values)
-        rows = self._rows(name, **values)
-        scopes = self._shared.scopes
-        if {row[2] for row in rows} <= scopes.keys():
-            return [record_of(row, scopes[row[2]]) for row in rows]
-        with self._reading(once=True, logged=False) as statements:
-            return self._converted(statements, rows)
 
     @contextmanager
     def _exclusive(self) -> Iterator[PostgresStatements]:
         """Begin a transaction that excludes other writers of the tenant."""
         self._writer.flush()
         name, asked = ("lock_store", {}) if self.tenant is None else ("lock_tenant", {"tenant": self.tenant})
-        start = self._starting(**{name: {"store": LOCK, **asked}}, transaction_begin={})
+        start = self._starting({name: {"store": LOCK, **asked}, "transaction_begin": {}})
         with self._connections.transaction(self.tenant, start, patient=True) as statements, statements.batching():
             yield statements
 
@@ -234,13 +214,13 @@ class PostgresStore(Store):
         if busy is not None:
             raise busy
 
-    def _starting(self, **expected: Mapping[str, object]) -> Start[PostgresStatements]:
+    def _starting(self, expected: Expected | None = None) -> Start[PostgresStatements]:
         """Return what begins a transaction, sends the first statements with it, and waits for their rows."""
 
         def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             begin()
             statements = self._statements(connection)
-            for name, values in expected.items():
+            for name, values in (expected or {}).items():
                 statements.expect(name, **values)
             if expected:
                 statements.wait()
@@ -276,7 +256,8 @@ class PostgresStore(Store):
         if self._connections.distributed:
             return super().visible(scope)
         asked = scope_row(scope)
-        with self._reading(once=True, logged=False, spaces_visible=asked, embedder_serving={}) as statements:
+        expected: Expected = {"spaces_visible": asked, "embedder_serving": {}}
+        with self._reading(once=True, logged=False, expected=expected) as statements:
             rows, identity = statements.rows("spaces_visible", **asked), identity_of(statements)
         if rows:
             self._saw(rows[0][1])
@@ -416,7 +397,7 @@ class PostgresStore(Store):
         """
         mode = "ISOLATION LEVEL READ COMMITTED READ ONLY"
         name, asked = ("lock_store", {}) if self.tenant is None else ("lock_ledger", {"tenant": self.tenant})
-        start = self._starting(**{name: {"store": LOCK, **asked}})
+        start = self._starting({name: {"store": LOCK, **asked}})
         with self._connections.transaction(self.tenant, start, mode=mode, patient=True) as statements:
             return statements.rows("events_after", **values)
 
@@ -440,7 +421,8 @@ class PostgresStore(Store):
         asked = {"digests": [bytes.fromhex(digest) for digest in digests]}
         if not digests:
             return self.identity(), {}
-        with self._reading(logged=False, embedder_serving={}, digests_with_vectors=asked) as statements:
+        expected: Expected = {"embedder_serving": {}, "digests_with_vectors": asked}
+        with self._reading(logged=False, expected=expected) as statements:
             identity = identity_of(statements)
             found = {no: digest.hex() for no, digest in statements.rows("digests_with_vectors", **asked)}
             vectors = {} if identity is None else of_memories(statements, identity, list(found))

@@ -20,6 +20,7 @@ from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreUnavailab
 from memotherm.model import SCOPE_FIELDS, Retention, Scope, Tier
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
+from memotherm.storage.base import Expected
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import filtered_numbers
@@ -174,7 +175,13 @@ class SqliteStore(Store):
 
     # Reading
 
-    def _reading(self, *, once: bool = False, logged: bool = True) -> AbstractContextManager[SqliteStatements]:
+    def _reading(
+        self,
+        *,
+        once: bool = False,
+        logged: bool = True,
+        expected: Expected | None = None,  # noqa: ARG002 - there is no round trip
+    ) -> AbstractContextManager[SqliteStatements]:
         current: Statements | None = self._snapshot.statements
         if current is None and (unit := self._local.unit) is not None:
             current = unit.statements
