@@ -106,7 +106,7 @@ class Store(MemoryStore, StateStore):
             before: The time of the last run from which on a part is skipped.
         """
         everyone = self.for_tenant(None)
-        parts = {part.tenant or "": part for part in self.parts(Scope(tenant=self.tenant))}
+        parts = {part.tenant or "": part for part in (self.parts(Scope()) if self.tenant is None else [self])}
         known = {tenant for (tenant,) in everyone._unlogged_rows("jobs_of", name=name)}
         if new := [{"tenant": tenant, "name": name} for tenant in parts if tenant not in known]:
             everyone._write(lambda statements: statements.run_many("job_add", new), exclusive=False)

@@ -372,10 +372,6 @@ class Transaction(ABC):
             "tier_prunable", space=space, now=to_micros(now), limit=limit if limit >= 0 else _UNLIMITED
         )
 
-    def set_relevance(self, no: int, relevance: float) -> None:
-        """Set the running relevance of a memory."""
-        self._sql.run("relevance_set", no=no, relevance=relevance)
-
     def set_session(self, space: int, state: str, now: datetime) -> None:
         """Set the state of a session: active, archived or summarized."""
         self._sql.run("session_put", space=space, state=state, now=to_micros(now))

@@ -237,7 +237,9 @@ class TransactionContract(Contract):
 
         assert (memory.access_count, memory.recent_uses, memory.accessed_at) == (1, 1, used)
         assert memory.version == record.memory.version == self.store.seq()
-        self.transaction.set_relevance(record.no, 0.75)
+        self.log(
+            record.space, keep=False, tiers=LIVE, micros=1, candidates=[], returned=[], relevance=[(record.no, 0.75)]
+        )
         assert self.now(record).memory == replace(memory, relevance=0.75)
 
     def test_a_recall_is_counted_as_use(self) -> None:

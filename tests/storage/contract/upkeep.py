@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from memotherm.errors import InvalidInput, LeaseLost, StoreClosed
+from memotherm.errors import InvalidInput, LeaseLost, ReadOnly, StoreClosed
 from memotherm.model import Priority, Scope, Tier
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
 from memotherm.storage.store import Claim
-from memotherm.storage.values import AdoptionRow, LaterUse, ReceiptRow, Record, ShadowTier, Tally
+from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally, Use
 from tests.storage.contract.base import Contract, numbers
 
 _SESSION = Scope(session="s1")
@@ -287,6 +287,27 @@ class UpkeepContract(Contract):
         except LeaseLost:
             return False
         return True
+
+    def test_a_store_for_reading_changes_nothing(self) -> None:
+        """Neither do its views of other tenants and its parts; what it reads is the same, and no use is counted."""
+        record = self.stored("kept")
+        reading, now, term = self.store.for_reading(), self.clock(), timedelta(minutes=10)
+        for store in (reading, reading.for_tenant("acme"), *reading.parts(Scope())):
+            for change in (
+                lambda store=store: store.transact(lambda transaction: transaction.touch([record.no], now)),
+                lambda store=store: store.put_value("space", "key", "value", now, None, replace=True),
+                lambda store=store: store.trim_recalls(now),
+                lambda store=store: next(store.claims("maintain", "a", self.clock, term, now)),
+                lambda store=store: store.unit_of_work().__enter__(),
+                lambda store=store: store.write_tables().__enter__(),
+            ):
+                with pytest.raises(ReadOnly):
+                    change()
+        entry = RecallEntry(at=now, space=record.space, query="q", tiers=(), micros=1, candidates=(), returned=())
+        reading.log_recall(replace(entry, uses=[Use(record.no)]), keep=True)
+
+        assert reading.get(self.seen(), record.memory.id) == self.now(record) == record
+        assert self.store.recall_micros(self.seen(), 10) == []
 
     def test_a_store_has_a_size(self) -> None:
         """It grows with what is stored, once the room is full that earlier memories have left."""
