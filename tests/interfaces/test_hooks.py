@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,14 +23,12 @@ from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
 from memotherm.hooks.project import project_names
-from memotherm.hooks.recall import advertised, running_server
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.turns import Content
 from memotherm.mcp.schemas import CORE
 from memotherm.testing import FakeClock
 from memotherm.tools import TOOLS
 from tests.helpers import ROOT, python
-from tests.interfaces.served import served
 from tests.plugins import install_plugin
 
 FACT = "The staging database is called heron"
@@ -518,7 +512,7 @@ def test_long_ids_of_sessions_stay_different():
 
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
-    """What is said in it is captured and recalled there, beside a server as without one."""
+    """What is said in it is captured and recalled there."""
     folder = tmp_path / os.fsdecode(name)
     folder.mkdir()
     said = {"hook_event_name": "UserPromptSubmit", "prompt": "Our mascot is a purple walrus", "cwd": str(folder)}
@@ -527,10 +521,7 @@ def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     assert (done.captured, done.failed) == (1, ())
 
     ask = {"hook_event_name": "UserPromptSubmit", "prompt": "mascot walrus", "cwd": str(folder)}
-    options = ("--project", "auto", "--no-capture")
-    assert "purple" in hook({**ask, "session_id": "s2"}, *options)[0]
-    with served(home / "memory.db", home=home):
-        assert "purple" in hook({**ask, "session_id": "s3"}, *options)[0]
+    assert "purple" in hook({**ask, "session_id": "s2"}, "--project", "auto", "--no-capture")[0]
 
 
 def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, tmp_path: Path):
@@ -1055,116 +1046,29 @@ def test_nothing_is_said_where_a_host_forbids_it(name: str):
     assert answer(event, "text") is None
 
 
-# A running server
-
-
-class _Server(http.server.BaseHTTPRequestHandler):
-    asked: list[dict[str, Any]] = []  # noqa: RUF012 - one list for the one server of a test
-
-    def do_POST(self) -> None:
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        body = json.dumps({"text": "<memotherm-memory>\nfrom the server\n</memotherm-memory>"}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def serving(home: Path, store: str) -> Iterator[list[dict[str, Any]]]:
-    server = http.server.HTTPServer(("127.0.0.1", 0), _Server)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    _Server.asked.clear()
-    try:
-        with advertised(home, "127.0.0.1", server.server_port, store):
-            yield _Server.asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def test_a_running_server_is_asked(home: Path):
-    """The hook takes the server's answer, and the memory is not opened."""
-    with serving(home, str(home / "memory.db")) as asked:
-        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
-
-    assert "from the server" in out
-    assert asked == [{"prompt": "staging", "budget": 2000}]
-    assert running_server(home, str(home / "memory.db")) is None
-
-
-def test_the_tenant_of_a_hook_counts_while_a_server_is_running(home: Path):
-    """A memory of a tenant is recalled beside a running server as it is without one."""
+def test_the_tenant_of_a_hook_counts(home: Path):
+    """A memory of a tenant is recalled for a hook of that tenant alone."""
     with memotherm.open(scope=Scope(tenant="acme")) as mem:
         mem.remember("The acme staging database is called egret", tier="hot")
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "Which staging database?"}
-    without_server, _ = hook({**event, "session_id": "s1"}, "--tenant", "acme", "--no-capture")
-    with served(home / "memory.db", home=home):
-        with_server, _ = hook({**event, "session_id": "s2"}, "--tenant", "acme", "--no-capture")
-        other_tenant, _ = hook({**event, "session_id": "s3"}, "--tenant", "globex", "--no-capture")
 
-    assert "egret" in without_server
-    assert "egret" in with_server
-    assert "egret" not in other_tenant
+    assert "egret" in hook({**event, "session_id": "s1"}, "--tenant", "acme", "--no-capture")[0]
+    assert "egret" not in hook({**event, "session_id": "s2"}, "--tenant", "globex", "--no-capture")[0]
 
 
 @pytest.mark.parametrize("name", ["x;user=ana", "x%3Buser=ana caf\u00e9"])
 def test_the_name_of_a_folder_is_in_the_project_and_in_nothing_else(name: str, home: Path, tmp_path: Path):
-    """Beside a running server as without one, whatever characters it has."""
+    """Whatever characters it has."""
     with memotherm.open(scope=Scope(project="x", user="ana")) as mem:
         mem.remember("The staging password of Ana is on the yellow note", tier="hot")
     with memotherm.open(scope=Scope(project=project_names(tmp_path / name)[0])) as mem:
         mem.remember("The staging mascot is a purple walrus", tier="hot")
     (tmp_path / name).mkdir()
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "staging", "cwd": str(tmp_path / name)}
-    with served(home / "memory.db", home=home):
-        out, _ = hook(event, "--project", "auto", "--no-capture")
+    out, _ = hook(event, "--project", "auto", "--no-capture")
 
     assert "purple walrus" in out
     assert "yellow" not in out
-
-
-def test_a_server_of_another_store_is_not_asked(home: Path):
-    """Whose memory it is matters more than speed."""
-    with serving(home, "/somewhere/else.db") as asked:
-        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
-
-    assert FACT in out
-    assert asked == []
-
-
-def test_a_server_that_is_gone_is_no_loss(home: Path):
-    """The file of a server that was killed: the hook opens the store itself."""
-    with advertised(home, "127.0.0.1", 9, str(home / "memory.db")):
-        assert FACT in hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})[0]
-
-
-def test_a_server_that_answers_too_late_loses_no_memory(home: Path):
-    """It has recorded that it returned memories, but the host never received them: the hook returns them."""
-    with memotherm.open() as mem:
-        mem.session("s1").before_turn("staging")
-    with (
-        socket.create_server(("127.0.0.1", 0)) as silent,
-        advertised(home, "127.0.0.1", silent.getsockname()[1], str(home / "memory.db")),
-    ):
-        out, _ = hook({"hook_event_name": "UserPromptSubmit", "prompt": "staging"})
-
-    assert FACT in out
-
-
-def test_only_this_machine_is_asked(home: Path):
-    """A server elsewhere never hears what a prompt says."""
-    (home / "server.json").write_text(
-        json.dumps({"host": "192.0.2.1", "port": 80, "store": "x://y", "pid": os.getpid()}), "utf-8"
-    )
-    assert running_server(home, "x://y") is None
-    with advertised(home, "0.0.0.0", 80, "x://y"), advertised(home, "127.0.0.1", 0, "x://y"):
-        assert running_server(home, "x://y") is None
 
 
 # The plugins in the package

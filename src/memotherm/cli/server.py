@@ -6,7 +6,7 @@ import logging
 import secrets
 import sys
 import webbrowser
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +19,6 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.errors import MemothermError, PluginUnavailable
 from memotherm.operations.codec import to_json
-from memotherm.settings import data_home, default_store
 
 _LOCALHOST = "127.0.0.1"
 #: A server of one conversation may not run for a whole interval.
@@ -44,20 +43,15 @@ def serve(host: str | None, port: int | None, log_level: str, workers: int, stor
     memotherm serve --port 8077
     memotherm serve --workers 4
     """
-    from memotherm.hooks.recall import advertised
-
     rest = _rest()
     with memotherm.open(store.url, scope=store.scope) as mem:
         settings = mem.settings
         address = host or settings.server_host, settings.server_port if port is None else port
-        # Hooks use only a server without a scope of its own.
-        advertisement = advertised(data_home(), *address, store.url or default_store(settings))
-        with nullcontext() if store.scope.items() else advertisement:
-            if workers > 1:
-                code: int = rest.serve_with_workers(workers, mem, store.url, *address, log_level)
-                return code
-            rest.serve(mem, *address, log_level)
-            return None
+        if workers > 1:
+            code: int = rest.serve_with_workers(workers, mem, store.url, *address, log_level)
+            return code
+        rest.serve(mem, *address, log_level)
+        return None
 
 
 def _rest() -> Any:  # noqa: ANN401 - a module

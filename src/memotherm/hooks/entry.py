@@ -144,7 +144,7 @@ def _recall(event: HookEvent, options: Options, deadline: float) -> str:
         try:
             from memotherm.hooks.recall import text_for
 
-            texts.append(text_for(event, options, deadline))
+            texts.append(text_for(event, options))
         except BaseException as error:  # noqa: BLE001 - an error must not end the hook
             _print_error(error)
 

@@ -197,7 +197,7 @@ def _object(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 # Options
 
-#: The options that name a scope, in the order of the server's header, which has no tenant.
+#: The options that name a scope.
 SCOPE_OPTIONS = ("tenant", "project", "environment", "user", "agent")
 _MAX_BUDGET = 2400
 

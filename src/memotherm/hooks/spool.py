@@ -39,12 +39,6 @@ def session_key(job: Mapping[str, Any]) -> SessionKey:
     return destination(job), tuple(sorted(scope.items())), str(job.get("session"))
 
 
-def store_name(store: str) -> str:
-    """Return the canonical name of a store."""
-    path = store.removeprefix("sqlite:///")
-    return store if "://" in path else os.path.realpath(Path(path).expanduser())
-
-
 #: The file of a job, and its content.
 Job = tuple[Path, dict[str, Any]]
 
@@ -276,5 +270,6 @@ def _belongs(path: Path, store: str, scope: Scope) -> bool:
 
 
 def _name(store: str) -> str:
-    """Return the name of a store without a password."""
-    return _PASSWORD.sub("@", store_name(store))
+    """Return the canonical name of a store, without a password."""
+    path = store.removeprefix("sqlite:///")
+    return _PASSWORD.sub("@", store if "://" in path else os.path.realpath(Path(path).expanduser()))
