@@ -25,7 +25,7 @@ import pytest
 from memotherm import Memotherm, Settings
 from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.hooks.events import parse_event
+from memotherm.hooks.events import parse_event, truncated
 from memotherm.hooks.turns import contents_of
 from memotherm.model import Memory, Recall
 from memotherm.notes.files import transcript
@@ -96,6 +96,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
+    "hooks.events.truncated": lambda text: truncated(text, 9000),
     "hooks.events.parse_event": lambda text: parse_event({"prompt": text, "hook_event_name": "Stop"}),
     "notes.files.transcript": lambda text: [
         list(transcript(text.encode(errors="replace"), str)),
@@ -118,7 +119,8 @@ _EXEMPT: Mapping[str, str] = {
     "context.formats.Format": "joins rendered lines: context",
     "hooks.entry": "the command itself, which calls parse_event and the verbs",
     "hooks.events.answer": "passes a text on",
-    "hooks.recall.post": "sends a request",
+    "hooks.hosts": "names, commands and fields of an event: parse_event",
+    "hooks.install.InstallRequest": "options of a command",
     "hooks.settings_files.merged_toml": "our own lines",
     "hooks.spool.Spool": "names of files",
     "hooks.turns.Transcripts": "reads files: transcript",

@@ -17,7 +17,7 @@ def main() -> None:
     command = arguments[0] if arguments else ""
     # A host waits for its hooks: they import nothing but the standard library at first.
     is_hook = command == "hook" and not {"-h", "--help"} & set(arguments)
-    if command not in ("", "agent") and not {"-h", "--help", "--selftest"} & set(arguments):
+    if command not in ("", "agent") and not {"-h", "--help"} & set(arguments):
         from memotherm.daemon.client import run as run_in_daemon
 
         # A deadline that is given may be longer, and is kept by the hook itself.

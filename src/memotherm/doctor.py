@@ -23,8 +23,8 @@ from memotherm.daemon.client import is_supported
 from memotherm.daemon.control import folder_open_to_others, running
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.hooks.capture import postponed
-from memotherm.hooks.codex_trust import skipped_hooks
-from memotherm.hooks.install import CLIENTS, installed
+from memotherm.hooks.hosts import HOSTS, Host
+from memotherm.hooks.install import installed
 from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
 from memotherm.hooks.project import project_at, project_names
 from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
@@ -95,8 +95,8 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield from store()
     yield checked("write", _write)
     yield checked("daemon", _daemon)
-    for client in CLIENTS:
-        yield checked(client, partial(_client, client))
+    for host in HOSTS.values():
+        yield checked(host.name, partial(_host, host))
 
 
 def store_findings(
@@ -313,14 +313,14 @@ def _write() -> Finding:
     return Finding("write", "ok", f"a memory was stored and found in a temporary store{degraded}")
 
 
-def _client(client: str) -> Finding:
-    if installed(client):
-        skipped = skipped_hooks() if client == "codex" else {}
-        if skipped:
-            detail = f"Codex skips hooks that are installed: {', '.join(f'{name} {skipped[name]}' for name in skipped)}"
-            return Finding(client, "warning", detail, "start codex, type /hooks, and trust those of memotherm")
-        return Finding(client, "ok", "hooks are installed")
-    return Finding(client, "note", "hooks are not installed", f"memotherm install {client}")
+def _host(host: Host) -> Finding:
+    if not installed(host):
+        return Finding(host.name, "note", "hooks are not installed", f"memotherm install {host.name}")
+    skipped = ", ".join(f"{event} {why}" for event, why in host.skipped_hooks().items())
+    if skipped:
+        detail = f"{host.title} skips hooks that are installed: {skipped}"
+        return Finding(host.name, "warning", detail, host.trust_step)
+    return Finding(host.name, "ok", "hooks are installed")
 
 
 def checked(name: str, check: Callable[[], Finding]) -> Finding:

@@ -266,7 +266,7 @@ def test_the_limits_hold_whatever_is_stored(home: Path):
 def test_a_block_is_cut_at_a_line(length: int):
     """A text that is too long loses whole lines, never its end."""
     text = "<memotherm-memory>\n" + "- a memory\n" * (length // 11) + "</memotherm-memory>"
-    cut = truncated(text)
+    cut = truncated(text, 9000)
 
     assert len(cut) <= 9000
     assert cut.endswith("</memotherm-memory>")
@@ -1032,7 +1032,7 @@ def test_options_are_read_by_hand():
 @pytest.mark.parametrize(("client", "events"), SESSIONS.items())
 def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str, Any]]):
     """The names of events and fields identify the host."""
-    found = {event.client for each in events if (event := parse_event(each)) is not None}
+    found = {event.host.client for each in events if (event := parse_event(each)) is not None}
 
     assert client in found
 
@@ -1162,12 +1162,13 @@ def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path,
 
 
 @pytest.mark.parametrize(
-    ("payload", "line", "size"),
+    ("client", "payload", "line", "size"),
     [
-        ({"context_tokens": 5, "context_window": 9}, {}, (5, 9)),
-        ({}, {"message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}, (8, 200_000)),
-        ({}, {"message": {"usage": {"input_tokens": 7}}, "isSidechain": True}, None),
+        ("claude", {"context_tokens": 5, "context_window": 9}, {}, (5, 9)),
+        ("claude", {}, {"message": {"usage": {"input_tokens": 7, "output_tokens": 1}}}, (8, 200_000)),
+        ("claude", {}, {"message": {"usage": {"input_tokens": 7}}, "isSidechain": True}, None),
         (
+            "codex",
             {},
             {
                 "payload": {
@@ -1177,17 +1178,18 @@ def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path,
             },
             (3, 4),
         ),
-        ({}, {"payload": {"type": "token_count", "info": None}}, None),
-        ({}, {"usage": [1]}, None),
+        ("codex", {}, {"payload": {"type": "token_count", "info": None}}, None),
+        ("claude", {}, {"message": {"usage": [1]}}, None),
+        ("claude", {}, [{"message": {"usage": {"input_tokens": 7}}}], None),
     ],
 )
 def test_the_size_of_a_context_is_read_from_the_event_or_the_transcript(
-    payload: dict[str, Any], line: dict[str, Any], size: tuple[int, int] | None, tmp_path: Path
+    client: str, payload: dict[str, Any], line: object, size: tuple[int, int] | None, tmp_path: Path
 ) -> None:
     """In the formats of Claude Code and Codex; anything else gives no size."""
     (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n{half", "utf-8")
     event = parse_event(
-        {"hook_event_name": "UserPromptSubmit", "transcript_path": str(tmp_path / "t.jsonl"), **payload}
+        {"hook_event_name": "UserPromptSubmit", "transcript_path": str(tmp_path / "t.jsonl"), **payload}, client=client
     )
 
     assert event is not None
@@ -1215,7 +1217,7 @@ def test_the_names_of_openclaws_prompt_event(name: str) -> None:
     event = parse_event({"hook_event_name": name, "prompt": "staging database"})
 
     assert event is not None
-    assert (event.client, event.moment) == ("openclaw", "prompt")
+    assert (event.host.client, event.moment) == ("openclaw", "prompt")
     assert answer(event, "hot") == {"prependContext": "hot"}
 
 

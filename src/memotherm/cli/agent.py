@@ -19,11 +19,11 @@ from memotherm.cli.parsing import SuggestingGroup
 from memotherm.daemon import control
 from memotherm.daemon.client import is_private, is_supported
 from memotherm.errors import InvalidInput
-from memotherm.hooks.install import CLIENTS, PLUGINS, RUNNERS, InstallRequest, back_up, plan, record
+from memotherm.hooks.hosts import HOSTS
+from memotherm.hooks.install import PLUGINS, RUNNERS, InstallRequest, carry_out, plan
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import trust as add_trust
 from memotherm.hooks.scopes import trusted_folders
-from memotherm.hooks.settings_files import apply
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
 
@@ -35,7 +35,7 @@ _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.ses
 
 
 @click.command("install")
-@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.argument("client", type=click.Choice(list(HOSTS)))
 @click.option(
     "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True,
     help="Configure your user account, or this folder.",
@@ -51,7 +51,7 @@ _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.ses
 )  # fmt: skip
 @click.option("--shared", is_flag=True, help="Use one memory for all projects, without a project and a user.")
 @click.option(
-    "--run-with", type=click.Choice(RUNNERS),
+    "--run-with", type=click.Choice(list(RUNNERS)),
     help="Start the program from the PATH, or with uvx or pipx; default: path for a project, this program for a user.",
 )  # fmt: skip
 @click.option("--no-capture", is_flag=True, help="Recall only; do not store conversations.")
@@ -86,15 +86,11 @@ def install(
     url = str(Path(store or "").expanduser().absolute()) if own_path else store
     named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
     options = [word for name, value in named.items() if value for word in (name, value)]
-    request = InstallRequest(
-        scope, Path.cwd(), tuple(options), capture=not no_capture, uninstall=uninstall, run_with=run_with
-    )
-    changes, next_steps = plan(client, request)
-    backups = []
-    for change in [] if dry_run else changes:
-        backups += [path for path in (back_up(change),) if path is not None]
-        apply(change)
-        record(change, uninstall=uninstall)
+    folder = Path.cwd() if scope == "project" else None
+    request = InstallRequest(folder, tuple(options), not no_capture, uninstall, run_with)
+    changes, next_steps = plan(HOSTS[client], request)
+    written = [] if dry_run else [carry_out(change, uninstall=uninstall) for change in changes]
+    backups = [path for path in written if path is not None]
     diff = "".join(change.diff for change in changes)
     notes = [f"backup of the old file: {path}" for path in backups]
     notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in next_steps]
@@ -124,7 +120,6 @@ def hook(arguments: tuple[str, ...]) -> None:
                      [--store URL] [--project NAME|auto] [--user NAME] [--agent NAME]
                      [--tenant NAME] [--environment NAME]
                      [--budget TOKENS] [--deadline SECONDS] [--no-capture] [--no-worker]
-    memotherm hook --selftest
 
     \b
     echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | memotherm hook

@@ -26,6 +26,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
+from memotherm.hooks.hosts import PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
@@ -40,8 +41,8 @@ from memotherm.text.content import without_blocks
 
 __all__ = ["Postponed", "Progress", "WorkerResult", "locked", "postponed", "process_spool", "set_aside"]
 
-#: Prefixes of texts added by the host, and of commands to the host.
-_HOST_PREFIXES = ("<system-reminder>", "<command-name>", "<local-command-", "<environment_context>", "/", "!")
+#: How commands to a host begin.
+_COMMANDS = ("/", "!")
 _MAX_CHARS = 20_000
 #: A session without an end event counts as ended after this time.
 _SESSION_TIMEOUT_SECONDS = 3600
@@ -330,7 +331,7 @@ def _said(text: str, settings: Settings, result: WorkerResult) -> str:
     """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""
     said = without_blocks(text[:_MAX_CHARS])
     result.removed_chars += len(text[:_MAX_CHARS]) - len(said)
-    return "" if said.startswith(_HOST_PREFIXES) or said == settings.silent_token else said
+    return "" if said.startswith((*PREFIXES, *_COMMANDS)) or said == settings.silent_token else said
 
 
 def _count(captured: Captured, result: WorkerResult) -> None:

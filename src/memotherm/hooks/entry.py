@@ -53,10 +53,6 @@ def answer_event(arguments: list[str], started: float) -> int:
 
 
 def _handle(options: Options, started: float) -> dict[str, Any] | None:
-    if options.selftest:
-        from memotherm.hooks.install import selftest
-
-        return selftest()
     event = _read_event(options)
     if event is None:
         return None
@@ -65,7 +61,7 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
     if not (accepts_text(event) or event.moment == "compact"):
         return None
     text = _recall(event, options, deadline)
-    return answer(event, truncated(text)) if text else None
+    return answer(event, truncated(text, event.host.max_chars)) if text else None
 
 
 def _read_event(options: Options) -> HookEvent | None:
@@ -119,7 +115,7 @@ def _resolved(job: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
-    origin = {"client": event.client, "session": event.session, "folder": event.folder}
+    origin = {"client": event.host.client, "session": event.session, "folder": event.folder}
     job = {"version": 1, **origin, "store": options.store, "scope": options.scope}
     texts = [("user", event.prompt)] if event.moment in ("prompt", "stop") else []
     if event.moment == "stop":
@@ -180,7 +176,7 @@ def _start_daemon(options: Options) -> None:
     """Start the daemon for the next hooks, unless a setting or an option forbids it."""
     from memotherm.settings import load
 
-    if options.worker and not options.selftest and load().daemon:
+    if options.worker and load().daemon:
         from memotherm.daemon.control import start
 
         start()

@@ -15,10 +15,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from memotherm.settings.paths import read_regular
 
 #: The most characters of a value of a scope, and of the name in a project without a remote.
 _MAX_CHARS = 200
@@ -27,7 +28,6 @@ _MAX_ADDRESS_CHARS = 2000
 _MAX_POINTER_BYTES = 8192
 #: A configuration has a few lines for each branch.
 _MAX_CONFIG_BYTES = 1_000_000
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 _REMOTE = re.compile(r'\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\](.*)', re.IGNORECASE)
 _URL = re.compile(r"url\s*=(.*)", re.IGNORECASE)
@@ -116,16 +116,9 @@ def _git_directory(root: Path) -> tuple[Path | None, bool]:
 
 def _read(path: Path, most_bytes: int) -> str:
     """Return the beginning of a regular file; an empty text if there is none."""
-    try:
-        handle = os.open(path, _READ)
-    except OSError:
-        return ""
-    try:
-        return os.fsdecode(os.read(handle, most_bytes)) if stat.S_ISREG(os.fstat(handle).st_mode) else ""
-    except OSError:
-        return ""
-    finally:
-        os.close(handle)
+    with suppress(OSError):
+        return os.fsdecode(read_regular(path, most_bytes))
+    return ""
 
 
 def _remote(config: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memotherm.hooks.events import MAX_CHARS, HookEvent, Options, context_size, truncated
+from memotherm.hooks.events import HookEvent, Options, context_size, truncated
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import AUTO, scope_of, untrusted_text
 from memotherm.hooks.warm_up import local_embedder, start_loading
@@ -48,7 +48,7 @@ def text_for(event: HookEvent, options: Options) -> str:
             session.context_compacted()
             return ""
         text = session.before_turn(event.prompt, options.budget).text
-        return _with_flush(text, settings) if _flush_due(event, session, settings) else text
+        return _with_flush(text, event, settings) if _flush_due(event, session, settings) else text
 
 
 def _start_text(event: HookEvent, options: Options, mem: Memotherm) -> str:
@@ -71,9 +71,9 @@ def _flush_due(event: HookEvent, session: Session[Memotherm], settings: Settings
     return size is not None and is_due(*size, settings) and session.flush_due(*size) is not None
 
 
-def _with_flush(text: str, settings: Settings) -> str:
+def _with_flush(text: str, event: HookEvent, settings: Settings) -> str:
     from memotherm.model.clock import system_clock
     from memotherm.tools.prompts import flush_prompt
 
     prompt = flush_prompt(settings, system_clock(), beside_answer=True)
-    return "\n\n".join(filter(None, [truncated(text, MAX_CHARS - len(prompt) - 2), prompt]))
+    return "\n\n".join(filter(None, [truncated(text, event.host.max_chars - len(prompt) - 2), prompt]))

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from memotherm.errors import StoreBusy
 from memotherm.hooks.scopes import scope_of
 from memotherm.settings import data_home
-from memotherm.settings.paths import create_file, create_folder
+from memotherm.settings.paths import create_file, create_folder, read_regular
 
 if TYPE_CHECKING:
     from memotherm.model import Scope
@@ -49,7 +48,6 @@ _STARTED = "started"
 _TIME_DIGITS = 20
 #: Much more than a job has.
 _MAX_BYTES = 16_000_000
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 #: The types of the fields of a job, with the most that a number may be.
 _TEXTS = {"do", "session", "client", "role", "text", "sealed", "transcript", "folder", "started_in", "store", "error"}
 _OBJECTS = {"scope", "settings", "arguments"}
@@ -200,18 +198,11 @@ def _problem(name: str, value: object) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a regular file; raise ValueError for anything else, such as a pipe, which could block."""
-    handle = os.open(path, _READ)
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is not a regular file")
-        if status.st_size > _MAX_BYTES:
-            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(_MAX_BYTES).decode("utf-8")
-    finally:
-        os.close(handle)
+    """Return the text of a regular file; raise ValueError for one that is too large or no text."""
+    data = read_regular(path, _MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
+    return data.decode("utf-8")
 
 
 @contextlib.contextmanager

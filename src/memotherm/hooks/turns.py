@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from memotherm.hooks.events import read_tail
 from memotherm.hooks.spool import Job, SessionKey, session_key
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
+from memotherm.settings.paths import read_regular
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
 from memotherm.text.statements import Kind, kind_of
@@ -72,7 +72,7 @@ class Transcripts:
 
 def _messages(path: Path, redact: Callable[[str], str]) -> list[str]:
     try:
-        return [line for line in transcript(read_tail(path, _TRANSCRIPT_TAIL_BYTES), redact) if line]
+        return [line for line in transcript(read_regular(path, _TRANSCRIPT_TAIL_BYTES, tail=True), redact) if line]
     except (OSError, ValueError):
         return []
 

@@ -18,13 +18,14 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memotherm.errors import InvalidInput, NoteUnavailable
+from memotherm.hooks.hosts import PREFIXES, message_of
 from memotherm.notes.placement import CURATED, TRANSCRIPTS, is_transcript
 from memotherm.notes.values import Skipped
 from memotherm.text.content import without_blocks
@@ -274,8 +275,6 @@ def _stamp(status: os.stat_result) -> str:
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _TEXTS = {"text", "input_text", "output_text"}
-#: The start of messages that hosts write in the user's name.
-_BY_HOST = ("<environment_context>", "<user_instructions>", "<system-reminder>", "<command-name>", "<local-command-")
 _LONGEST_LINE = 4_000_000
 
 
@@ -299,28 +298,12 @@ def _line_text(line: bytes, redact: Callable[[str], str]) -> str:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return ""
-    message = _message(entry)
-    if message is None:
-        return ""
+    message = message_of(entry) or (entry if entry.get("type") in (None, "message") else {})
     speaker = _SPEAKERS.get(str(message.get("role")))
-    text = " ".join(redact(without_blocks(_text(message.get("content")))).split())
-    if speaker is None or not text or text.startswith(_BY_HOST):
+    text = " ".join(redact(without_blocks(_text(message.get("content")))).split()) if speaker else ""
+    if not text or text.startswith(PREFIXES):
         return ""
     return f"{speaker}: {text}".replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the message of an entry in the format of any supported host."""
-    if entry.get("isMeta") or entry.get("isSidechain"):
-        return None
-    kind = entry.get("type")
-    if kind in ("user", "assistant", "message") and isinstance(entry.get("message"), dict):
-        message: Mapping[str, Any] = entry["message"]
-        return message
-    payload = entry.get("payload")
-    if kind == "response_item" and isinstance(payload, dict) and payload.get("type") == "message":
-        return payload
-    return entry if kind in (None, "message") and "role" in entry else None
 
 
 def _text(content: object) -> str:

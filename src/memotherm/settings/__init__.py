@@ -1,6 +1,6 @@
 """Settings: their declarations, and the sources of their values."""
 
-from memotherm.settings.paths import client_home, data_home, default_store, export, isolated
+from memotherm.settings.paths import client_home, data_home, default_store, export
 from memotherm.settings.schema import FIELDS, GROUPS, SECRET_NAMES, Settings, public
 from memotherm.settings.sources import embedder_keys, load, origins
 
@@ -14,7 +14,6 @@ __all__ = [
     "default_store",
     "embedder_keys",
     "export",
-    "isolated",
     "load",
     "origins",
     "public",

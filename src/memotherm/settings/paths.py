@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -50,12 +51,6 @@ def export(name: str, value: str) -> None:
     os.environ[name] = value
 
 
-def isolated(home: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return an environment with another data folder and without the current settings."""
-    known = os.environ if environ is None else environ
-    return {**{name: value for name, value in known.items() if not name.startswith(PREFIX)}, PREFIX + "HOME": str(home)}
-
-
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 
@@ -77,6 +72,20 @@ def write_text(path: Path, text: str) -> None:
     """Write a text to a file; an existing one keeps its mode."""
     create_file(path)
     path.write_text(text, "utf-8", newline="")
+
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_regular(path: str | Path, most_bytes: int, *, tail: bool = False) -> bytes:
+    """Return the first bytes of a file, or the last ones; raise OSError for a pipe or the like, which could block."""
+    handle = os.open(path, _READ)
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is not a regular file")
+        file.seek(max(0, status.st_size - most_bytes) if tail else 0)
+        return file.read(most_bytes)
 
 
 #: The digest in the name of a project without a remote.

@@ -1,0 +1,41 @@
+"""The coding agents that Memotherm works with, one module for each.
+
+A new host is a module with a `Host` and its name here: `install`, `doctor`, the hooks and the readers of transcripts
+use nothing else. The modules import the standard library only, because a host waits for its hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memotherm.hooks.hosts.claude_code import CLAUDE_CODE
+from memotherm.hooks.hosts.claude_desktop import CLAUDE_DESKTOP
+from memotherm.hooks.hosts.codex import CODEX
+from memotherm.hooks.hosts.cursor import CURSOR
+from memotherm.hooks.hosts.gemini import GEMINI
+from memotherm.hooks.hosts.host import Event, Files, Host
+from memotherm.hooks.hosts.openclaw import OPENCLAW
+from memotherm.hooks.hosts.opencode import OPENCODE
+
+__all__ = ["CLIENTS", "HOSTS", "PREFIXES", "Event", "Files", "Host", "host_of", "message_of"]
+
+#: By the names that `install` and `doctor` use.
+HOSTS = {
+    host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI, CURSOR, OPENCLAW, OPENCODE, CLAUDE_DESKTOP)
+}  # fmt: skip
+#: Those with hooks, by the names in the commands of their hooks.
+CLIENTS = {host.client: host for host in HOSTS.values() if host.client}
+#: How the messages begin that hosts write in the user's name.
+PREFIXES = tuple(prefix for host in HOSTS.values() for prefix in host.prefixes)
+
+
+def host_of(event: str, payload: Mapping[str, Any]) -> Host | None:
+    """Return the host that an event comes from, by the names of the event and of its fields."""
+    found = [host for host in CLIENTS.values() if event in host.events]
+    return next((host for host in found if host.mark in payload), found[0] if found else None)
+
+
+def message_of(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message in a line of a transcript, with its `role` and `content`; None if the line has none."""
+    return next(filter(None, (host.message(entry) for host in CLIENTS.values())), None)

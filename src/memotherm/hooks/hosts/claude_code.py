@@ -1,0 +1,55 @@
+"""Claude Code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memotherm.hooks.hosts.host import Event, Files, Host, Json, mapping, number, program_and_arguments
+from memotherm.settings.paths import client_home
+
+_USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+
+
+def _files(project: Path | None) -> Files:
+    if project is not None:
+        folder = project / ".claude"
+        return Files(folder / "settings.json", project / ".mcp.json", folder / "skills")
+    folder, usual = client_home("CLAUDE_CONFIG_DIR", ".claude"), Path.home() / ".claude"
+    servers = (Path.home() if folder == usual else folder) / ".claude.json"
+    return Files(folder / "settings.json", servers, folder / "skills")
+
+
+def _server(command: Sequence[str]) -> Json:
+    return {"type": "stdio", **program_and_arguments(command)}
+
+
+def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    own = entry.get("type") in ("user", "assistant") and not (entry.get("isMeta") or entry.get("isSidechain"))
+    return mapping(entry, "message") if own else None
+
+
+def _context_size(entry: Mapping[str, Any]) -> tuple[int, int] | None:
+    usage = {} if entry.get("isSidechain") else mapping(mapping(entry, "message"), "usage")
+    return (sum(number(usage, name) for name in _USAGE), 0) if usage else None
+
+
+CLAUDE_CODE = Host(
+    "claude-code",
+    "Claude Code",
+    ("start a new Claude Code session; `/hooks` and `/mcp` list them",),
+    _files,
+    client="claude",
+    events={
+        "SessionStart": Event("start", injects=True, matcher="startup|resume|clear|compact|fork"),
+        "UserPromptSubmit": Event("prompt", injects=True),
+        "PreCompact": Event("compact"),
+        "Stop": Event("stop"),
+        "SessionEnd": Event("end", timeout=5),
+    },
+    prefixes=("<system-reminder>", "<command-name>", "<local-command-", "<task-notification>"),
+    server_entry=_server,
+    message=_message,
+    context_size=_context_size,
+)

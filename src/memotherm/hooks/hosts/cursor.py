@@ -1,0 +1,40 @@
+"""Cursor. It has a list of commands for each event, and takes a text only at the start of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memotherm.hooks.hosts.host import Event, Files, Host, Json
+
+
+def _files(project: Path | None) -> Files:
+    folder = (project or Path.home()) / ".cursor"
+    return Files(folder / "hooks.json", folder / "mcp.json")
+
+
+def _hook(command: str, event: Event) -> Json:
+    return {"command": command, "timeout": event.timeout}
+
+
+def _answer(event: str, text: str) -> Json:  # noqa: ARG001 - the same for every event
+    return {"additional_context": text}
+
+
+CURSOR = Host(
+    "cursor",
+    "Cursor",
+    ("restart Cursor; it shows memories at the start of a session, and the tools recall in between",),
+    _files,
+    client="cursor",
+    events={
+        "sessionStart": Event("start", injects=True),
+        "beforeSubmitPrompt": Event("prompt"),
+        "preCompact": Event("compact"),
+        "stop": Event("stop"),
+        "sessionEnd": Event("end"),
+    },
+    fields={"session": "conversation_id", "folder": "workspace_roots"},
+    answer=_answer,
+    hook_entry=_hook,
+    required={"version": 1},
+)

@@ -1,0 +1,34 @@
+"""Gemini CLI. Its timeouts are in milliseconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memotherm.hooks.hosts.host import Event, Files, Host, Json
+
+
+def _files(project: Path | None) -> Files:
+    file = (project or Path.home()) / ".gemini" / "settings.json"
+    return Files(file, file)
+
+
+def _hook(command: str, event: Event) -> Json:
+    return {"hooks": [{"name": "memotherm", "type": "command", "command": command, "timeout": event.timeout}]}
+
+
+GEMINI = Host(
+    "gemini",
+    "Gemini CLI",
+    ("start a new Gemini CLI session in a trusted folder",),
+    _files,
+    client="gemini",
+    events={
+        "SessionStart": Event("start", injects=True, timeout=10_000),
+        "BeforeAgent": Event("prompt", injects=True, timeout=10_000),
+        "AfterAgent": Event("stop", timeout=10_000),
+        "PreCompress": Event("compact", timeout=10_000),
+        "SessionEnd": Event("end", timeout=10_000),
+    },
+    fields={"reply": "prompt_response"},
+    hook_entry=_hook,
+)

@@ -1,0 +1,29 @@
+"""opencode. It gets only the MCP server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memotherm.hooks.hosts.host import Files, Host, Json
+from memotherm.settings.paths import client_home
+
+
+def _files(project: Path | None) -> Files:
+    folder = client_home("XDG_CONFIG_HOME", ".config") / "opencode" if project is None else project
+    name = "opencode.jsonc" if (folder / "opencode.jsonc").is_file() else "opencode.json"
+    return Files(servers=folder / name)
+
+
+def _server(command: Sequence[str]) -> Json:
+    return {"type": "local", "command": list(command)}
+
+
+OPENCODE = Host(
+    "opencode",
+    "opencode",
+    ("start opencode; it has no hooks that we use, so ask it to remember and to recall",),
+    _files,
+    server_entry=_server,
+    server_section="mcp",
+)
