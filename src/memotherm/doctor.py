@@ -7,7 +7,6 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from memotherm.hooks.capture import postponed
 from memotherm.hooks.hosts import HOSTS, Host
 from memotherm.hooks.install import installed
 from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
-from memotherm.hooks.project import project_at, project_names
+from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import data_home, load
@@ -125,23 +124,17 @@ def store_findings(
 
 
 def project_finding(mem: Memotherm, folder: Path) -> Finding:
-    """Return the project of a folder, and the memories that are stored under its former names."""
+    """Return the project of a folder, and the memories that are stored under its name without a remote."""
     project = project_at(folder)
     name = name_of(project)
-    former = [each for each in project_names(folder) if each not in (name, project.remote)]
-    counts = Counter[str | None]()
-    for count in mem.inspect.scopes():
-        counts[count.scope.project] += count.memories
-    found = [each for each in former if counts[each]]
+    detail = f"{name} is the project of this folder"
     if mistrust(project):
-        detail = f"{name} is the project of this folder. {untrusted_text(project)}"
-        return Finding("project", "warning", detail, trust_command(project))
-    if not found:
-        return Finding("project", "ok", f"{name} is the project of this folder")
-    held = ", ".join(f"{counts[each]} under {each}" for each in found)
-    detail = f"{name} is the project of this folder; former names still hold memories: {held}"
-    commands = [f"memotherm store move-project {quote(each)} {quote(name)}" for each in found]
-    return Finding("project", "note", detail, "; ".join(commands))
+        return Finding("project", "warning", f"{detail}. {untrusted_text(project)}", trust_command(project))
+    held = sum(count.memories for count in mem.inspect.scopes() if count.scope.project == project.local)
+    if not held or name == project.local:
+        return Finding("project", "ok", detail)
+    detail += f"; its former name still holds memories: {held} under {project.local}"
+    return Finding("project", "note", detail, f"memotherm store move-project {quote(project.local)} {quote(name)}")
 
 
 def _folders() -> Finding:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import memotherm
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at
 from tests.hosts.clients import HookCommands
 from tests.hosts.day import AFTERNOON, DECISION, DECISION_PROMPT, FACTS, MORNING
 from tests.hosts.first_day import CLIENTS, hold
@@ -33,10 +33,10 @@ def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Pat
     with served(data / "memory.db", home=data), memotherm.open(data / "memory.db", embedder="none") as mem:
         for project, facts in FACTS.items():
             tiers = ["hot", *["warm"] * (len(facts) - 1)]
-            mem.scoped(project=project_names(tmp_path / project)[0]).remember_many(
+            mem.scoped(project=project_at(tmp_path / project).local).remember_many(
                 [{"content": fact, "tier": tier} for fact, tier in zip(facts, tiers, strict=True)]
             )
-        harbor = mem.scoped(project=project_names(tmp_path / "harbor")[0])
+        harbor = mem.scoped(project=project_at(tmp_path / "harbor").local)
         tools = {DECISION_PROMPT: lambda: harbor.remember(DECISION, kind="decision")}
         sums = hold(tmp_path, env, CLIENTS["Claude Code"], lambda folder: HookCommands(settings, folder, env, tools))
 

@@ -22,7 +22,7 @@ from memotherm.doctor import hook_findings
 from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.turns import Content
 from memotherm.mcp.schemas import CORE
@@ -475,7 +475,7 @@ def test_a_reply_belongs_to_the_turn_of_its_own_project(session: str, home: Path
 
     with memotherm.open() as mem:
         stored = {
-            name: mem.scoped(project=project_names(tmp_path / name)[0]).find(kind="message").memories
+            name: mem.scoped(project=project_at(tmp_path / name).local).find(kind="message").memories
             for name in ("shop", "bank")
         }
     assert [memory.content for memory in stored["bank"]] == [
@@ -773,14 +773,6 @@ def test_a_file_that_is_no_job_is_set_aside_with_the_reason(content: str, why: s
     assert process_spool(spool) == WorkerResult()
 
 
-def test_the_files_of_the_spool_itself_may_be_anything(home: Path):
-    """A pipe in place of the note about the job that is processed blocks nobody."""
-    spool = Spool(home / "spool")
-    spool.add({"do": "end", "session": "s1"})
-    os.mkfifo(spool.folder / "started")
-    assert process_spool(spool).ended == 1
-
-
 _BLOCKING_EMBEDDER = """
 import os
 import signal
@@ -1061,7 +1053,7 @@ def test_the_name_of_a_folder_is_in_the_project_and_in_nothing_else(name: str, h
     """Whatever characters it has."""
     with memotherm.open(scope=Scope(project="x", user="ana")) as mem:
         mem.remember("The staging password of Ana is on the yellow note", tier="hot")
-    with memotherm.open(scope=Scope(project=project_names(tmp_path / name)[0])) as mem:
+    with memotherm.open(scope=Scope(project=project_at(tmp_path / name).local)) as mem:
         mem.remember("The staging mascot is a purple walrus", tier="hot")
     (tmp_path / name).mkdir()
     event = {"hook_event_name": "UserPromptSubmit", "prompt": "staging", "cwd": str(tmp_path / name)}

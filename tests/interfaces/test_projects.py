@@ -15,7 +15,7 @@ import memotherm
 from memotherm import Scope
 from memotherm.cli import app, exit_codes
 from memotherm.hooks.capture import process_spool
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import HOOKS, scope_of, user_name
 from memotherm.hooks.spool import Spool
 from memotherm.settings.paths import is_excluded
@@ -57,7 +57,8 @@ def configured(folder: Path, config: str) -> Path:
 
 
 def project(folder: Path) -> str:
-    return project_names(folder)[0]
+    found = project_at(folder)
+    return found.remote or found.local
 
 
 @pytest.mark.parametrize(
@@ -173,16 +174,16 @@ def test_a_submodule_is_its_own_project(tmp_path: Path):
 
 @needs_git
 def test_git_init_keeps_the_project_and_a_new_remote_changes_it(tmp_path: Path):
-    """The names before are known, for `doctor`."""
+    """The name before is known, for `doctor`."""
     folder = tmp_path / "shop"
     folder.mkdir()
     before = project(folder)
     git(folder, "init")
     assert project(folder) == before
     git(folder, "remote", "add", "origin", "git@github.com:acme/shop.git")
-    assert project_names(folder) == ["github.com/acme/shop", before, "shop"]
+    assert project_at(folder)[:2] == ("github.com/acme/shop", before)
     git(folder, "remote", "set-url", "origin", "git@github.com:newco/shop.git")
-    assert project_names(folder) == ["github.com/newco/shop", before, "shop"]
+    assert project_at(folder)[:2] == ("github.com/newco/shop", before)
 
 
 def test_a_symbolic_link_to_a_folder_is_the_folder(tmp_path: Path):
@@ -223,7 +224,7 @@ def test_broken_and_hostile_files_give_the_folder(tmp_path: Path):
     (folder / ".git" / "commondir").write_text("/nowhere")
     assert project(folder) == without
     for name in ("a\0b", "\ud800", "\x1b[31m", "x" * 5000, "/", ""):
-        assert Scope(project=project_names(name)[0]).project
+        assert Scope(project=project_at(name).local).project
 
 
 def test_exclusions_match_the_last_part_of_a_name(tmp_path: Path):
@@ -377,19 +378,20 @@ def test_doctor_offers_to_move_what_has_the_former_name(
     """The command previews, moves with --apply, and moves back exactly what it moved."""
     folder = configured(tmp_path / "shop", '[remote "origin"]\nurl = git@github.com:acme/shop.git\n')
     monkeypatch.chdir(folder)
+    former = project_at(folder).local
     with memotherm.open() as mem:
-        ids = [mem.scoped(project="shop", user="ana").remember(f"The port is {number}").id for number in (1, 2)]
-        hidden = mem.scoped(project="shop").remember("An archived plan")
-        mem.scoped(project="shop").archive(hidden.id)
-        twin = mem.scoped(project="shop").remember("We sell tea")
+        ids = [mem.scoped(project=former, user="ana").remember(f"The port is {number}").id for number in (1, 2)]
+        hidden = mem.scoped(project=former).remember("An archived plan")
+        mem.scoped(project=former).archive(hidden.id)
+        twin = mem.scoped(project=former).remember("We sell tea")
         new = mem.scoped(project="github.com/acme/shop")
         own = [new.remember(text).id for text in ("We sell tea", "We ship on Monday")]
     app.run(["doctor", "--json"])
     found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}["project"]
     assert found["state"] == "note"
-    assert "3 under shop" in found["detail"]
+    assert f"3 under {former}" in found["detail"]
     command = found["remedy"].split()[1:]
-    assert command == ["store", "move-project", "shop", "github.com/acme/shop"]
+    assert command == ["store", "move-project", former, "github.com/acme/shop"]
 
     preview = told(capsys, *command)
     assert (preview["moved"], preview["applied"]) == (3, False)
@@ -406,7 +408,7 @@ def test_doctor_offers_to_move_what_has_the_former_name(
         assert mem.history(ids[0])[-1].action == "move_project"
 
     assert told(capsys, *command, "--undo", "--apply")["moved"] == 3
-    with memotherm.open(scope=Scope(project="shop", user="ana")) as mem:
+    with memotherm.open(scope=Scope(project=former, user="ana")) as mem:
         assert {memory.id for memory in mem.find(retention="any")} == {*ids, hidden.id, twin.id}
     with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
         assert {memory.id for memory in mem.find()} == {*own}

@@ -16,7 +16,7 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Trust
-from memotherm.hooks.project import project_names
+from memotherm.hooks.project import project_at
 from memotherm.testing import FakeClock
 
 
@@ -217,5 +217,5 @@ def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memo
         (folder / "fact.md").write_text(f"A fact of {name}\n")
     mem.store.import_("claude-code", tmp_path / "claude")
 
-    assert len(told(mem.scoped(project=project_names(project)[0]))) == 1
+    assert len(told(mem.scoped(project=project_at(project).local))) == 1
     assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}

@@ -151,22 +151,19 @@ def _process(
     result = WorkerResult(waiting=len(jobs) - len(ready), failed=tuple(rejected))
     run = _Run(opened, stack, result)
     paused: set[str] = set()
-    died = spool.started()
     for turn in turns_of(ready):
         path, job = turn[0]
         if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
             paused.add(destination(job))
             result.waiting += len(turn)
             continue
-        if path.name == died:
-            deaths = int(job.get("deaths", 0)) + 1
-            if deaths >= _MOST_DEATHS:
-                set_aside(spool, turn, f"{deaths} workers died while they processed it", result)
-                continue
-            job = {**job, "deaths": deaths}
-            spool.replace(path, job)
+        deaths = int(job.get("deaths", 0))
+        if deaths >= _MOST_DEATHS:
+            set_aside(spool, turn, f"{deaths} workers died while they processed it", result)
+            continue
         progress(result, tuple(path.name for path, _ in turn))
-        spool.start(path.name)
+        # Counted before, because a worker that dies cannot count.
+        spool.replace(path, {**job, "deaths": deaths + 1})
         try:
             run.process(turn)
         except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
@@ -185,7 +182,6 @@ def _process(
         else:
             for path, _ in turn:
                 spool.remove(path)
-    spool.start("")
     progress(result, ())
     run.summarize()
     return result

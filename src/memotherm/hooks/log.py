@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from memotherm.settings import data_home
-from memotherm.settings.paths import create_folder
+from memotherm.settings.paths import append_line, read_lines
 
 #: A recall that was not ready in time, and any other error.
 DEADLINE, ERROR = "deadline", "error"
@@ -39,14 +37,7 @@ def add(kind: str, detail: str) -> None:
     """Add an entry; without one if the file cannot be written."""
     with contextlib.suppress(OSError):
         path = log_file()
-        create_folder(path.parent)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
-        try:
-            os.write(handle, f"{json.dumps([time.time_ns() / 1e9, kind, detail[:_MAX_CHARS]])}\n".encode())
-            size = os.fstat(handle).st_size
-        finally:
-            os.close(handle)
-        if size > _MAX_BYTES:
+        if append_line(path, [time.time_ns() / 1e9, kind, detail[:_MAX_CHARS]]) > _MAX_BYTES:
             lines = path.read_bytes().splitlines(keepends=True)
             path.write_bytes(b"".join(lines[len(lines) // 2 :]))
 
@@ -54,10 +45,9 @@ def add(kind: str, detail: str) -> None:
 def last_week() -> list[Entry]:
     """Return the entries of the last seven days, oldest first."""
     entries = []
-    with contextlib.suppress(OSError):
-        for line in log_file().read_text("utf-8", "replace").splitlines():
-            with contextlib.suppress(ValueError, TypeError, RecursionError):
-                at, kind, detail = json.loads(line)
-                entries.append(Entry(float(at), str(kind), str(detail)))
+    for values in read_lines(log_file()):
+        with contextlib.suppress(ValueError, TypeError):
+            at, kind, detail = values
+            entries.append(Entry(float(at), str(kind), str(detail)))
     now = time.time_ns() / 1e9
     return [entry for entry in entries if now - _SECONDS <= entry.at <= now]

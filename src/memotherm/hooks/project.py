@@ -70,13 +70,6 @@ def project_at(folder: str | Path) -> Project:
     return Project(remote, local, place, root)
 
 
-def project_names(folder: str | Path) -> list[str]:
-    """Return the name of a folder's project, and what it was called without its remote and in former versions."""
-    project = project_at(folder)
-    names = (project.remote, project.local, _printable(project.root.name)[:_MAX_CHARS])
-    return list(dict.fromkeys(filter(None, names)))
-
-
 def working_tree(folder: str | Path) -> Path:
     """Return the root of a folder's working tree without symbolic links; the folder if it is in no repository."""
     root = Path(folder)

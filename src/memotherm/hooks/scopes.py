@@ -8,7 +8,6 @@ trusted with the memories of its project, and its worktrees with it. Any other f
 from __future__ import annotations
 
 import getpass
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from memotherm.hooks.project import Project, project_at
 from memotherm.settings import data_home
-from memotherm.settings.paths import create_folder
+from memotherm.settings.paths import append_line, read_lines
 
 #: The value of an option that is derived from the working folder or the user account.
 AUTO = "auto"
@@ -58,25 +57,16 @@ def trust_first(project: Project) -> None:
 
 def trust(project: Project) -> None:
     """Trust a folder, and its worktrees, with the memories of its remote."""
-    create_folder(trust_file().parent)
-    handle = os.open(trust_file(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(handle, f"{json.dumps([project.remote, str(project.place)])}\n".encode())
-    finally:
-        os.close(handle)
+    append_line(trust_file(), [project.remote, str(project.place)])
 
 
 def trusted_folders() -> dict[str, list[str]]:
     """Return the folders that are trusted with each remote, oldest first."""
     folders: dict[str, list[str]] = {}
-    try:
-        lines = trust_file().read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        with suppress(ValueError, TypeError, RecursionError):
-            remote, folder = json.loads(line)
-            folders.setdefault(str(remote), []).append(str(folder))
+    for values in read_lines(trust_file()):
+        with suppress(ValueError):
+            remote, folder = map(str, values)
+            folders.setdefault(remote, []).append(folder)
     return folders
 
 

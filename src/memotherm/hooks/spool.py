@@ -43,7 +43,6 @@ Job = tuple[Path, dict[str, Any]]
 
 _SUFFIX = ".job.json"
 _FAILED_SUFFIX = ".failed.json"
-_STARTED = "started"
 #: The time at which a job was added, in nanoseconds.
 _TIME_DIGITS = 20
 #: Much more than a job has.
@@ -75,20 +74,14 @@ class Spool:
         if len(self._names()) >= _MAX_JOBS:
             raise OSError(f"{_MAX_JOBS} jobs wait in {self.folder}: run `memotherm agent worker --once`")
         name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
-        return self._write(job, self.folder / f"{name}{_SUFFIX}")
+        return self.replace(self.folder / f"{name}{_SUFFIX}", job)
 
-    def replace(self, path: Path, job: dict[str, Any]) -> None:
-        """Replace a job; it keeps its place in the order."""
-        self._write(job, path)
-
-    def _write(self, job: dict[str, Any], path: Path) -> Path:
-        return self._replace(path, json.dumps(job))
-
-    def _replace(self, path: Path, text: str) -> Path:
+    def replace(self, path: Path, job: dict[str, Any]) -> Path:
+        """Write a job to its file, atomically; it keeps its place in the order."""
         partial = self.folder / f"{path.name.removesuffix(_SUFFIX)}-{os.urandom(4).hex()}.part"
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+            file.write(json.dumps(job))
         return partial.replace(path)
 
     def waiting(self) -> list[Path]:
@@ -135,21 +128,10 @@ class Spool:
         for path in self.failed():
             with contextlib.suppress(OSError, ValueError):
                 job = {name: value for name, value in read_job(path).items() if name not in _OF_ATTEMPTS}
-                self._write(job, path.with_name(path.name.removesuffix(_FAILED_SUFFIX) + _SUFFIX))
+                self.replace(path.with_name(path.name.removesuffix(_FAILED_SUFFIX) + _SUFFIX), job)
                 path.unlink()
                 count += 1
         return count
-
-    def started(self) -> str:
-        """Return the file name of the job that a worker had started when it died; empty if there is none."""
-        try:
-            return _read(self.folder / _STARTED)
-        except (OSError, ValueError):
-            return ""
-
-    def start(self, name: str) -> None:
-        """Note the file name of the job that is being processed; empty if none is."""
-        self._replace(self.folder / _STARTED, name)
 
     def remove(self, path: Path) -> None:
         """Remove a job that is done."""
@@ -159,7 +141,7 @@ class Spool:
         """Rename the file of a job, so that it is kept and not tried again; record why, unless it is no job."""
         with contextlib.suppress(OSError, ValueError, RecursionError):
             if why:
-                self._write({**read_job(path), "failed": why}, path)
+                self.replace(path, {**read_job(path), "failed": why})
         with contextlib.suppress(FileNotFoundError):
             path.replace(path.with_name(path.name.removesuffix(_SUFFIX) + _FAILED_SUFFIX))
 
@@ -168,9 +150,11 @@ def read_job(path: Path) -> dict[str, Any]:
     """Return the job in a file; raise ValueError with the reason if it has none."""
     if not path.name[:_TIME_DIGITS].isdecimal():
         raise ValueError("its name does not begin with a time")
-    text = _read(path)
+    data = read_regular(path, _MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
     try:
-        job = json.loads(text)
+        job = json.loads(data.decode())
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
     except ValueError as error:
@@ -195,14 +179,6 @@ def _problem(name: str, value: object) -> str:
         named = name != "scope" or all(isinstance(each, str) for each in value.values())
         return "" if named else "has values that are not texts"
     return "is not a text" if name in _TEXTS and not isinstance(value, str | None) else ""
-
-
-def _read(path: Path) -> str:
-    """Return the text of a regular file; raise ValueError for one that is too large or no text."""
-    data = read_regular(path, _MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
-    return data.decode("utf-8")
 
 
 @contextlib.contextmanager

@@ -83,7 +83,6 @@ def _set_aside(spool: Spool, names: tuple[str, ...], why: str, result: WorkerRes
         turn: list[Job] = [(spool.folder / name, {}) for name in names]
         if turn and free:
             set_aside(spool, turn, why, result)
-            spool.start("")
         elif free:
             result.failed += (f"the summaries of sessions: {why}",)
 

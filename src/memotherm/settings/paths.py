@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from memotherm.settings.schema import Settings
 
@@ -74,6 +76,8 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="")
 
 
+#: More than our files of lines have.
+_MOST_BYTES = 16_000_000
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -86,6 +90,25 @@ def read_regular(path: str | Path, most_bytes: int, *, tail: bool = False) -> by
             raise OSError(f"{path} is not a regular file")
         file.seek(max(0, status.st_size - most_bytes) if tail else 0)
         return file.read(most_bytes)
+
+
+def append_line(path: Path, values: Sequence[object]) -> int:
+    """Append a JSON array to a file, as one line, and return the size of the file."""
+    create_folder(path.parent)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), _FILE_MODE)
+    with os.fdopen(handle, "ab") as file:
+        file.write(f"{json.dumps(values)}\n".encode())
+        return file.tell()
+
+
+def read_lines(path: Path) -> Iterator[list[Any]]:
+    """Yield the JSON arrays in the lines of a file; none if it cannot be read."""
+    with suppress(OSError):
+        for line in read_regular(path, _MOST_BYTES).splitlines():
+            with suppress(ValueError, RecursionError):
+                values = json.loads(line)
+                if isinstance(values, list):
+                    yield values
 
 
 #: The digest in the name of a project without a remote.
