@@ -118,31 +118,34 @@ def backup(path: str, store: StoreOptions) -> Output:
 @store.command("move-project")
 @click.argument("old")
 @click.argument("new")
-@click.option("--undo", is_flag=True, help="Move back what was moved from OLD to NEW, and nothing else.")
 @click.option("--apply", "applies", is_flag=True, help="Move them; without it, only print what would be moved.")
 @prints
 @store_option
-def move_project(store: StoreOptions, old: str, new: str, undo: bool, applies: bool) -> Output:
+def move_project(store: StoreOptions, old: str, new: str, applies: bool) -> Output:
     """Move the memories of a project to another one; `doctor` finds those under a former name of this folder.
 
-    Memories that NEW has already and parts of notes are not moved: they are listed with the reason.
+    Memories that NEW has already and parts of notes are not moved: they are listed with the reason. The command that
+    moves all back is printed.
 
     \b
     memotherm store move-project shop github.com/acme/shop
     memotherm store move-project shop github.com/acme/shop --apply
-    memotherm store move-project shop github.com/acme/shop --undo --apply
     """
     with opened(store, dry_run=not applies) as mem:
-        outcome = mem.store.move_project(old, new, undo=undo)
+        outcome = mem.store.move_project(old, new)
+        last = next(iter(mem.events(1, include_narrower=True, action="move_project")), None)
     left = {memory_id: why for memory_id, why in outcome.items() if why}
     moved = len(outcome) - len(left)
-    line = f"{pluralize(moved, 'memory')} {'' if applies else 'would be '}moved from {new if undo else old}"
+    line = f"{pluralize(moved, 'memory')} {'' if applies else 'would be '}moved from {old} to {new}"
     notes = [f"{memory_id} stays: {why}" for memory_id, why in left.items()]
     if moved and not applies:
-        shown = f"`memotherm list --project {quote(new if undo else old)} --include-narrower` shows them"
-        notes.append(f"nothing was changed: {shown}, --apply moves them, and --undo --apply moves them back")
-    data = {"moved": moved, "not_moved": left, "applied": applies}
-    return Output(data, [f"{line} to {old if undo else new}"], notes)
+        shown = f"`memotherm list --project {quote(old)} --include-narrower` shows them"
+        notes.append(f"nothing was changed: {shown}, and --apply moves them")
+    event = last.seq if moved and applies and last is not None else None
+    if event is not None:
+        notes.append(f"`memotherm undo {event} --run --include-narrower` moves them back")
+    data = {"moved": moved, "not_moved": left, "applied": applies, "event": event}
+    return Output(data, [line], notes)
 
 
 store.add_command(

@@ -113,25 +113,24 @@ class Upkeep:
         """
         return self._view.listed(include_narrower=include_narrower)[0].flushed_snapshot()
 
-    def move_project(self, old: str, new: str, *, undo: bool = False) -> dict[str, str]:
+    def move_project(self, old: str, new: str) -> dict[str, str]:
         """Move the memories of a project to another one, such as after its repository was renamed.
 
-        Each move is an event of the ledger; users, agents and sessions of the memories stay. A memory is not moved if
-        the other project has the same one, if a limit forbids it, or if it is part of a note, which has the scope of
-        its folder. Recall log and receipts are not moved.
+        Each move is an event of the ledger, and `bulk.undo` with `run` takes all of them back; users, agents and
+        sessions of the memories stay. A memory is not moved if the other project has the same one, if a limit forbids
+        it, or if it is part of a note, which has the scope of its folder. Recall log and receipts are not moved.
 
         Args:
             old: The project to move from.
             new: The project to move to.
-            undo: Move back what was moved from `old` to `new`, and nothing else.
 
         Returns:
             For each memory, by its id, why it was not moved; an empty text if it was.
         """
         view = self._view
-        cause = view.cause("move_project", f"{'undo: ' * undo}{old} -> {new}")
+        cause = view.cause("move_project", f"{old} -> {new}")
         services = view.services
-        return move_project(services.store, services.changes, view.scope.tenant, old, new, cause, undo=undo)
+        return move_project(services.store, services.changes, view.scope.tenant, old, new, cause)
 
     def maintenance(self, every_minutes: float | None = None, first_minutes: float | None = None) -> Scheduler:
         """Return a scheduler that runs maintenance in the background: `with mem.store.maintenance(): ...`.

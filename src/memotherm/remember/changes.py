@@ -274,10 +274,10 @@ class Changes:
             _require_unchanged(event, current.memory)
             after = apply_changes(current.memory, before)
             _require_own(scope, after.scope)
-            if after.retention is current.memory.retention:
-                require_editable(current.memory)
-            else:
+            if after.retention is not current.memory.retention:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
+            elif before.keys() != {"scope"}:  # a project is moved with its archived memories
+                require_editable(current.memory)
             if "content" in before:
                 after = with_content(after, before["content"], self._settings.tokenizer)
             changed = self.apply(transaction, current, after, cause, vectors)

@@ -54,25 +54,18 @@ def _all(page_after: Callable[[int], Sequence[Item]], number: Callable[[Item], i
 
 
 def move_project(
-    store: Store, changes: Changes, tenant: str | None, old: str, new: str, cause: Cause, *, undo: bool
+    store: Store, changes: Changes, tenant: str | None, old: str, new: str, cause: Cause
 ) -> dict[str, str]:
-    """Move the memories of a project to another one, or back, and return why each was not moved, by its id."""
-    source, target = (new, old) if undo else (old, new)
-    spaces = store.spaces_within(Scope(tenant=tenant, project=source))
-    events = _all(lambda after: store.ledger(spaces, after, _PAGE, oldest_first=True), lambda event: event.seq)
-    came = {
-        event.memory_id
-        for event in (events if undo else ())
-        if event.action == cause.action and event.changes["scope"][0].get("project") == target
-    }
+    """Move the memories of a project to another one, and return why each was not moved, by its id."""
+    spaces = store.spaces_within(Scope(tenant=tenant, project=old))
     outcome: dict[str, str] = {}
     for record in _all(lambda after: store.written_before(spaces, _LATEST, after, _PAGE), lambda record: record.no):
         memory = record.memory
-        if memory.retention is Retention.PURGED or memory.scope.tenant != tenant or (undo and memory.id not in came):
+        if memory.retention is Retention.PURGED or memory.scope.tenant != tenant:
             continue
         try:
             changes.change(
-                memory.scope, memory.id, lambda each: replace(each, scope=replace(each.scope, project=target)), cause
+                memory.scope, memory.id, lambda each: replace(each, scope=replace(each.scope, project=new)), cause
             )
             outcome[memory.id] = ""
         except (Forbidden, InvalidInput, LimitReached) as error:
