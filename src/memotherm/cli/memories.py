@@ -98,17 +98,12 @@ def context(mem: Memotherm, receipt: bool, **options: Any) -> Output:  # noqa: A
     memotherm context --receipt
     """
     found = mem.context(**given(options))
-    data = {
-        "text": found.text,
-        "tokens": found.tokens,
-        "budget": found.budget,
-        "recall_id": found.recall_id,
-        "receipt": found.receipt.as_dict(),
-    }
     if receipt:
         click.echo(str(found.receipt), err=True)
     notes = [] if receipt else [*found.receipt.notes, *found.degraded]
-    return Output(data, [found.text] * bool(found.text), [*["the context is empty"] * (not found.text), *notes])
+    return Output(
+        to_json(found), [found.text] * bool(found.text), [*["the context is empty"] * (not found.text), *notes]
+    )
 
 
 feedback = plain(
