@@ -159,6 +159,20 @@ def test_numbers_and_names_are_read_as_hosts_write_them(mem: Memotherm) -> None:
     assert "'lukewarm'" in refused(mem, "set_memory_tier", memory_id=stored["id"], tier="lukewarm")
 
 
+def test_an_agent_undoes_what_it_has_forgotten_by_the_version_in_the_result(mem: Memotherm) -> None:
+    """Of many memories as of one; `run` takes all back by the version of one of them."""
+    for number in range(3):
+        mem.remember(f"barge {number} is late", kind="barge")
+    gone = called(mem, "memory_forget_many", kind="barge", dryRun=False)["memories"]
+    assert mem.count(kind="barge") == 0
+
+    undone = called(mem, "memory_undo_many", events=[gone[0]["version"]], run=True)
+
+    assert (len(undone["memories"]), undone["skipped"], mem.count(kind="barge")) == (3, [], 3)
+    called(mem, "memory_undo", event=undone["memories"][0]["version"])
+    assert mem.count(kind="barge") == 2
+
+
 def test_an_agent_can_do_what_the_status_of_a_session_suggests(mem: Memotherm) -> None:
     """C44: demote, keep, prune, clear, end and compact; a session that has not begun is an error."""
     session = mem.session("s")

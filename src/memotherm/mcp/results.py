@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memotherm.operations.table import AGENTS_DO_NOT_NEED
@@ -62,8 +62,11 @@ def encoded(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def concise(result: Json) -> Json:
-    """Return a result without what agents do not need; hits also without what is at its default."""
+def concise(result: Json, *, changed: bool = False) -> Json:
+    """Return a result without what agents do not need; hits also without what is at its default.
+
+    Memories that were `changed` keep their version, which `memory_undo` takes.
+    """
     shorter = {name: _rounded(value) for name, value in result.items() if name not in AGENTS_DO_NOT_NEED}
     if isinstance(result.get("conflicts"), list):
         return shorter | {"conflicts": [_concise_conflict(each) for each in shorter["conflicts"]]}
@@ -72,8 +75,9 @@ def concise(result: Json) -> Json:
         return shorter
     shorter = {name: value for name, value in shorter.items() if name not in _ECHOES}
     shorter = {name: value for name, value in shorter.items() if name not in _NOTICES or value}
+    fields = (*_HIT_FIELDS, "version") if changed and name == "memories" else _HIT_FIELDS
     return shorter | {
-        each: [_concise_hit(hit) for hit in shorter[each]] for each in (name, "pinned") if each in shorter
+        each: [_concise_hit(hit, fields) for hit in shorter[each]] for each in (name, "pinned") if each in shorter
     }
 
 
@@ -86,8 +90,8 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
     return [_rounded(part) for part in value] if isinstance(value, list) else value
 
 
-def _concise_hit(hit: Json) -> Json:
-    first = {name: hit[name] for name in _HIT_FIELDS if name in hit} | {"date": hit["updated_at"][:10]}
+def _concise_hit(hit: Json, fields: Sequence[str]) -> Json:
+    first = {name: hit[name] for name in fields if name in hit} | {"date": hit["updated_at"][:10]}
     return first | {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
 
 

@@ -116,7 +116,8 @@ class _Tool(SdkTool):
 
 def _call(mem: Memotherm, name: str, arguments: Mapping[str, Any]) -> Json:
     result = tools.call(_current.get() or mem, name, arguments)
-    return bounded(concise(result), RESULT_TOKENS, mem.settings.tokenizer)
+    changed = not tools.TOOLS[name].reads_only
+    return bounded(concise(result, changed=changed), RESULT_TOKENS, mem.settings.tokenizer)
 
 
 def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:
