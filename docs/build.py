@@ -178,7 +178,8 @@ _OTHERS = {
     "Fields of a memory": {
         "sessionId": "`scope.session`", "accessCount": "`access_count`", "usage_count": "`access_count`",
         "decay_score": "`decay` of `mem.inspect.heat`, and of a memory that is read by its id",
-        "lastAccessedAt": "`accessed_at`", "createdAt": "`created_at`", "created_tick": "`created_at`, or `metadata`",
+        "lastAccessedAt": "`last_accessed_at`: `accessed_at`, or `created_at` before the first use",
+        "createdAt": "`created_at`", "created_tick": "`created_at`, or `metadata`",
         "relevanceScore": "`relevance`", "token_count": "`tokens`", "retention_status": "`retention`",
         "agent_id": "`scope.agent`", "user_id": "`scope.user`", "a number or priority as `tier`": "`priority`",
         "project_id": "`scope.project`", "environment": "`scope.environment`", "expires_at": "`expires_at`",
@@ -187,6 +188,8 @@ _OTHERS = {
     },
     "Fields of results": {
         "`items`, `promoted`, `relevanceScores`": "the same, in JSON",
+        "`sessionId`, `type`, `accessCount`, `lastAccessedAt`, `createdAt`, `relevanceScore`":
+            "the same, in the JSON of a session's memories, beside our names",
         "`spilledCount`, `spilledIds`, `targetTier`": "the same, in JSON",
         "`hot`, `warm`, `cold`, `items`, `tokens`, `limit`, `utilizationPercent`": "the same, in JSON",
         "`suggestions`, `type`, `reason`, `itemIds`": "the same, in JSON",

@@ -119,7 +119,7 @@ def test_closed_sets_and_defaults_are_in_the_schemas(mem: Memotherm, mode: str) 
     schemas = {tool.name: tool.input_schema["properties"] for tool in talk(mem, listed, mode)}
     tiers, priorities = ["hot", "warm", "cold"], ["pinned", "critical", "important", "normal", "low"]
 
-    assert set(schemas["memory_add"]["type"]["enum"]) >= {"message", "fact", "decision", "entity", "context"}
+    assert set(schemas["memory_add"]["type"]["examples"]) >= {"message", "fact", "decision", "entity", "context"}
     assert schemas["store_memory"]["tier"]["enum"] == schemas["set_memory_tier"]["tier"]["enum"] == tiers + priorities
     assert schemas["store_memory"]["priority"]["enum"] == priorities
     assert (schemas["memory_demote"]["tier"]["enum"], schemas["memory_demote"]["tier"]["default"]) == (

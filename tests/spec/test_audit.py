@@ -67,7 +67,7 @@ def test_a_running_server_is_asked_over_http(tmp_path: Path, capsys: pytest.Capt
         for _ in range(2):
             assert main(["--url", server.url, "C02", "C40", "M23"]) == 0
     said = capsys.readouterr().out
-    assert said.count("C02  Python/REST    server: OK") == 2
+    assert said.count("C02  CLI/MCP/Python/REST server: OK") == 2
     with pytest.raises(SystemExit, match="no server answers"):
         main(["--url", "http://127.0.0.1:9", "C40", "O10"])
 

@@ -15,6 +15,7 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model.results import SessionStatus
 from memotherm.operations.codec import to_json
+from memotherm.operations.forms import with_item_names
 from memotherm.text.content import pluralize
 
 
@@ -54,7 +55,8 @@ def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN
 
     memory = mem.session(session_id).add(**given(options))
     warnings = added_warnings(memory, memory.content, mem.settings)
-    return Output({**to_json(memory), "rule": memory.tier_rule, "warnings": warnings}, changed_lines(memory), warnings)
+    data = {**with_item_names(to_json(memory)), "rule": memory.tier_rule, "warnings": warnings}
+    return Output(data, changed_lines(memory), warnings)
 
 
 for command in (

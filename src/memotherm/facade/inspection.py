@@ -291,13 +291,17 @@ def status(view: View, *, include_narrower: bool) -> Status:
 
 
 def metrics(view: View) -> Metrics:
-    """Return the metrics of the recalls and moves inside the scope, and of the hot memories that it sees."""
+    """Return the metrics of what happened inside the scope, and how full hot is in the fullest place inside it."""
     store, spaces, settings = view.store_inside, view.spaces_inside(), view.services.settings
     of_session = view.scope.session is not None
-    hot = store.counts(spaces if of_session else view.spaces(), view.now()).tiers[Tier.HOT]
-    limit = settings.hot_token_limit if of_session else settings.hot_max_tokens
+    seen = store.counts(spaces if of_session else view.spaces(), view.now()).tiers[Tier.HOT].tokens
+    places = [(of_session, seen)]
+    if not of_session:
+        places += [(each.scope.session is not None, each.tiers[Tier.HOT].tokens) for each in store.scopes(spaces)]
+    limits = {True: settings.hot_token_limit, False: settings.hot_max_tokens}
+    fullest = max(100.0 * tokens / limits[place] if limits[place] else 100.0 for place, tokens in places)
     # Recalls from scopes without visible spaces are counted under space 0.
-    return measured(store, spaces if view.scope.items() else (0, *spaces), hot.tokens, limit)
+    return measured(store, spaces if view.scope.items() else (0, *spaces), fullest)
 
 
 def _require_erasable(view: View) -> None:

@@ -47,6 +47,11 @@ _HIT_DEFAULTS: Json = {
     "valid_until": None,
     "supersedes": None,
 }
+#: The fields of a hit in the working memory of a session, which replace those with other names.
+_ITEM_FIELDS = ("id", "sessionId", "content", "type", "tier", "score", "accessCount", "lastAccessedAt", "createdAt",
+                "relevanceScore", "metadata")  # fmt: skip
+_ITEM_DEFAULTS = {"kind", "scope", "source", "metadata"}
+_RENAMED = {"access_count", "accessed_at", "created_at", "relevance"}
 #: The fields of a recall that repeat its arguments or its hits, or that no tool takes; and those that are left out if
 #: they are empty. `tiers`, `limit` and `autoPromote` stay, because their defaults depend on the session.
 _ECHOES = ("relevanceScores", "sessionId", "recall_id", "query")
@@ -67,7 +72,8 @@ def concise(result: Json, *, changed: bool = False) -> Json:
 
     Memories that were `changed` keep their version, which `memory_undo` takes.
     """
-    shorter = {name: _rounded(value) for name, value in result.items() if name not in AGENTS_DO_NOT_NEED}
+    hidden = AGENTS_DO_NOT_NEED | _RENAMED if "accessCount" in result else AGENTS_DO_NOT_NEED
+    shorter = {name: _rounded(value) for name, value in result.items() if name not in hidden}
     if isinstance(result.get("conflicts"), list):
         return shorter | {"conflicts": [_concise_conflict(each) for each in shorter["conflicts"]]}
     name = next((name for name in ("items", "memories") if isinstance(result.get(name), list)), None)
@@ -91,6 +97,10 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - a value of JSON
 
 
 def _concise_hit(hit: Json, fields: Sequence[str]) -> Json:
+    if "sessionId" in hit:
+        more = {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
+        first = {name: hit[name] for name in _ITEM_FIELDS if name in hit}
+        return first | {name: value for name, value in more.items() if name not in _ITEM_DEFAULTS}
     first = {name: hit[name] for name in fields if name in hit} | {"date": hit["updated_at"][:10]}
     return first | {name: hit[name] for name, default in _HIT_DEFAULTS.items() if hit.get(name, default) != default}
 

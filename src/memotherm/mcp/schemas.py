@@ -10,7 +10,6 @@ from typing import Any, get_origin
 
 from memotherm.errors import SettingsError
 from memotherm.tools import TOOLS, Parameter, Tool
-from memotherm.tools.tool import SessionKind
 
 Schema = dict[str, Any]
 
@@ -56,8 +55,13 @@ _BY_SESSION: dict[str, Schema] = {
     "limit": {"default": 10, "description": "3 with sessionId"},
     "autoPromote": {"default": False, "description": "true with sessionId"},
 }
-#: Defaults of parameters for which it matters whether they were given, by tool and parameter.
-_DEFAULTS: dict[tuple[str, str], Schema] = {("store_memory", "kind"): {"default": "fact"}}
+_SESSION_KIND = ("memory_add", "type")
+#: What the schema says about a parameter beside its type, by tool and parameter.
+_MORE: dict[tuple[str, str], Schema] = {
+    # It matters whether it was given, so that the function has no default.
+    ("store_memory", "kind"): {"default": "fact"},
+    _SESSION_KIND: {"examples": ["message", "fact", "decision", "entity", "context", "preference", "task", "note"]},
+}
 
 _MEMORY = ("id", "tier", "version")
 #: Tools whose result is not always a memory.
@@ -78,10 +82,11 @@ def selected(names: Sequence[str]) -> tuple[Tool, ...]:
 
 def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
     """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
+    more = {**_MORE, _SESSION_KIND: {"enum": list(kinds)}} if kinds else _MORE
     return {
         "type": "object",
         "properties": {
-            parameter.name: _parameter(parameter, kinds) | _DEFAULTS.get((tool.name, parameter.name), {})
+            parameter.name: _parameter(parameter) | more.get((tool.name, parameter.name), {})
             for parameter in tool.parameters
         },
         **({"required": list(tool.required)} if tool.required else {}),
@@ -95,11 +100,10 @@ def output_schema(tool: Tool) -> Schema:
     return {"type": "object", "required": list(tool.result or _MEMORY)}
 
 
-def _parameter(parameter: Parameter, kinds: Sequence[str]) -> Schema:
+def _parameter(parameter: Parameter) -> Schema:
     schema = dict(_TYPES.get(parameter.type) or _TYPES.get(get_origin(parameter.type), _TEXT))
     if parameter.choices:
-        allowed = kinds if parameter.type is SessionKind and kinds else parameter.choices
-        schema["enum"] = [str(choice) for choice in allowed if not str(choice).isdigit()]
+        schema["enum"] = [str(choice) for choice in parameter.choices if not str(choice).isdigit()]
     if parameter.default is not None:
         schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
     elif not parameter.required:

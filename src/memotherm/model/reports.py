@@ -52,7 +52,7 @@ class Durations(Value):
 class Metrics(Value):
     """How the tiers perform, since the store was created."""
 
-    #: Percentage of the hot limit in use: the session's limit, or `hot_max_tokens` outside of a session.
+    #: Percentage of the hot limit in use, in the fullest session (`hot_token_limit`) or other scope (`hot_max_tokens`).
     hot_utilization: float
     spill_count: int
     recall_count: int

@@ -16,7 +16,7 @@ from memotherm.notes import edits
 from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
 from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day, note_date
-from memotherm.notes.search import NoteOrder, diverse, excerpt, read_lines, shows_citations, snippet
+from memotherm.notes.search import NoteOrder, chat_of, diverse, excerpt, read_lines, shows_citations, snippet
 from memotherm.notes.sync import Syncer
 from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
@@ -149,7 +149,8 @@ class Notes:
             max_results: The most results.
             min_score: The least relevance; a strong keyword match is enough by itself.
             tiers: The tiers to search; all by default.
-            chat: The type of the chat (direct, group, channel), which decides whether citations are shown.
+            chat: The type of the chat (direct, group, channel), which decides whether citations are shown; None for the
+                type that the id of the scope's session names.
             decay: Whether to reduce the score of older dated notes.
             diversity: Whether to drop results that repeat others.
             track: Whether to count this as a use of the chunks.
@@ -159,7 +160,7 @@ class Notes:
         if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         looked_at = tuple(dict.fromkeys(Tier.of(tier) for tier in ([tiers] if isinstance(tiers, str) else tiers)))
-        shown = shows_citations(settings.citations, chat)
+        shown = shows_citations(settings.citations, chat or chat_of(self._tools.scope.session))
         stale, notes = self.refresh()
         answer = NoteResults(query=query, citations=shown, tiers=looked_at, stale=stale, degraded=notes)
         space = self._syncer.space()

@@ -34,6 +34,11 @@ def shows_citations(setting: str, chat: str | None) -> bool:
     return (chat or "direct").casefold() not in _GROUPS
 
 
+def chat_of(session: str | None) -> str | None:
+    """Return the type of chat that the id of a session names, as in OpenClaw's `agent:main:discord:group:4711`."""
+    return next((each for each in (session or "").split(":")[2:] if each.casefold() in _GROUPS), None)
+
+
 def age_factor(path: str, today: date, half_life_days: float) -> float:
     """Return the factor by which age lowers the relevance of a note; 1 for undated and curated notes."""
     day = note_date(path)

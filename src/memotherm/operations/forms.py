@@ -186,3 +186,20 @@ FORMS: Mapping[str, Form] = {
     # The tiers of all memories at the end would be most of the report.
     "Replay": Form(names={"rows": "policies", "askable": "asked_again"}, left_out=("final",)),
 }  # fmt: skip
+
+#: The names that the working memory of a session also gives to the fields of a memory.
+_ITEM_NAMES = {"type": "kind", "accessCount": "access_count", "createdAt": "created_at", "relevanceScore": "relevance"}
+#: The members of results that are lists of memories.
+_ITEM_LISTS = ("items", "pinned", "memories")
+
+
+def with_item_names(found: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return the JSON of a session's result, whose memories also have the names of its source, such as `sessionId`."""
+    if isinstance(found, list):
+        return [with_item_names(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    if "access_count" not in found:
+        return {name: with_item_names(value) if name in _ITEM_LISTS else value for name, value in found.items()}
+    named = {"sessionId": found["scope"].get("session"), "lastAccessedAt": found["accessed_at"] or found["created_at"]}
+    return {**found, **named, **{name: found[ours] for name, ours in _ITEM_NAMES.items()}}

@@ -167,8 +167,10 @@ class Operation:
     def body(self, value: object) -> Any:  # noqa: ANN401 - any JSON
         """Return a result as JSON, in an object; None if there is none."""
         from memotherm.operations.codec import to_json
+        from memotherm.operations.forms import with_item_names
 
-        return {self.result: to_json(value)} if self.result else to_json(value)
+        found = {self.result: to_json(value)} if self.result else to_json(value)
+        return with_item_names(found) if self.owner == "session" else found
 
     @cached_property
     def description(self) -> str:

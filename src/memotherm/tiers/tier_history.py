@@ -64,7 +64,7 @@ _RECENT = 1000
 _MOVE = "move:"
 
 
-def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int) -> Metrics:
+def metrics(store: Store, spaces: Sequence[int], hot_utilization: float) -> Metrics:
     """Return the metrics of the spaces."""
     tallies = store.tallies(spaces)
     recalls = tallies.get("recall", Tally()).times
@@ -72,7 +72,7 @@ def metrics(store: Store, spaces: Sequence[int], hot_tokens: int, hot_limit: int
     micros = sorted(store.recall_micros(spaces, _RECENT))
     live, cold = (_durations(recall_buckets(tallies, cold=searched_cold)) for searched_cold in (False, True))
     return Metrics(
-        hot_utilization=100.0 * hot_tokens / hot_limit if hot_limit else 100.0,
+        hot_utilization=hot_utilization,
         spill_count=tallies.get("spill", Tally()).times,
         recall_count=recalls,
         promotion_count=tallies.get("promotion", Tally()).times,

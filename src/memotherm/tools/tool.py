@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from keyword import iskeyword
-from typing import Any, Literal, get_origin
+from typing import Any, get_origin
 
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority
@@ -21,11 +21,9 @@ from memotherm.operations.operation import Tool as Declared
 from memotherm.operations.parameters import WIRES, Parameter, without_none
 from memotherm.settings.sources import snake_case
 
-__all__ = ["KEEP_SECRETS", "Json", "Parameter", "SessionKind", "Tool", "from_function", "from_operation"]
+__all__ = ["KEEP_SECRETS", "Json", "Parameter", "Tool", "from_function", "from_operation"]
 
 Json = dict[str, Any]
-#: A kind of the source; the setting `kinds` may name others.
-SessionKind = Literal["message", "fact", "decision", "entity", "context", "preference", "task", "note"]
 
 
 def _read(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - a value of JSON

@@ -13,9 +13,10 @@ from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
+from memotherm.operations.forms import with_item_names
 from memotherm.text.content import first_characters
 from memotherm.tools.results import metrics_json, placement_warnings, skipped
-from memotherm.tools.tool import Json, SessionKind
+from memotherm.tools.tool import Json
 
 ChatType = Literal["direct", "group", "channel"]
 
@@ -30,12 +31,13 @@ def memory_add(
     mem: Memotherm,
     sessionId: str,  # noqa: N803
     content: str,
-    type: SessionKind,  # noqa: A002
+    type: str,  # noqa: A002
     metadata: Json | None = None,
 ) -> Json:
     """Add to the session's hot memory; older hot memories are spilled when it is full."""
     memory = mem.session(sessionId).add(content, type, metadata)
-    return {**to_json(memory), "rule": memory.tier_rule, "warnings": placement_warnings(memory, mem.settings)}
+    warnings = placement_warnings(memory, mem.settings)
+    return {**with_item_names(to_json(memory)), "rule": memory.tier_rule, "warnings": warnings}
 
 
 def memory_recall(
@@ -65,7 +67,7 @@ def memory_recall(
         max_hits = 3 if limit is None else limit
         recall = mem.session(sessionId).recall(query, max_hits, autoPromote, types)
         promote = mem.settings.auto_promote if autoPromote is None else autoPromote
-        return {**to_json(recall), "sessionId": sessionId, "limit": max_hits, "autoPromote": promote}
+        return {**with_item_names(to_json(recall)), "sessionId": sessionId, "limit": max_hits, "autoPromote": promote}
     max_hits = 10 if limit is None else limit
     promote = bool(autoPromote)
     tiers = _ALL_TIERS if includeCold else (Tier.HOT, Tier.WARM)
@@ -181,7 +183,10 @@ def memory_search(
         filters["retention"] = retention
     if not mem.settings.notes_root or any(filters.values()):
         return _search_memories(view, query, maxResults, minScore, filters)
-    found = mem.notes(mem.settings.notes_root).search(query, maxResults, minScore, chat=chat)
+    from memotherm.notes.search import chat_of
+
+    notes = mem.notes(mem.settings.notes_root)
+    found = notes.search(query, maxResults, minScore, chat=chat or chat_of(sessionId))
     results = to_json(found)
     for hit in results["results"] if not found.citations else ():
         del hit["citation"]

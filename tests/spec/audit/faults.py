@@ -338,7 +338,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
     ),
     "hot_seems_empty": (
         lambda: answering("memotherm.tiers.tier_history:metrics", lambda found: replace(found, hot_utilization=0.0)),
-        "the_six_metrics",
+        "the_six_metrics the_metrics_of_the_root_see_the_sessions",
     ),
     "sessions_never_end": (
         lambda: returning("memotherm.tiers.working_memory:WorkingMemory.end", None),
@@ -474,7 +474,17 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         lambda: {"memotherm.session:Session.add": _added_once},
         "the_same_words_twice_are_two_turns",
     ),
-    "uses_are_assumed": (lambda: stored(access_count=1), "an_item_that_nobody_read_has_no_last_access"),
+    "own_names_only": (
+        lambda: answering(
+            "memotherm.operations.forms:with_item_names",
+            lambda found: {name: value for name, value in found.items() if name != "lastAccessedAt"},
+        ),
+        "an_item_is_last_accessed_when_it_is_inserted",
+    ),
+    "five_types": (
+        lambda: settings_of(kinds=("message", "fact", "decision", "entity", "context")),
+        "every_interface_takes_the_same_types",
+    ),
     "schemas_are_bare": (
         lambda: answering("memotherm.mcp.schemas:_parameter", _without_default),
         "the_schemas_state_their_defaults",
@@ -498,7 +508,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
     ),
     "every_chat_is_direct": (
         lambda: returning("memotherm.notes.search:shows_citations", True),
-        "the_host_names_the_kind_of_chat",
+        "the_kind_of_chat_is_named_or_detected",
     ),
     "transcripts_are_never_read": (
         lambda: settings_of(experimental_session_memory=False),

@@ -72,15 +72,6 @@ def the_same_words_twice_are_two_turns(rest: Rest, mcp: Mcp) -> None:
     assert mcp("memory_status", sessionId="C45")["hot"]["items"] == 2
 
 
-@audit(C46="D22")
-def an_item_that_nobody_read_has_no_last_access(rest: Rest) -> None:
-    item = rest.add("The anchor is up")
-    assert (item["access_count"], item["accessed_at"]) == (0, None)
-    rest.get("/sessions/s/hot")
-    (read,) = rest.get("/memories", f"project={rest.name}; session=s")["memories"]
-    assert (read["access_count"], read["accessed_at"] > read["created_at"]) == (1, True)
-
-
 @audit("M30")
 def environment_project_and_retention_are_filters(rest: Rest) -> None:
     query = {"query": "quarterly goals"}
@@ -158,9 +149,16 @@ def session_memory_alone_indexes_transcripts(python: Python) -> None:
     assert [hit.source for hit in found] == ["sessions"]
 
 
-@audit(O54="D31")
-def the_host_names_the_kind_of_chat(notes: NotesMcp) -> None:
+@audit("O54")
+def the_kind_of_chat_is_named_or_detected(notes: NotesMcp, python: Python) -> None:
     notes.write("memory/2026-05-05.md", "The sundial is on the south wall.\n")
     assert "citation" in notes.search("sundial")[0]
     for chat in ("group", "channel"):
         assert "citation" not in notes.search("sundial", chat=chat)[0], chat
+        session = f"agent:main:discord:{chat}:4711"
+        assert "citation" not in notes.search("sundial", sessionId=session)[0], session
+        assert "citation" in notes.search("sundial", sessionId=session, chat="direct")[0]
+    for session in ("agent:main:main", "agent:main:whatsapp:dm:+49", "group", "the group of Ana"):
+        assert "citation" in notes.search("sundial", sessionId=session)[0], session
+    shared = python.open().scoped(session="agent:main:telegram:group:-100").notes(notes.root)
+    assert not shared.search("sundial", track=False).citations

@@ -37,8 +37,17 @@ def filters_run_inside_the_search(rest: Rest) -> None:
     found = rest.query("quarterly goals", limit=1, filters={"tier": "cold"})["results"]
     assert [item["source"] for item in found] == ["audit"]
     environment = f"project={rest.name}; environment=production"
-    rest.remember("Quarterly goals in production", scope=environment, tier="cold")
+    rest.remember("Quarterly goals in production", scope=environment, tier="cold", tags=["archive"], source="audit")
     assert len(rest.query("quarterly goals", tier="cold")["results"]) == 1
+    hidden = rest.remember("Quarterly goals of last year", tier="warm")
+    rest.change(hidden, "archive")
+    one = {"limit": 1, "filters": {"environment": "production"}}
+    filtered = [rest.query("quarterly goals", limit=1, retention="archived"), rest.query("quarterly goals", **one)]
+    assert [found["results"][0]["tier"] for found in filtered] == ["warm", "cold"]
+    (hit,) = filtered[1]["results"]
+    assert "vector" in hit["why"]
+    assert (hit["id"][:4], hit["retention"], hit["tags"], hit["source"]) == ("mem_", "active", ["archive"], "audit")
+    assert hit["scope"] == {"project": rest.name, "environment": "production"}
 
 
 @audit("M05", "M06")
@@ -90,6 +99,8 @@ def closer_tiers_rank_higher(rest: Rest) -> None:
     found = rest.query("Who sews sails in the loft?")["results"]
     assert [item["tier"] for item in found if "sewn" in item["content"]] == ["warm", "cold"]
     assert rest.query("Who sews sails in the loft?", tier="cold")["results"][0]["content"].endswith("loft")
+    scores = {item["tier"]: item["score"] - item["parts"]["relevance"] - item["parts"]["use"] for item in found[:3]}
+    assert {tier: round(lost, 4) for tier, lost in scores.items()} == {"hot": 0, "warm": -0.02, "cold": -0.25}
 
 
 @audit(M12="D03")
