@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,7 +27,6 @@ from bench.synthetic import queries, texts
 from bench.timing import Times, cpu_ms, side_by_side
 from memotherm import Settings, Tier
 from memotherm.embed.local import LocalEmbedder
-from memotherm.storage.values import Filter
 
 __all__ = ["ROWS", "Options", "measure"]
 
@@ -301,10 +300,8 @@ def _time_row(key: str, what: str, times: Times, target: float) -> Row:
 def _vector_candidates(opened: Opened, lab: Lab, query: str) -> list[int]:
     """Return the candidates of the vector search, best first."""
     vector = lab.embedder.embed([query])[0]
-    where = Filter(now=opened.mem._view.now())
-    spaces = opened.store.spaces(opened.mem.scope)
-    found = opened.store.search_vector(spaces, (Tier.HOT, Tier.WARM), vector, opened.mem.settings.pool_size, where)
-    return list(found)
+    search = replace(opened.mem._view.seen(), tiers=(Tier.HOT, Tier.WARM))
+    return list(opened.store.search_vector(search, vector, opened.mem.settings.pool_size))
 
 
 def _exact_top(lab: Lab, options: Options) -> list[set[int]]:

@@ -71,9 +71,9 @@ def test_a_good_answer_does_not_search_cold(archive: Memotherm, monkeypatch: pyt
     searched: list[tuple[str, ...]] = []
     search = SqliteStore.search_vector
 
-    def noted(store: SqliteStore, spaces: Any, tiers: Any, *more: Any) -> Any:
-        searched.append(tuple(map(str, tiers)))
-        return search(store, spaces, tiers, *more)
+    def noted(store: SqliteStore, asked: Any, *more: Any) -> Any:
+        searched.append(tuple(map(str, asked.tiers)))
+        return search(store, asked, *more)
 
     monkeypatch.setattr(SqliteStore, "search_vector", noted)
     assert archive.recall("who reviews the pull requests?").hint == ""

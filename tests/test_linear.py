@@ -130,7 +130,6 @@ _EXEMPT: Mapping[str, str] = {
     "notes.notes.Notes": "verbs, called below",
     "recall.evidence": "compares words of a query with columns of numbers: recall",
     "recall.feedback.FeedbackLog": "needs a store: feedback",
-    "recall.hidden.WithHidden": "needs a store: recall",
     "recall.mentioned": "needs a store: select",
     "remember.capture.repeated": "needs a store: capture",
     "remember.changes": "needs a store: update and amend",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memotherm import Priority, Settings, Tier
 from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
-from memotherm.recall.evidence import TermMatrix, coverage, has_terms
+from memotherm.recall.evidence import TermMatrix, coverage
 from memotherm.recall.rank import limit_scores, newer_first, rank, relevant
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, Ranked, RankedBlock
 from memotherm.storage.candidates import Candidates, candidate_row
@@ -453,10 +453,10 @@ def test_a_text_has_whole_words_and_characters_of_unspaced_scripts_anywhere() ->
         candidate_row((no, 1, 1, 3, "fact", 0, None, 0, text, "", None)) for no, text in enumerate(texts)
     )
 
-    assert has_terms(candidates, ["otter", "猫"]).tolist() == [
+    assert candidates.have(["otter", "猫"]).tolist() == [
         [False, False],
         [False, False],
         [True, False],
         [False, True],
     ]
-    assert has_terms(Candidates.of([]), ["otter"]).shape == (0, 1)
+    assert Candidates.of([]).have(["otter"]).shape == (0, 1)

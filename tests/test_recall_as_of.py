@@ -49,6 +49,16 @@ def test_the_answer_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) 
     assert len(mem.recall("port host", as_of=then - timedelta(days=1))) == 0
 
 
+def test_a_name_is_looked_for_in_what_was_there_at_that_moment(mem: Memotherm, clock: FakeClock) -> None:
+    """A memory that has expired since had the name then."""
+    mem.remember("Frank takes the ferry", tier="warm", ttl="1h")
+    then = clock.now
+    clock.advance(days=1)
+
+    assert contents(mem.recall("ferry", mentions=["Frank"], as_of=then)) == ["Frank takes the ferry"]
+    assert contents(mem.recall("ferry", mentions=["Ann"], as_of=then)) == []
+
+
 def test_a_context_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
     """Tiers and priorities are as they were then as well; nothing is counted or logged, and the receipt says when."""
     rule = mem.remember("never deploy on Fridays", priority="pinned")

@@ -402,7 +402,7 @@ class Memotherm(Correction):
 
     def pinned(self) -> list[Memory]:
         """Return the pinned memories, oldest first."""
-        return [record.memory for record in self._services.store.pinned(self._view.spaces(), self._view.now())]
+        return [record.memory for record in self._services.store.pinned(self._view.seen())]
 
     # Reading
 
@@ -443,8 +443,8 @@ class Memotherm(Correction):
                 `true_at`; with one of these `ids`. `retention` is active unless given: archived, deleted, proposed
                 or any.
         """
-        find = self._view.listing(order=order, skip=skip, cursor=cursor, include_narrower=include_narrower, **filters)
-        return self._view.page(find, limit, include_narrower=include_narrower)
+        page: dict[str, Any] = {"order": order, "skip": skip, "cursor": cursor}
+        return self._view.page(limit, include_narrower=include_narrower, **page, **filters)
 
     def count(self, *, include_narrower: bool = False, **filters: Unpack[MemoryFilters]) -> int:
         """Return how many memories `find` lists on all its pages.
@@ -453,8 +453,8 @@ class Memotherm(Correction):
             include_narrower: Count the memories of this scope and of narrower ones, instead of those visible from it.
             filters: As for `find`.
         """
-        store, spaces = self._view.listed(include_narrower=include_narrower)
-        return store.count(spaces, self._view.listing(include_narrower=include_narrower, **filters))
+        store, search = self._view.listing(include_narrower=include_narrower, **filters)
+        return store.count(search)
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memotherm import Memory, Retention, Scope, Settings, Tier
+from memotherm import Memory, Retention, Scope, Settings
 from memotherm.errors import InvalidInput
 from memotherm.model.clock import new_id
 from memotherm.storage.open import open_store
-from memotherm.storage.values import Filter, Find
+from memotherm.storage.values import EVERY_RETENTION, Search
 from memotherm.testing import FakeClock
 from memotherm.text.content import digest
 from memotherm.tiers.rules.select import holds, parsed_where
@@ -95,14 +96,15 @@ def test_a_store_finds_what_the_filter_says(store_kind: str) -> None:
                     and (since is None or since <= memory.created_at)
                     and (until is None or memory.created_at < until)
                 ]
-                find = Find(now=clock(), retention=None, where=condition, since=since, until=until)
-                listed = [record.memory.id for record in store.find((space,), find)]
+                active_ones = Search(spaces=(space,), now=clock(), where=condition, since=since, until=until)
+                every = replace(active_ones, retentions=EVERY_RETENTION)
+                listed = [record.memory.id for record in store.find(every)]
                 assert listed == [memory.id for memory in reversed(expected)], where
 
-                asked = Filter(now=clock(), where=condition, since=since, until=until)
-                hits = store.search_text((space,), tuple(Tier), ["word"], 100, asked).scores
                 active = {memory.id for memory in expected if memory.retention is Retention.ACTIVE}
-                assert {record.memory.id for record in store.records(list(hits)).values()} == active, where
+                for search, ids in ((active_ones, active), (every, {memory.id for memory in expected})):
+                    hits = store.search_text(search, ["word"], 100).scores
+                    assert {record.memory.id for record in store.records(list(hits)).values()} == ids, where
 
         try:
             check()

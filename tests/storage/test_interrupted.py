@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import memotherm
-from memotherm import Memotherm, Scope, Tier
+from memotherm import Memotherm, Scope
 from memotherm.storage import writer
-from memotherm.storage.values import Filter
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents, together
 
@@ -143,8 +142,7 @@ def test_a_projection_that_was_interrupted_on_its_way_back_is_read_again(
             mem.recall("otter", limit=30)
 
     def holds(place: str) -> None:
-        spaces, vector = store.spaces(Scope()), embedder.embed(["otter"])[0]
-        assert len(store.search_vector(spaces, (Tier.WARM,), vector, 30, Filter(now=clock()))) == 20, place
+        assert len(store.search_vector(mem._view.seen(), embedder.embed(["otter"])[0], 30)) == 20, place
         assert mem.check() == [], place
 
     assert _interrupted_everywhere(older_after_newer, holds, 2, "/sqlite/band") > 10

@@ -24,7 +24,7 @@ from memotherm.storage.postgres.connections import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
 from memotherm.storage.postgres.transaction import lexemes
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Filter, TextMatches
+from memotherm.storage.values import Cause, Search, TextMatches
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.tiers.scheduler import Scheduler
 from tests.citus.plans import captured
@@ -130,9 +130,9 @@ def test_a_store_that_forgets_the_scope_sees_nothing_of_another_tenant(mem: Memo
     everything = mem._services.all_tenants.spaces_within(Scope())
     nos = list(range(1, 100))
     tenant = mem._services.all_tenants.for_tenant("acme")
-    where = Filter(now=mem._view.now())
-    found = tenant.search_text(everything, tuple(Tier), ["secret", "messag"], 100, where).scores
-    near = tenant.search_vector(everything, tuple(Tier), HashEmbedder().embed(["secret"])[0], 100, where)
+    search = Search(spaces=everything, now=mem._view.now())
+    found = tenant.search_text(search, ["secret", "messag"], 100).scores
+    near = tenant.search_vector(search, HashEmbedder().embed(["secret"])[0], 100)
 
     assert len(mem._services.all_tenants.records(nos)) > len(tenant.records(nos)) > 0
     for numbers in (list(found), list(near), tenant.active(nos).no.tolist()):
@@ -518,11 +518,11 @@ def test_both_stores_find_the_same_with_the_same_strength(url: str) -> None:
             tiers = list(Tier)
             mem.remember_many([{"content": text, "tier": tiers[n % 3]} for n, text in enumerate(contents)])
             mem.remember_many([{"content": f"nothing of it, number {number}"} for number in range(100)])
-            where, spaces = Filter(now=mem._view.now()), mem._services.store.spaces(Scope())
+            search = mem._view.seen()
             found.append(
                 [
-                    mem._services.store.search_text(spaces, asked, ["otter", "pond", "here"], 50, where)
-                    for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tiers)
+                    mem._services.store.search_text(replace(search, tiers=asked), ["otter", "pond", "here"], 50)
+                    for asked in ((Tier.WARM,), (Tier.HOT, Tier.WARM), (Tier.COLD,), tuple(tiers))
                 ]
             )
     ours, theirs = ([(list(one.scores), one.total, one.frequencies) for one in side] for side in found)

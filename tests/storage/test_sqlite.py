@@ -28,7 +28,7 @@ from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
 from memotherm.storage.sqlite.statements import PART_BITS, SQL
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.store import Transaction
-from memotherm.storage.values import Cause, Filter
+from memotherm.storage.values import Cause, Search
 from memotherm.testing import HashEmbedder
 from tests.stores import limits
 
@@ -50,8 +50,8 @@ def caches(path: Path) -> list[Path]:
 def near(mem: Memotherm, text: str) -> list[str]:
     """Return the contents that have vectors in a band, nearest first."""
     store, vector = mem._services.store, HashEmbedder().embed([text])[0]
-    where = Filter(now=datetime(2026, 1, 5, tzinfo=UTC))
-    scores = store.search_vector(store.spaces(Scope()), (Tier.HOT, Tier.WARM), vector, 1000, where)
+    search = Search(spaces=store.spaces(Scope()), now=datetime(2026, 1, 5, tzinfo=UTC), tiers=(Tier.HOT, Tier.WARM))
+    scores = store.search_vector(search, vector, 1000)
     records = store.records(list(scores))
     return [records[no].memory.content for no in scores]
 
@@ -382,8 +382,7 @@ def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: P
     otter = there.remember("an otter")
 
     def counted() -> tuple[int, dict[str, int]]:
-        store, where = here._services.store, Filter(now=here._view.now())
-        found = store.search_text(store.spaces(here.scope), (Tier.HOT, Tier.WARM), ["otter"], 10, where)
+        found = here._services.store.search_text(here._view.seen(), ["otter"], 10)
         return found.total, dict(found.frequencies)
 
     assert counted() == counted() == (1, {"otter": 1})

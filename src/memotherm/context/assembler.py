@@ -30,7 +30,7 @@ from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, State
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, public
 from memotherm.storage.store import Store
-from memotherm.storage.values import Find, ReceiptRow, Record
+from memotherm.storage.values import ReceiptRow, Record, Search
 from memotherm.text.content import without_blocks
 from memotherm.text.phrases import asks_for_tasks
 from memotherm.text.tokens import counter
@@ -137,7 +137,7 @@ class Assembler:
             tokenizer=count.name,
             exact=count.exact,
             format=request.format,
-            tiers=() if question is None else question.tiers,
+            tiers=() if question is None else question.search.tiers,
             confidence=None if question is None else selection.ranking.confidence,
             settings=settings_hash(settings),
             _included=Lazy(lambda: packed.included),
@@ -165,7 +165,6 @@ class Assembler:
         pinned: list[Record] = []
         hot: list[Record] = []
         recent: list[tuple[Record, str]] = []
-        where = (request.spaces, request.now)
 
         def read_relevant(state: State) -> None:
             relevant = selection.judge(state)
@@ -174,7 +173,11 @@ class Assembler:
 
         def read_listed(state: State | None = None) -> None:
             with self._store.snapshot() as selection.seen:
-                pinned.extend(state.pinned_records if state else self._store.pinned(*where))
+                pinned.extend(
+                    state.pinned_records
+                    if state
+                    else self._store.pinned(Search(spaces=request.spaces, now=request.now))
+                )
                 hot.extend(self._hot(request, selection))
                 recent.extend(self._recent(request))
 
@@ -201,8 +204,16 @@ class Assembler:
         """Return the hot memories, most urgent first, then newest first."""
 
         def find_hot(priority: Priority | None = None, tags: tuple[str, ...] | None = None) -> list[Record]:
-            find = Find(now=request.now, tier=Tier.HOT, priority=priority, tags=tags, limit=_MOST_HOT + 1)
-            return self._store.find(request.spaces, find)
+            return self._store.find(
+                Search(
+                    spaces=request.spaces,
+                    now=request.now,
+                    tiers=(Tier.HOT,),
+                    priority=priority,
+                    tags=tags,
+                    limit=_MOST_HOT + 1,
+                )
+            )
 
         records = {record.no: record for record in find_hot()}
         if len(records) > _MOST_HOT:
@@ -221,8 +232,10 @@ class Assembler:
         """
         if not request.begins and (request.question is None or not asks_for_tasks(request.question.text)):
             return
-        find = Find(now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT)
-        found = [record for record in self._store.find(request.spaces, find) if not _is_pinned(record)]
+        recent = Search(
+            spaces=request.spaces, now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT
+        )
+        found = [record for record in self._store.find(recent) if not _is_pinned(record)]
         summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
         yield from ((record, "the summary of the last session") for record in summaries)
         told = "".join(record.fields.content for record in summaries)

@@ -97,12 +97,9 @@ class Bulk:
             raise InvalidInput(
                 "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
             )
-        scope, spaces = self._view.scope, self._view.spaces()
-        find = replace(self._view.listing(**filters), limit=LARGEST_PAGE)
-        selected: list[Memory] = []
-        while page := self._view.services.store.find(spaces, find):
-            selected += [record.memory for record in page if scope.may_change(record.memory.scope)]
-            find = replace(find, before=page[-1].no)
+        scope, (store, search) = self._view.scope, self._view.listing(**filters)
+        found = store.each(replace(search, limit=LARGEST_PAGE))
+        selected = [record.memory for record in found if scope.may_change(record.memory.scope)]
         if count is not None and count != len(selected):
             raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
         return selected

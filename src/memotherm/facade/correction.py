@@ -54,8 +54,8 @@ class Correction:
             )  # fmt: skip
 
         def mentioning(names: Sequence[str]) -> list[Memory]:
-            store, spaces = view.services.store, view.spaces()
-            nos = mentioned(store, spaces, names, view.now(), hidden=include_hidden)
+            store, search = view.listing(retention=retention)
+            nos = mentioned(store, search, names)
             return [record.memory for record in store.records(sorted(nos, reverse=True)).values()]
 
         return select(text, recall, mentioning, view.services.settings.context_min_confidence)
@@ -164,5 +164,5 @@ class Correction:
     def _conflicts(self, newest: int = _MOST_COMPARED, *, include_narrower: bool = False) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in
 
-        store, spaces = self._view.listed(include_narrower=include_narrower)
-        return conflicts_in(store, spaces, self._view.listing(), newest, together=not include_narrower)
+        store, search = self._view.listing(include_narrower=include_narrower)
+        return conflicts_in(store, search, newest, together=not include_narrower)

@@ -263,8 +263,7 @@ def _gave(earlier: KeptReceipt, receipt: KeptReceipt, memory_id: str) -> bool:
 def status(view: View, *, include_narrower: bool) -> Status:
     """Return counts of the visible memories, or of those inside the scope, and the state of the store."""
     services, now = view.services, view.now()
-    store = view.store_inside if include_narrower else services.store
-    spaces = view.spaces_inside() if include_narrower else view.spaces()
+    store, spaces = view.place(include_narrower=include_narrower)
     counts = store.counts(spaces, now)
     waiting = store.pending(spaces) if services.vectorizer.enabled else 0
     active = services.active_policy.refresh()
@@ -306,9 +305,9 @@ def metrics(view: View) -> Metrics:
 
 def _require_erasable(view: View) -> None:
     """Refuse to erase memories of more trust than that of the caller."""
-    spaces = view.spaces_inside()
     for trust in (trust for trust in Trust if trust.rank > view.trust.rank):
-        count = view.store_inside.count(spaces, view.listing(trust=trust, retention="any", include_narrower=True))
+        store, search = view.listing(trust=trust, retention="any", include_narrower=True)
+        count = store.count(search)
         if count:
             raise Forbidden(
                 f"{pluralize(count, 'memory')} of {view.scope} with the trust {trust}, and a caller with the trust "

@@ -10,14 +10,14 @@ from typing import Any, Unpack, get_args
 
 from memotherm.errors import InvalidInput
 from memotherm.facade.services import Services
-from memotherm.model import Retention, Scope, Tier, Trust
+from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.recall.mentioned import mentioned
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.storage.store import Store
-from memotherm.storage.values import EventFilter, Filter, Find, Identity
+from memotherm.storage.values import ACTIVE_ONLY, EVERY_RETENTION, EVERY_TIER, EventFilter, Identity, Search
 from memotherm.text.content import require_text
 from memotherm.tiers.rules.select import parsed_where
 
@@ -51,8 +51,8 @@ class Queries(ABC):
         """Return the time by the memory's clock."""
 
     @abstractmethod
-    def listed(self, *, include_narrower: bool) -> tuple[Store, Sequence[int]]:
-        """Return the store and the spaces of a listing."""
+    def place(self, *, include_narrower: bool = False) -> tuple[Store, tuple[int, ...]]:
+        """Return the store and the spaces of it that are read: what the scope sees, or the scope and narrower ones."""
 
     def question(
         self,
@@ -60,45 +60,31 @@ class Queries(ABC):
         tiers: Sequence[Tier | TierName] | TierName,
         *,
         kinds: Sequence[str] | None = None,
-        tags: Sequence[str] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
-        where: Mapping[str, Any] | None = None,
-        prefix: str | None = None,
         sources: Sequence[str] | None = None,
-        mentions: Sequence[str] | None = None,
-        hidden: bool = False,
-        true_at: datetime | str | None = None,
         min_score: float | None = None,
         place: tuple[tuple[int, ...], Identity | None] | None = None,
-        now: datetime | None = None,
         listing: bool = False,
         irrelevant: bool = False,
+        **filters: Any,  # noqa: ANN401 - arguments of `_search`
     ) -> Question:
-        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text.
-
-        With `irrelevant`, the candidates without any relevance are hits as well.
-        """
+        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text."""
         searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
             raise InvalidInput(f"min_score must be between 0 and 1, not {min_score!r}")
         accepted = None if kinds is None else _texts(kinds, "kinds", "a kind", _LONGEST_KIND)
         origins = None if sources is None else _texts(sources, "sources", "a source")
-        spaces, serving = self.services.store.visible(self.scope) if place is None else place
-        conditions = self._conditions(tags, since, until, where, prefix, true_at)
-        tier = conditions.pop("tier")
-        searched = searched if tier is None else (tier,)
-        nos = self._mentioned(self.services.store, spaces, mentions, hidden=hidden)
+        store = self.services.store
+        spaces, serving = store.visible(self.scope) if place is None else place
+        search = self._search(store, spaces, searched, **filters, kinds=accepted, sources=origins)
         return Question(
             text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
-            spaces=spaces,
+            search=search,
             serving=serving,
-            tiers=searched,
-            where=Filter(now=now or self.now(), kinds=accepted, sources=origins, nos=nos, **conditions),
-            min_score=-1.0 if irrelevant else floor,
+            min_score=floor,
+            irrelevant=irrelevant,
             # A search that mixes the archive with live memories lets the live ones go first.
-            penalise=Tier.COLD in searched and len(searched) > 1,
+            penalise=Tier.COLD in search.tiers and len(search.tiers) > 1,
         )
 
     def listing(
@@ -109,8 +95,8 @@ class Queries(ABC):
         cursor: str | None = None,
         include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> Find:
-        """Return the filters and the order of a listing as the store takes them, or say what is wrong with them."""
+    ) -> tuple[Store, Search]:
+        """Return what a listing reads, and of which store, or say what is wrong with its arguments."""
         unknown = filters.keys() - MemoryFilters.__annotations__.keys()
         if unknown:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
@@ -120,29 +106,68 @@ class Queries(ABC):
             raise InvalidInput(f"skip must be a whole number from 0 to {_MOST_SKIPPED}, not {skip!r}")
         if cursor is not None and (skip or order != "newest"):
             raise InvalidInput("a cursor continues the newest memories: leave out order and skip, or the cursor")
-        tier, priority = placement(filters.get("tier"), filters.get("priority"))
-        kind = filters.get("kind")
-        retention, contains = filters.get("retention", Retention.ACTIVE), filters.get("contains")
-        ids, trust = filters.get("ids"), filters.get("trust")
-        names = ("tags", "since", "until", "where", "prefix", "true_at")
-        conditions = self._conditions(*(filters.get(name) for name in names))  # type: ignore[arg-type]
-        return Find(
-            now=self.now(),
-            order=order,
-            skip=skip,
-            before=None if cursor is None else cursor_number(cursor, "before"),
-            retention=None if retention == ANY_RETENTION else Retention.of(retention),
+        given: dict[str, Any] = {**filters}
+        tier, priority = placement(given.pop("tier", None), given.pop("priority", None))
+        kind, contains = given.pop("kind", None), given.pop("contains", None)
+        ids, trust = given.pop("ids", None), given.pop("trust", None)
+        retention = given.pop("retention", Retention.ACTIVE)
+        store, spaces = self.place(include_narrower=include_narrower)
+        return store, self._search(
+            store,
+            spaces,
+            tier=tier,
+            priority=priority,
+            retentions=EVERY_RETENTION if retention == ANY_RETENTION else (Retention.of(retention),),
             kinds=None if kind is None else (require_text(kind, "a kind", _LONGEST_KIND),),
             trust=None if trust is None else Trust.of(trust),
             contains=None if contains is None else require_text(contains, "contains", _LONGEST_PART),
             ids=None if ids is None else _texts(ids, "ids", "an id"),
-            nos=self._mentioned(
-                *self.listed(include_narrower=include_narrower),
-                filters.get("mentions"),
-                hidden=retention != Retention.ACTIVE,
-            ),
-            **conditions
-            | {name: value for name, value in (("tier", tier), ("priority", priority)) if value is not None},
+            before=None if cursor is None else cursor_number(cursor, "before"),
+            order=order,
+            skip=skip,
+            **given,
+        )
+
+    def _search(
+        self,
+        store: Store,
+        spaces: tuple[int, ...],
+        tiers: tuple[Tier, ...] = EVERY_TIER,
+        *,
+        tier: Tier | None = None,
+        priority: Priority | None = None,
+        retentions: tuple[Retention, ...] = ACTIVE_ONLY,
+        now: datetime | None = None,
+        tags: Sequence[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
+        true_at: datetime | str | None = None,
+        mentions: Sequence[str] | None = None,
+        **checked: Any,  # noqa: ANN401 - fields of `Search`
+    ) -> Search:
+        """Return what is read, or say what is wrong with the conditions that searches and listings have in common."""
+        today = self.now()
+        # A filter of the metadata may name the tier or the priority.
+        named_tier, named_priority = placed_in(where)
+        if where is not None and (named_tier or named_priority):
+            where = {name: value for name, value in where.items() if name != "tier"}
+        tier = tier or named_tier
+        return Search(
+            spaces=spaces,
+            now=now or today,
+            tiers=tiers if tier is None else (tier,),
+            retentions=retentions,
+            priority=priority or named_priority,
+            tags=None if tags is None else checked_tags(tags),
+            since=None if since is None else as_moment(since, "since", today),
+            until=None if until is None else as_moment(until, "until", today),
+            true_at=None if true_at is None else as_moment(true_at, "true_at", today),
+            where=None if where is None else parsed_where(where),
+            prefix=checked_key(prefix) if prefix else None,
+            nos=None if mentions is None else mentioned_in(store, spaces, mentions, today, retentions),
+            **checked,
         )
 
     def event_filter(
@@ -155,42 +180,23 @@ class Queries(ABC):
         given |= {name: to_micros(as_moment(at, name, self.now())) for name, at in moments.items() if at is not None}
         return EventFilter(**given)
 
-    def _mentioned(self, store: Store, spaces: Sequence[int], names: object, *, hidden: bool) -> tuple[int, ...] | None:
-        """Return the numbers of the memories that mention one of some names; None if no name is given."""
-        if names is None:
-            return None
-        return mentioned(store, spaces, _texts(names, "mentions", "a name"), self.now(), hidden=hidden)
 
-    def _conditions(
-        self,
-        tags: Sequence[str] | None,
-        since: datetime | str | None,
-        until: datetime | str | None,
-        where: Mapping[str, Any] | None,
-        prefix: str | None,
-        true_at: datetime | str | None,
-    ) -> dict[str, Any]:
-        """Return the conditions that searches and listings have in common."""
-        now = self.now()
-        tier, priority = placed_in(where)
-        if where is not None and (tier or priority):
-            where = {name: value for name, value in where.items() if name != "tier"}
-        return {
-            "tier": tier,
-            "priority": priority,
-            "tags": None if tags is None else checked_tags(tags),
-            "since": None if since is None else as_moment(since, "since", now),
-            "until": None if until is None else as_moment(until, "until", now),
-            "true_at": None if true_at is None else as_moment(true_at, "true_at", now),
-            "where": None if where is None else parsed_where(where),
-            "prefix": checked_key(prefix) if prefix else None,
-        }
+def mentioned_in(
+    store: Store,
+    spaces: tuple[int, ...],
+    names: object,
+    now: datetime,
+    retentions: tuple[Retention, ...] = ACTIVE_ONLY,
+) -> tuple[int, ...]:
+    """Return the numbers of the memories that mention one of some names."""
+    search = Search(spaces=spaces, now=now, retentions=retentions)
+    return mentioned(store, search, _texts(names, "mentions", "a name"))
 
 
 def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
     """Return the retentions of a search: one of them, or all but purged for any."""
     if retention == ANY_RETENTION:
-        return (Retention.ACTIVE, Retention.ARCHIVED, Retention.DELETED, Retention.PROPOSED)
+        return EVERY_RETENTION
     wanted = Retention.of(retention)
     if wanted is Retention.PURGED:
         raise InvalidInput("a purged memory has no content to search: use active, archived, deleted, proposed or any")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from memotherm.context.assembler import Assembler
-from memotherm.model import Retention
 from memotherm.model.clock import Clock
 from memotherm.recall.as_of import PastStates
 from memotherm.recall.feedback import FeedbackLog
-from memotherm.recall.hidden import WithHidden
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
-from memotherm.recall.values import DEFAULT_RANKING, Question, RankingOptions
+from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.limits import Limits
 from memotherm.remember.writer import MemoryWriter
@@ -88,14 +84,6 @@ class Services:
             engine=engine,
             working=WorkingMemory(store, vectorizer, limits, engine, settings),
         )
-
-    def recaller_with_hidden(self, question: Question, retentions: Sequence[Retention]) -> Recaller:
-        """Return what answers a query from memories of other retentions too; it logs nothing."""
-        settings = replace(self.settings, recall_log="off")
-        # It has what a recall reads of a store.
-        store = cast("Store", WithHidden(self.store, question, retentions))
-        pipeline = Pipeline(store, self.vectorizer, settings, self.pipeline.options)
-        return Recaller(self.store, pipeline, settings)
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""

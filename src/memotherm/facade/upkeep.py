@@ -111,7 +111,7 @@ class Upkeep:
         Args:
             include_narrower: Whether listings inside take `include_narrower`, too.
         """
-        return self._view.listed(include_narrower=include_narrower)[0].flushed_snapshot()
+        return self._view.place(include_narrower=include_narrower)[0].flushed_snapshot()
 
     def move_project(self, old: str, new: str) -> dict[str, str]:
         """Move the memories of a project to another one, such as after its repository was renamed.

@@ -11,7 +11,14 @@ from typing import Any
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
-from memotherm.facade.queries import LARGEST_PAGE, Queries, cursor_number, require_limit, wanted_retentions
+from memotherm.facade.queries import (
+    LARGEST_PAGE,
+    Queries,
+    cursor_number,
+    mentioned_in,
+    require_limit,
+    wanted_retentions,
+)
 from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, read_clock
@@ -35,7 +42,7 @@ from memotherm.remember.draft import (
     lifetime_of,
 )
 from memotherm.storage.store import Store
-from memotherm.storage.values import Cause, EventFilter, Filter, Find, Identity, Record
+from memotherm.storage.values import Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
 from memotherm.text.statements import holds_until
 from memotherm.tiers.rules.retention import require_editable
@@ -152,6 +159,10 @@ class View(Queries):
         """Return the spaces whose memories the scope can see."""
         return self.services.store.spaces(self.scope)
 
+    def seen(self) -> Search:
+        """Return what reads all active memories that the scope can see."""
+        return Search(spaces=self.spaces(), now=self.now())
+
     def get(self, memory_id: str | None, key: str | None = None, *, include_narrower: bool = False) -> Memory:
         """Return a memory by its id or its key, or raise `NotFound`."""
         if (memory_id is None) == (key is None):
@@ -180,7 +191,7 @@ class View(Queries):
         """Return the active memory with a number, if the scope can see it."""
         store = self.services.store
         with store.snapshot():
-            visible = store.candidates(self.spaces(), tuple(Tier), [number], Filter(now=self.now()))
+            visible = store.candidates(self.seen(), [number])
             return store.records([number])[number] if visible else None
 
     def _with_key(self, key: str) -> Record:
@@ -251,12 +262,16 @@ class View(Queries):
         retention: Retention | str,
         include_narrower: bool,
         scope: Mapping[str, str] | None = None,
+        fields: Sequence[str] = (),
     ) -> Recall:
-        """Return the memories that answer a query; `filters` are arguments of `question`."""
+        """Return the memories that answer a query; `filters` are arguments of `question`.
+
+        With `fields`, only memories whose own scope sets all of these.
+        """
         if scope is not None:
             return self._with_fields(scope, as_of).recall(
-                query, limit, tiers, {**filters, "fields": tuple(scope)},
-                promote=promote, track=track, as_of=None, retention=retention, include_narrower=include_narrower,
+                query, limit, tiers, filters, promote=promote, track=track, as_of=None, retention=retention,
+                include_narrower=include_narrower, fields=tuple(scope),
             )  # fmt: skip
         require_limit(limit, self.services.settings.pool_size)
         retentions, listing = wanted_retentions(retention), query == ""
@@ -268,31 +283,31 @@ class View(Queries):
             services, names = self.services, filters.pop("mentions", None)
             question = self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
             with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
-                placed = past.placed(question)
-                nos = self._mentioned(past.store, past.spaces, names, hidden=retentions != (Retention.ACTIVE,))
-                placed = replace(placed, where=replace(placed.where, nos=nos))
-                recall = (past.recaller.list if listing else past.recaller.recall)(placed, limit, track=False)
+                question = past.placed(question)
+                if names is not None:
+                    nos = mentioned_in(past.store, past.spaces, names, moment)
+                    question = replace(question, search=replace(question.search, nos=nos))
+                recall = (past.recaller.list if listing else past.recaller.recall)(question, limit, track=False)
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
-        store = view.services.store
-        place = (store.spaces_within(self.scope), store.identity()) if include_narrower else None
-        fields = filters.pop("fields", ())
-        if fields and place is None:
+        store, spaces = view.place(include_narrower=include_narrower)
+        if fields and not include_narrower:
             wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
-            place = tuple(space for space in store.spaces(self.scope) if space not in wider), store.identity()
-        hidden = retentions != (Retention.ACTIVE,)
-        question = view.question(query, tiers, **filters, hidden=hidden, place=place)
+            spaces = tuple(space for space in spaces if space not in wider)
+        place = (spaces, store.identity()) if fields or include_narrower else None
+        question = view.question(query, tiers, **filters, retentions=retentions, place=place)
         if listing:
-            wanted = retentions[0] if len(retentions) == 1 else None
-            return view.services.recaller.list(question, limit, wanted, track=track)
-        if hidden:
-            return view.services.recaller_with_hidden(question, retentions).recall(question, limit, track=False)
+            return view.services.recaller.list(question, limit, track=track)
+        hidden = question.search.hidden
 
         def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
             return self.services.engine.promote(hits, self.scope, self.cause("move"))
 
-        recall = view.services.recaller.recall(question, limit, promote=promoted if promote else None, track=track)
-        return recall if recall.hits or recall.hint or include_narrower else replace(recall, hint=self.hint())
+        recall = view.services.recaller.recall(
+            question, limit, promote=promoted if promote and not hidden else None, track=track and not hidden
+        )
+        unseen = not (recall.hits or recall.hint or include_narrower or hidden)
+        return replace(recall, hint=self.hint()) if unseen else recall
 
     def _with_fields(self, scope: object, as_of: datetime | None) -> View:
         """Return the view from a scope that has some fields as well."""
@@ -370,20 +385,20 @@ class View(Queries):
         spaces = (*spaces, *self.spaces_inside())
         return log.give([log.named(spaces, recall_id, now)], records, answer, spaces, moment)
 
-    def listed(self, *, include_narrower: bool) -> tuple[Store, Sequence[int]]:
-        """Return the store and the spaces of a listing."""
+    def place(self, *, include_narrower: bool = False) -> tuple[Store, tuple[int, ...]]:
+        """Return the store and the spaces of it that are read: what the scope sees, or the scope and narrower ones."""
         return (self.store_inside, self.spaces_inside()) if include_narrower else (self.services.store, self.spaces())
 
-    def page(self, find: Find, limit: int, *, include_narrower: bool) -> Page:
+    def page(self, limit: int, *, include_narrower: bool, **arguments: Any) -> Page:  # noqa: ANN401 - of `listing`
         """Return a page of a listing."""
         require_limit(limit, LARGEST_PAGE)
-        store, spaces = self.listed(include_narrower=include_narrower)
-        records = store.find(spaces, replace(find, limit=limit + 1))
+        store, search = self.listing(include_narrower=include_narrower, **arguments)
+        records = store.find(replace(search, limit=limit + 1))
         page, more = records[:limit], len(records) > limit
-        first = find.before is None and not find.skip
+        first = search.before is None and not search.skip
         return Page(
             memories=tuple(record.memory for record in page),
-            cursor=f"before-{page[-1].no}" if more and page and find.order == "newest" else None,
+            cursor=f"before-{page[-1].no}" if more and page and search.order == "newest" else None,
             hint=self.hint() if first and not page and not include_narrower else "",
         )
 
@@ -405,7 +420,7 @@ class View(Queries):
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"
         past = None if cursor is None else cursor_number(cursor, word)
-        store, spaces = self.listed(include_narrower=include_narrower)
+        store, spaces = self.place(include_narrower=include_narrower)
         events = [
             *store.ledger(spaces, past, limit + 1, where, oldest_first=forward),
             *filter(where.selects, adoption_events(store, past, oldest_first=forward)),

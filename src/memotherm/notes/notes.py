@@ -25,7 +25,7 @@ from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import ChunkLocation, Filter, Record
+from memotherm.storage.values import ChunkLocation, Record, Search
 from memotherm.text.chunks import ChunkSize
 from memotherm.text.content import pluralize, require_text
 from memotherm.tiers.rules.properties import in_file
@@ -168,15 +168,13 @@ class Notes:
             return answer
         question = Question(
             text=require_text(query, "the query", _LONGEST_QUERY),
-            spaces=(space,),
+            search=Search(spaces=(space,), now=self._tools.now(), tiers=looked_at),
             serving=self._tools.store.identity(),
-            tiers=looked_at,
-            where=Filter(now=self._tools.now()),
             min_score=min_score,
             plain=True,
         )
         half_life = _HALF_LIFE_DAYS if decay else None
-        order = NoteOrder(self._tools.store, local_day(question.where.now, settings), half_life)
+        order = NoteOrder(self._tools.store, local_day(question.search.now, settings), half_life)
         count = max(max_results, _DIVERSE_POOL) if diversity else max_results
         ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
         candidates = ranking.ranked[:count]

@@ -133,7 +133,8 @@ class PastState:
 
     def placed(self, question: Question) -> Question:
         """Return a question about this state."""
-        return replace(question, spaces=self.spaces, serving=self.store.identity())
+        search = replace(question.search, spaces=self.spaces)
+        return replace(question, search=search, serving=self.store.identity())
 
     def restored(self, recall: Recall) -> Recall:
         """Return a recall with the hidden memories as they were."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -12,20 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import EmbedderError
-from memotherm.model import Tier
 from memotherm.model.clock import from_micros
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, RankingWeights, State, column_of
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.store import Store
 from memotherm.text.times import nearness, spans
-from memotherm.text.word_ids import word_id
 from memotherm.text.words import words
 
 #: Texts up to this many words are short: their length does not matter, and the previous turns do.
 SHORT_TEXT = 50
 #: The weight of a word that no memory has, in what could be covered at most.
 ABSENT_WORD = 0.5
-_ALL_TIERS = tuple(Tier)
 #: What stands for the previous turn of what has none.
 _NO_TURN = 0
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|myself|i'm|i've|i'd)\b", re.IGNORECASE)
@@ -81,7 +78,7 @@ class GatherEvidence:
             accessed=candidates.accessed_at,
             coverage=self._coverage(state, candidates, pinned) if terms else np.zeros(len(nos)),
             authors=_author_matches(question.text, candidates.author, frozenset(terms)),
-            nearness=_time_matches(question.text, question.where.now.date(), candidates.created_at),
+            nearness=_time_matches(question.text, question.search.now.date(), candidates.created_at),
             pinned=pinned,
         )
 
@@ -93,7 +90,7 @@ class GatherEvidence:
         if not missing:
             return state.vector_scores
         return state.vector_scores | self._store.similarities(
-            state.question.all_spaces, _ALL_TIERS, missing, state.query.vector, state.query.identity
+            state.question.search, missing, state.query.vector, state.query.identity
         )
 
     def _coverage(self, state: State, candidates: Candidates, pinned: int) -> NDArray[np.float64]:
@@ -113,10 +110,10 @@ class GatherEvidence:
 
     def _has_terms(self, state: State, turns: Candidates) -> NDArray[np.bool_] | NDArray[np.float32]:
         """Return which memories have the query's words, and how much of them those have that have similar words."""
-        has = has_terms(turns, state.terms)
+        has = turns.have(state.terms)
         places = {word: place for place, word in enumerate(state.terms)} if state.also else {}
         for asked, other in state.also:
-            named = np.flatnonzero(has_terms(turns, other).all(axis=1))
+            named = np.flatnonzero(turns.have(other).all(axis=1))
             has[np.ix_(named, np.array([places[word] for word in asked]))] = True
         if state.query.word_similarity is None or not self._weights.similar_word:
             return has
@@ -194,18 +191,6 @@ def _previous_turns(matrix: TermMatrix, turns: NDArray[np.int64], weights: Seque
         shares[rows] = np.maximum(shares[rows], matrix.has[previous] * value[:, np.newaxis])
         previous = turns[previous]
     return shares
-
-
-def has_terms(candidates: Candidates, terms: Iterable[str]) -> NDArray[np.bool_]:
-    """Return which candidates (rows) have which words (columns); a fragment is the beginning of a word."""
-    asked = np.array(list(map(word_id, terms)), np.int64)
-    has = np.zeros((len(asked), len(candidates)), np.bool_)
-    for texts in (candidates.words, candidates.fragments):
-        if len(texts.ids):
-            equal = asked[:, np.newaxis] == texts.ids
-            words, places = np.divmod(np.flatnonzero(equal), len(texts.ids))
-            has[words, texts.texts_at(places)] = True
-    return has.T
 
 
 def _time_matches(query: str, today: date, created: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -20,10 +20,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from memotherm.embed.protocol import ScoreTexts
-from memotherm.model import Memory, Tier
+from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.mentioned import AddAliases
@@ -31,7 +32,7 @@ from memotherm.recall.rank import Fuse, OrderVersions
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
-from memotherm.storage.values import Search
+from memotherm.storage.values import EVERY_TIER, Prefetch
 from memotherm.text.content import pluralize
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
@@ -88,7 +89,7 @@ class Pipeline:
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
-        with self.store.snapshot(self._candidates.search(state)) as seen:
+        with self.store.snapshot(self._candidates.prefetch(state)) as seen:
             for stage in (*self._ranking, *stages, self._read_records):
                 stage(state)
         for stage in self._after:
@@ -129,7 +130,9 @@ class FindCandidates:
     def __call__(self, state: State) -> None:
         """Add the candidates in blocks of a fixed size, so that they do not depend on how many are wanted."""
         question, size = state.question, self._size(state)
-        state.pinned_records = self._store.pinned(question.all_spaces, question.where.now)
+        search = question.search
+        wider = replace(search, spaces=question.all_spaces) if question.pinned_spaces else search
+        state.pinned_records = self._store.pinned(wider)
         self._search(state, size)
         pinned = [record.no for record in state.pinned_records]
         nearest, matching = (
@@ -138,23 +141,21 @@ class FindCandidates:
         nos = _alternate(nearest, matching, size)
         for start in range(0, max(1, len(nos)), _BLOCK):
             block = nos[start : start + _BLOCK]
-            state.blocks.append(self._store.candidates(question.spaces, question.tiers, block, question.where))
+            state.blocks.append(self._store.candidates(search, block))
         if pinned:
             # Pinned memories are candidates in every tier.
-            others = self._store.candidates(question.all_spaces, tuple(Tier), pinned, question.where)
+            others = self._store.candidates(replace(wider, tiers=EVERY_TIER), pinned)
             state.blocks[0] = state.blocks[0].joined([others])
             state.pinned_rows = len(others)
         found = state.blocks[0]
         if len(found) and not any(state.frequencies.values()) and not found.words.lengths.any():
             state.degraded.append("the text index has no words of these memories: `memotherm store check` tells more")
 
-    def search(self, state: State) -> Search:
+    def prefetch(self, state: State) -> Prefetch:
         """Return what is going to be read first."""
         question, query = state.question, state.query
-        return Search(
-            spaces=question.spaces,
-            tiers=question.tiers,
-            where=question.where,
+        return Prefetch(
+            search=question.search,
             words=tuple(state.terms),
             vector=query.vector,
             by=query.identity,
@@ -168,17 +169,15 @@ class FindCandidates:
 
     def _search(self, state: State, size: int) -> None:
         """Run both searches, and note what is missing."""
-        question, query = state.question, state.query
-        where = question.where
+        search, query = state.question.search, state.query
         words = list(dict.fromkeys((*state.terms, *(word for _, other in state.also for word in other))))
-        matches = self._store.search_text(question.spaces, question.tiers, words, size, where)
+        matches = self._store.search_text(search, words, size)
         state.text_scores, state.total, state.frequencies = matches
         if query.vector is not None:
-            state.vector_scores = self._store.search_vector(
-                question.spaces, question.tiers, query.vector, size, where, query.identity
-            )
+            state.vector_scores = self._store.search_vector(search, query.vector, size, query.identity)
         state.degraded += self._store.recall_problems()
-        if self._vectorizer.enabled and (waiting := self._store.pending(question.spaces)):
+        searches_active = self._vectorizer.enabled and Retention.ACTIVE in search.retentions
+        if searches_active and (waiting := self._store.pending(search.spaces)):
             state.degraded.append(missing_vectors(waiting))
 
 
@@ -230,8 +229,6 @@ def nearest(store: Store, vectorizer: Vectorizer, question: Question, limit: int
     if query.vector is None or limit == 0:
         return []
     with store.snapshot():
-        cosines = store.search_vector(
-            question.spaces, question.tiers, query.vector, limit, question.where, query.identity
-        )
+        cosines = store.search_vector(question.search, query.vector, limit, query.identity)
         records = store.records(list(cosines))
         return [(records[no].memory, cosine) for no, cosine in cosines.items()]

@@ -74,7 +74,7 @@ class Fuse:
         weights = self._plain if question.plain else self._weights[question.penalise]
         if state.query.weight < 1 and not question.plain:
             weights = replace(weights, vector=weights.vector * state.query.weight)
-        now = to_micros(question.where.now)
+        now = to_micros(question.search.now)
         blocks = [rank(evidence, weights, now) for evidence in state.evidence]
         if state.pinned_records:
             pinned = {record.no for record in state.pinned_records}
@@ -82,17 +82,17 @@ class Fuse:
                 (candidate for candidate in blocks[0] if candidate.no in pinned),
                 key=lambda candidate: (-candidate.score, candidate.no),
             )
-        state.ranked_blocks = [relevant(block, weights, question.min_score) for block in blocks]
+        least = -math.inf if question.irrelevant else question.min_score or _LEAST_RELEVANCE
+        state.ranked_blocks = [relevant(block, weights, least) for block in blocks]
 
 
-def relevant(ranked: RankedBlock, weights: FusionWeights, min_score: float) -> RankedBlock:
-    """Return the candidates that are relevant to the query and not pinned.
+def relevant(ranked: RankedBlock, weights: FusionWeights, least: float) -> RankedBlock:
+    """Return the candidates that are relevant enough to the query and not pinned.
 
-    A relevance of 0 is none, unless `min_score` is negative. `min_score` is compared with relevance, before use and
-    boosts; a match of words that covers enough of the query passes it too, unless words have no weight.
+    Relevance is that before use and boosts; a match of words that covers enough of the query passes, too, unless words
+    have no weight.
     """
     evidence, relevance = ranked.parts.evidence, ranked.parts.relevance
-    least = min_score or _LEAST_RELEVANCE
     passing = relevance >= least
     if weights.text > 0:
         passing |= evidence.coverage >= least

@@ -6,11 +6,11 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memotherm.model import Hit, Move, Priority, Recall, Retention, Tier, Why
+from memotherm.model import Hit, Move, Priority, Recall, Tier, Why
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.recall import HIT_THRESHOLD, SEARCH_COLD, UseKind
@@ -19,7 +19,7 @@ from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking, State, best_relevance, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
-from memotherm.storage.values import Filter, Find, RecallEntry, ReceiptRow, Record, Use
+from memotherm.storage.values import RecallEntry, ReceiptRow, Record, Use
 from memotherm.text.content import pluralize, title
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -51,7 +51,7 @@ def _averages(question: Question, results: Results, promoted: Sequence[str]) -> 
     return [
         (record.no, (record.memory.relevance + candidate.relevance) / 2)
         for record, candidate in results
-        if record.space in question.spaces and record.memory.id not in promoted
+        if record.space in question.search.spaces and record.memory.id not in promoted
     ]
 
 
@@ -95,7 +95,7 @@ class Recaller:
         better = cold.better(ranking)
         if self._settings.recall_adds_cold:
             best = [*better, *best][:limit]
-        asked = question.where.priority is Priority.PINNED
+        asked = question.search.priority is Priority.PINNED
         shown, cut = (ranking.pinned, ()) if asked else _newest(ranking.pinned, self._settings.max_pinned)
         results = [*shown, *best]
         pinned, hits = _hits(shown), _hits(best)
@@ -127,30 +127,20 @@ class Recaller:
             hits=hits,
             pinned=pinned,
             promoted=tuple(promoted),
-            tiers=question.tiers,
+            tiers=question.search.tiers,
             confidence=ranking.confidence,
             degraded=(*ranking.degraded, *cut, *failures),
             hint="" if self._settings.recall_adds_cold else _cold_hint(better),
         )
 
-    def list(
-        self, question: Question, limit: int, retention: Retention | None = Retention.ACTIVE, *, track: bool = True
-    ) -> Recall:
+    def list(self, question: Question, limit: int, *, track: bool = True) -> Recall:
         """Return the memories that pass the filters of a question without a text, newest first; all have score 0."""
-        where = {each.name: getattr(question.where, each.name) for each in fields(Filter)}
-        found = [
-            record
-            for tier in question.tiers
-            for record in self._store.find(
-                question.spaces, Find(**where | {"tier": tier}, retention=retention, limit=limit)
-            )
-        ]
-        newest = sorted(found, key=lambda record: record.no, reverse=True)[:limit]
+        search = question.search
+        newest = self._store.find(replace(search, limit=limit))
         if newest and track:
-            nos = [record.no for record in newest]
-            self._log.write_listed(nos, question.where.now, question.spaces[-1], track=True)
+            self._log.write_listed([record.no for record in newest], search.now, search.spaces[-1], track=True)
         hits = tuple(Hit(memory=record.memory, score=0.0, why=Why()) for record in newest)
-        return Recall(query=question.text, hits=hits, tiers=question.tiers)
+        return Recall(query=question.text, hits=hits, tiers=search.tiers)
 
 
 #: By how much confidence and relevance in cold must exceed those of the live answer.
@@ -178,7 +168,7 @@ class ColdSearch:
         """
         best = best_relevance(state.ranked) or 0.0
         is_strong = best >= HIT_THRESHOLD and state.confidence >= self._settings.context_min_confidence
-        if is_strong or Tier.COLD in state.question.tiers:
+        if is_strong or Tier.COLD in state.question.search.tiers:
             return
         unknown = [word for word in subject_words(state.terms) if not state.frequencies.get(word)]
         self._promising = self._settings.recall_adds_cold or (
@@ -187,8 +177,7 @@ class ColdSearch:
 
     def _covered(self, state: State, words: Sequence[str]) -> float:
         """Return the largest share of some words that a cold memory has, weighted by their rarity there."""
-        question = state.question
-        found = self._pipeline.store.search_text(question.spaces, (Tier.COLD,), words, 1, question.where)
+        found = self._pipeline.store.search_text(replace(state.question.search, tiers=(Tier.COLD,)), words, 1)
         others = [(count, max(0, found.total - count)) for count in found.frequencies.values()]
         most = sum(math.log(1 + (without + 0.5) / (count + 0.5)) for count, without in others)
         return max(found.scores.values(), default=0.0) / most
@@ -198,7 +187,8 @@ class ColdSearch:
         question = ranking.question
         if question is None or not self._promising:
             return []
-        cold = self._pipeline.run(replace(question, tiers=(Tier.COLD,)), _MOST_IN_COLD)
+        in_cold = replace(question.search, tiers=(Tier.COLD,))
+        cold = self._pipeline.run(replace(question, search=in_cold), _MOST_IN_COLD)
         if cold.confidence < max(self._settings.context_min_confidence, ranking.confidence + _CLEARLY):
             return []
         least = max(HIT_THRESHOLD, (best_relevance(ranking.ranked) or 0.0) + _CLEARLY)
@@ -257,14 +247,14 @@ class RecallLog:
         uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in returned] if track else []
         if question is None or not (keep or uses or receipt):
             return None
-        best = best_relevance(answers)
+        best, search = best_relevance(answers), question.search
         query = _logged_query(question.text, self._settings)
         entry = RecallEntry(
-            id=new_id("rec", question.where.now),
-            at=question.where.now,
-            space=question.spaces[-1] if question.spaces else None,
+            id=new_id("rec", search.now),
+            at=search.now,
+            space=search.spaces[-1] if search.spaces else None,
             query=query or hashlib.sha256(question.text.encode()).hexdigest(),
-            tiers=question.tiers,
+            tiers=search.tiers,
             micros=(time.perf_counter_ns() - ranking.started) // 1000,
             candidates=scores_of(ranking.ranked, _CANDIDATES_LOGGED),
             returned=returned,
@@ -278,8 +268,8 @@ class RecallLog:
             seen=ranking.seen,
             options={
                 **({"used": True} if uses else {}),
-                **({"filtered": True} if question.where.selective else {}),
-                **({"alone": True} if len(question.spaces) == 1 else {}),
+                **({"filtered": True} if search.selective else {}),
+                **({"alone": True} if len(search.spaces) == 1 else {}),
                 **(options or {}),
             },
         )

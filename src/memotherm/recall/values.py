@@ -16,7 +16,7 @@ from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Priority, Tier, Why
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
-from memotherm.storage.values import Filter, Identity, Record, Scores
+from memotherm.storage.values import Identity, Record, Scores, Search
 from memotherm.vectors.vectorizer import QueryVector
 
 
@@ -116,12 +116,12 @@ class Question:
     """A query and everything that limits its answer, except the number of hits."""
 
     text: str
-    spaces: tuple[int, ...]
+    search: Search
     #: The embedder that serves searches there.
     serving: Identity | None
-    tiers: tuple[Tier, ...]
-    where: Filter
-    min_score: float
+    min_score: float = 0.0
+    #: Whether candidates without any relevance are hits as well.
+    irrelevant: bool = False
     #: Whether a score is the weighted mean of closeness and coverage and nothing else, as in a search of notes.
     plain: bool = False
     #: Whether lower tiers rank lower (queries that span all tiers).
@@ -132,7 +132,7 @@ class Question:
     @property
     def all_spaces(self) -> tuple[int, ...]:
         """The spaces that are searched, and those of which only the pinned memories are returned."""
-        return tuple(dict.fromkeys((*self.spaces, *self.pinned_spaces)))
+        return tuple(dict.fromkeys((*self.search.spaces, *self.pinned_spaces)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.embed.filler import filler_odds
-from memotherm.model import Memory, Scope, Tier
+from memotherm.model import Memory, Scope
 from memotherm.model.results import Captured
 from memotherm.remember.draft import checked_metadata
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
 from memotherm.storage.store import Store
-from memotherm.storage.values import Filter
+from memotherm.storage.values import Search
 from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, is_question, sentences, specifics
@@ -97,7 +97,7 @@ def repeated(store: Store, scope: Scope, text: str, now: datetime) -> Memory | N
     words = sorted(query_words(text), key=lambda word: (word.isalpha(), -len(word)))[:_SEARCHED_WORDS]
     if not words:
         return None
-    found = store.search_text(store.spaces(scope), tuple(Tier), words, _COMPARED, Filter(now=now)).scores
+    found = store.search_text(Search(spaces=store.spaces(scope), now=now), words, _COMPARED).scores
     memories = (record.memory for record in store.records(list(found)).values())
     own = (memory for memory in memories if memory.scope == scope and memory.key is None)
     return next((memory for memory in own if _said(memory.content) == wanted), None)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
+from itertools import combinations, islice
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
@@ -16,7 +16,7 @@ from memotherm.remember.authority import outranks
 from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Find
+from memotherm.storage.values import Cause, Search
 from memotherm.text.statements import kind_of
 from memotherm.text.versions import Difference, Statement
 from memotherm.tiers.rules.properties import FILE_SOURCE, is_closed
@@ -27,21 +27,17 @@ _PAGE = 1000
 _MOST_VALUES = 4
 
 
-def conflicts_in(store: Store, spaces: Sequence[int], find: Find, newest: int, *, together: bool) -> list[Conflict]:
+def conflicts_in(store: Store, search: Search, newest: int, *, together: bool) -> list[Conflict]:
     """Return the conflicts among the newest memories that a listing selects.
 
     Args:
         store: The store.
-        spaces: The spaces of the listing.
-        find: What it selects.
+        search: What it selects.
         newest: How many memories are compared at most.
         together: Whether one scope sees all of them.
     """
-    memories: list[Memory] = []
     with store.snapshot():
-        while page := store.find(spaces, replace(find, limit=min(_PAGE, newest - len(memories)))):
-            memories += [record.memory for record in page]
-            find = replace(find, before=page[-1].no)
+        memories = [record.memory for record in islice(store.each(replace(search, limit=_PAGE)), newest)]
     return conflicts_among(memories, together=together)
 
 

@@ -14,7 +14,7 @@ from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.summary import DERIVED_FROM, SUMMARY_KEYS, sources, summary_of
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Find, Record
+from memotherm.storage.values import EVERY_RETENTION, Cause, Record, Search
 from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.select import AnyOf, FieldTest
@@ -29,10 +29,11 @@ def summaries_of(store: Store, scope: Scope, ids: Sequence[str], cause: Cause) -
     found: dict[int, Record] = {}
     for first in range(0, len(ids), _BATCH):
         tests = tuple(FieldTest((DERIVED_FROM, memory_id), "exists") for memory_id in ids[first : first + _BATCH])
-        find = Find(
-            now=cause.at, kinds=(SUMMARY,), prefix=SUMMARY_KEYS, retention=None, where=AnyOf(tests), limit=_MOST_FOUND
-        )
-        found |= {record.no: record for record in store.find(spaces, find)}
+        search = Search(
+            spaces=spaces, now=cause.at, retentions=EVERY_RETENTION, kinds=(SUMMARY,), prefix=SUMMARY_KEYS,
+            where=AnyOf(tests), limit=_MOST_FOUND,
+        )  # fmt: skip
+        found |= {record.no: record for record in store.find(search)}
     return list(found.values())
 
 

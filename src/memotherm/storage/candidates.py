@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memotherm.storage.rows import UnwrittenUses
 from memotherm.storage.values import CandidateRow
-from memotherm.text.word_ids import WordIds
+from memotherm.text.word_ids import WordIds, word_id
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +59,17 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.no)
+
+    def have(self, words: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which candidates (rows) have which words (columns); a fragment is the beginning of a word."""
+        asked = np.array(list(map(word_id, words)), np.int64)
+        has = np.zeros((len(asked), len(self)), np.bool_)
+        for texts in (self.words, self.fragments):
+            if len(texts.ids):
+                equal = asked[:, np.newaxis] == texts.ids
+                rows, places = np.divmod(np.flatnonzero(equal), len(texts.ids))
+                has[rows, texts.texts_at(places)] = True
+        return has.T
 
     def where(self, passing: NDArray[np.bool_]) -> Candidates:
         """Return some of these candidates."""

@@ -1,17 +1,16 @@
-"""From the filter of a search, of a listing or of a rule to one statement."""
+"""From what a search, a listing or a rule reads to one statement."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from memotherm.model import Retention, Tier
+from memotherm.model import Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage.statements import Row, Statements, marked
-from memotherm.storage.values import AFTER_PREFIX, Filter, Find
+from memotherm.storage.values import AFTER_PREFIX, EVERY_TIER, Search
 from memotherm.text.content import case_variants
 from memotherm.tiers.rules.select import AllOf, FieldTest, Not, Select, json_type, one_of
 from memotherm.tiers.rules.select import Condition as MetadataCondition
@@ -27,8 +26,6 @@ _DURATIONS = {
 _MICROSECOND = timedelta(microseconds=1)
 #: Larger than any number of a memory.
 _EVERY = 1 << 62
-#: What `retention = None` lists.
-_UNPURGED = tuple(retention for retention in Retention if retention is not Retention.PURGED)
 
 NumberedRow = TypeVar("NumberedRow", bound=tuple[Any, ...])
 
@@ -55,47 +52,58 @@ def selected_rows(
     return statements.rows_of("select", marks, spaces=list(spaces), after=after, limit=limit, **compiler.values)
 
 
-def found_rows(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> list[Row]:
+def found_rows(statements: Statements, search: Search, *, in_order: bool = False) -> list[Row]:
     """Return the rows of a page of a listing; `in_order` lets SQLite read the table in its own order."""
-    compiler = _Compiler(statements)
-    marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
-    before = _EVERY if find.before is None else find.before
-    if find.order != "newest" or find.skip:
-        marks["order"] = statements.fragment(f"order_{find.order}", "")
-        page = {"limit": find.limit, "skip": find.skip}
-        return statements.rows_of("find_sorted", marks, spaces=list(spaces), **page, **compiler.values)
-    return statements.rows_of("find", marks, spaces=list(spaces), before=before, limit=find.limit, **compiler.values)
+    values, marks = _listing(statements, search, in_order=in_order)
+    if search.order != "newest" or search.skip:
+        marks["order"] = statements.fragment(f"order_{search.order}", "")
+        return statements.rows_of("find_sorted", marks, limit=search.limit, skip=search.skip, **values)
+    before = _EVERY if search.before is None else search.before
+    return statements.rows_of("find", marks, before=before, limit=search.limit, **values)
 
 
-def found_count(statements: Statements, spaces: Sequence[int], find: Find, *, in_order: bool = False) -> int:
+def found_count(statements: Statements, search: Search, *, in_order: bool = False) -> int:
     """Return how many memories a listing has."""
-    compiler = _Compiler(statements)
-    marks = {"space": "+space" if in_order else "space", "conditions": compiler.joined(_found(find))}
-    ((count,),) = statements.rows_of("found_count", marks, spaces=list(spaces), **compiler.values)
+    values, marks = _listing(statements, search, in_order=in_order)
+    ((count,),) = statements.rows_of("found_count", marks, **values)
     return int(count)
 
 
-def compiled_filter(statements: Statements, where: Filter) -> tuple[str, dict[str, object]]:
-    """Return the filter of a search as a condition on memories, expiry included, and its parameters."""
+def hidden_rows(statements: Statements, search: Search) -> list[Row]:
+    """Return the rows of all memories of a search that are in no index: archived, deleted, proposed, expired."""
+    values, marks = _listing(statements, search, ("where_hidden", {"now": to_micros(search.now)}))
+    return statements.rows_of("find", marks, before=_EVERY, limit=_EVERY, **values)
+
+
+def _listing(
+    statements: Statements, search: Search, *more: Condition, in_order: bool = False
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the parameters and the marks of a statement that lists memories."""
     compiler = _Compiler(statements)
-    unexpired: Condition = ("where_unexpired", {"now": to_micros(where.now)})
-    return compiler.joined([unexpired, *_filtered(where)]), compiler.values
+    conditions = compiler.joined([*_found(search), *more])
+    marks: dict[str, object] = {"space": "+space" if in_order else "space", "conditions": conditions}
+    return {"spaces": list(search.spaces), **compiler.values}, marks
 
 
-def filtered_numbers(statements: Statements, nos: Sequence[int], where: Filter) -> set[int]:
-    """Return those of some memories that the filter of a search lets through."""
-    conditions, values = compiled_filter(statements, where)
+def compiled_filter(statements: Statements, search: Search) -> tuple[str, dict[str, object]]:
+    """Return the conditions of a search as one on memories, expiry included, and its parameters."""
+    compiler = _Compiler(statements)
+    unexpired: Condition = ("where_unexpired", {"now": to_micros(search.now)})
+    return compiler.joined([unexpired, *_filtered(search)]), compiler.values
+
+
+def filtered_numbers(statements: Statements, nos: Sequence[int], search: Search) -> set[int]:
+    """Return those of some memories that the conditions of a search let through."""
+    conditions, values = compiled_filter(statements, search)
     return {no for (no,) in statements.rows_of("filtered", {"conditions": conditions}, nos=list(nos), **values)}
 
 
-def passing_rows(statements: Statements, rows: list[NumberedRow], where: Filter) -> list[NumberedRow]:
-    """Return those of some rows (number, space, tier, priority, kind, and more) that pass the filter of a search."""
-    if not where.selective:
-        return rows
-    if where.kinds is not None:
-        rows = [row for row in rows if row[4] in where.kinds]
-    if rows and replace(where, kinds=None).selective:
-        passing = filtered_numbers(statements, [row[0] for row in rows], where)
+def passing_rows(statements: Statements, rows: list[NumberedRow], search: Search) -> list[NumberedRow]:
+    """Return those of some rows (number, space, tier, priority, kind, and more) that pass its conditions."""
+    if search.kinds is not None:
+        rows = [row for row in rows if row[4] in search.kinds]
+    if rows and search.selective_beside_kinds:
+        passing = filtered_numbers(statements, [row[0] for row in rows], search)
         rows = [row for row in rows if row[0] in passing]
     return rows
 
@@ -121,21 +129,17 @@ def _selected(selects: Select, now: datetime) -> Iterator[Condition]:
         yield one_of((key,), accepted)
 
 
-def _found(find: Find) -> Iterator[Condition]:
+def _found(search: Search) -> Iterator[Condition]:
     """Yield the conditions of a listing."""
-    if find.retention is None:
-        yield "where_retentions", {"retentions": [retention.rank for retention in _UNPURGED]}
+    if len(search.retentions) == 1:
+        yield "where_retention", {"retention": search.retentions[0].rank}
     else:
-        yield "where_retention", {"retention": find.retention.rank}
-    if find.hidden:
-        yield "where_hidden", {"now": to_micros(find.now)}
-    elif find.retention is Retention.ACTIVE:
-        yield "where_unexpired", {"now": to_micros(find.now)}
-    if find.trust is not None:
-        yield "where_trust", {"trust": find.trust.rank}
-    if find.contains is not None:
-        yield "where_contains", _contained(find.contains)
-    yield from _filtered(find)
+        yield "where_retentions", {"retentions": [retention.rank for retention in search.retentions]}
+    if not search.hidden:
+        yield "where_unexpired", {"now": to_micros(search.now)}
+    if len(search.tiers) < len(EVERY_TIER):
+        yield "where_tiers", {"tiers": [tier.rank for tier in search.tiers]}
+    yield from _filtered(search)
 
 
 def _contained(text: str) -> dict[str, Any]:
@@ -156,22 +160,24 @@ def _contained(text: str) -> dict[str, Any]:
     }
 
 
-def _filtered(where: Filter) -> Iterator[Condition]:
+def _filtered(search: Search) -> Iterator[Condition]:
     """Yield the conditions of a search."""
-    if where.tier is not None:
-        yield "where_tiers", {"tiers": [where.tier.rank]}
-    if where.priority is not None:
-        yield "where_priorities", {"priorities": [where.priority.rank]}
+    if search.priority is not None:
+        yield "where_priorities", {"priorities": [search.priority.rank]}
+    if search.trust is not None:
+        yield "where_trust", {"trust": search.trust.rank}
+    if search.contains is not None:
+        yield "where_contains", _contained(search.contains)
     for name in ("kinds", "tags", "sources", "ids", "nos"):
-        if (values := getattr(where, name)) is not None:
+        if (values := getattr(search, name)) is not None:
             yield f"where_{name}", {name: list(values)}
     for name in ("since", "until", "true_at"):
-        if (moment := getattr(where, name)) is not None:
+        if (moment := getattr(search, name)) is not None:
             yield f"where_{name}", {name: to_micros(moment)}
-    if where.prefix is not None:
-        yield "where_prefix", {"first": where.prefix, "last": where.prefix + AFTER_PREFIX}
-    if where.where is not None:
-        yield where.where
+    if search.prefix is not None:
+        yield "where_prefix", {"first": search.prefix, "last": search.prefix + AFTER_PREFIX}
+    if search.where is not None:
+        yield search.where
 
 
 class _Compiler:

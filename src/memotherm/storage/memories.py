@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,12 +14,11 @@ from memotherm.model import Event, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
-from memotherm.storage.candidates import Candidates, candidate_row
-from memotherm.storage.filters import found_count, found_rows, passing_rows, selected_rows
+from memotherm.storage.filters import found_count, found_rows, selected_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tombstones import Tombstones
-from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Filter, Find, Identity, Record, TierChange
+from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Identity, Record, Search, TierChange
 from memotherm.tiers.rules.select import Select
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
-#: At this time, nothing has expired.
-_FIRST_MOMENT = 0
 
 
 class MemoryStore(StoreBase):
@@ -97,19 +95,26 @@ class MemoryStore(StoreBase):
             rows = self._rows("ids_ending", pattern=f"%{part.lower()}", spaces=list(spaces), limit=limit)
         return [memory_id for (memory_id,) in rows]
 
-    def find(self, spaces: Sequence[int], find: Find) -> list[Record]:
+    def find(self, search: Search) -> list[Record]:
         """Return a page of memories in the order of the listing."""
         with self._reading(once=True) as statements:
-            in_order = self._reads_in_order(statements, spaces, find)
-            return self._converted(statements, found_rows(statements, spaces, find, in_order=in_order))
+            in_order = self._reads_in_order(statements, search)
+            return self._converted(statements, found_rows(statements, search, in_order=in_order))
 
-    def count(self, spaces: Sequence[int], find: Find) -> int:
+    def each(self, search: Search) -> Iterator[Record]:
+        """Yield the memories of all pages of a listing, newest first."""
+        page = self.find(search)
+        while page:
+            yield from page
+            search = replace(search, before=page[-1].no)
+            page = self.find(search) if len(page) == search.limit else []
+
+    def count(self, search: Search) -> int:
         """Return how many memories a listing has, on all its pages."""
         with self._reading(once=True) as statements:
-            in_order = self._reads_in_order(statements, spaces, find)
-            return found_count(statements, spaces, find, in_order=in_order)
+            return found_count(statements, search, in_order=self._reads_in_order(statements, search))
 
-    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:  # noqa: ARG002
+    def _reads_in_order(self, statements: Statements, search: Search) -> bool:  # noqa: ARG002
         """Return whether a page is found sooner by reading the table in its own order than by an index."""
         return False
 
@@ -118,10 +123,6 @@ class MemoryStore(StoreBase):
         with self._reading(once=True) as statements:
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
-
-    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
-        """Return the visible pinned memories, oldest first."""
-        return self._records("pinned", spaces=list(spaces), now=to_micros(now))
 
     def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time."""
@@ -154,22 +155,6 @@ class MemoryStore(StoreBase):
             retention[Retention.ACTIVE] -= memories
             retention[Retention.DELETED] += memories
         return Counts(tiers=tiers, retention=retention)
-
-    # Search
-
-    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
-        """Return those of some memories that scope, tiers, retention and filter let through."""
-        with self._reading(once=not where.selective) as statements:
-            ranks = {tier.rank for tier in tiers}
-            rows = statements.rows("candidates", nos=list(nos), now=to_micros(where.now))
-            passing = passing_rows(statements, [row for row in rows if row[2] in ranks and row[1] in spaces], where)
-            candidates = Candidates.of(map(candidate_row, passing))
-            candidates.add_uses(statements.unwritten)
-            return candidates
-
-    def active(self, nos: Sequence[int]) -> Candidates:
-        """Return those of some memories that are active, in any space and tier: the turns before a message."""
-        return Candidates.of(map(candidate_row, self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT)))
 
     # The ledger
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreError, StoreUnavailable
 from memotherm.model import Memory, Retention, Scope, entry_points
@@ -23,7 +23,7 @@ from memotherm.storage.transfer import (
     Progress,
     transfer,
 )
-from memotherm.storage.values import DISCARDED, Cause, Find
+from memotherm.storage.values import DISCARDED, Cause, Search
 
 #: The group of entry points: the name is the URL scheme, the object is a factory.
 GROUP = "memotherm.stores"
@@ -138,14 +138,11 @@ def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Pur
 
 def _purged(store: Store) -> Iterator[Memory]:
     """Yield the memories that were purged, as opposed to copies of lines that are no longer in their file."""
-    find: dict[str, Any] = {"now": system_clock(), "retention": Retention.PURGED, "limit": _PAGE}
-    spaces, before = store.spaces_within(Scope()), None
-    while page := store.find(spaces, Find(**find, before=before)):
-        for record in page:
-            last = next(event for event in reversed(store.events(record)) if event.action == "purge")
-            if last.rule != DISCARDED:
-                yield record.memory
-        before = page[-1].no
+    spaces, purged = store.spaces_within(Scope()), (Retention.PURGED,)
+    for record in store.each(Search(spaces=spaces, now=system_clock(), retentions=purged, limit=_PAGE)):
+        last = next(event for event in reversed(store.events(record)) if event.action == "purge")
+        if last.rule != DISCARDED:
+            yield record.memory
 
 
 def _scope(row: Row) -> Row:

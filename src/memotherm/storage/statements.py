@@ -97,6 +97,8 @@ class Statements(ABC):
     unwritten: UnwrittenUses = NO_USES
     #: Whether it reads committed rows only. What a writing transaction reads may be rolled back, so it is not cached.
     committed = False
+    #: The last search for hidden memories in this transaction, and what it has found.
+    hidden: tuple[Any, Any] = (None, None)
 
     @abstractmethod
     def rows(self, name: str, /, **values: object) -> list[Row]:

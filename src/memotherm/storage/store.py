@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from memotherm.errors import InvalidInput
-from memotherm.model import Scope, Tier
+from memotherm.model import Scope
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.storage.base import Claim
-from memotherm.storage.memories import MemoryStore
+from memotherm.storage.searches import SearchStore
 from memotherm.storage.state import StateStore
 from memotherm.storage.statements import Statements
 from memotherm.storage.transaction import Transaction
-from memotherm.storage.values import Filter, Identity, Scores, Search, TextMatches
+from memotherm.storage.values import Identity, Prefetch
 from memotherm.text.content import pluralize
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Distribution:
         return f"{total}: distributed over {where} and verified"
 
 
-class Store(MemoryStore, StateStore):
+class Store(SearchStore, StateStore):
     """A database of memories. Safe to use from several threads and processes."""
 
     # Views
@@ -146,15 +146,13 @@ class Store(MemoryStore, StateStore):
         dropped = self.dropped_log_entries
         return [f"recall log entries lost while the store was busy: {dropped}"] if dropped else []
 
-    # Searches
-
     @abstractmethod
-    def snapshot(self, search: Search | None = None) -> AbstractContextManager[int | None]:
+    def snapshot(self, prefetch: Prefetch | None = None) -> AbstractContextManager[int | None]:
         """Let the reads of this thread see one state of the store until the context is left.
 
         The value is the number of the last event that they see, if the store knows it without another statement.
         A store may do less; it never shows a part of a transaction. Nothing may be written inside.
-        A store on another machine reads at once what `search` says will be read first.
+        A store on another machine reads at once what `prefetch` says will be read first.
         """
 
     @contextmanager
@@ -163,35 +161,6 @@ class Store(MemoryStore, StateStore):
         self._writer.flush()
         with self.snapshot():
             yield
-
-    @abstractmethod
-    def search_text(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> TextMatches:
-        """Return the best keyword matches, strongest first, and how many memories contain each word."""
-
-    @abstractmethod
-    def search_vector(
-        self,
-        spaces: Sequence[int],
-        tiers: Sequence[Tier],
-        vector: Vectors,
-        limit: int,
-        where: Filter,
-        by: Identity | None = None,
-    ) -> Scores:
-        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
-
-    @abstractmethod
-    def similarities(
-        self,
-        spaces: Sequence[int],
-        tiers: Sequence[Tier],
-        nos: Sequence[int],
-        vector: Vectors,
-        by: Identity | None = None,
-    ) -> dict[int, float]:
-        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
 
     # Vectors
 

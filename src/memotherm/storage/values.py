@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.model import Event, Memory, Move, Priority, Retention, Scope, Tier, Trust
@@ -60,11 +61,25 @@ class Cause:
         return replace(self, action="move", rule=move.rule, why=move.why, policy=move.policy)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Filter:
-    """The filter of a search, in addition to spaces and tiers."""
+#: What most reads want, and what can be read at all: a purged memory has no content.
+ACTIVE_ONLY = (Retention.ACTIVE,)
+EVERY_RETENTION = tuple(retention for retention in Retention if retention is not Retention.PURGED)
+EVERY_TIER = tuple(Tier)
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """Which memories are read: those of some spaces, tiers and retentions that pass all conditions.
+
+    A listing has a page as well.
+    """
+
+    spaces: tuple[int, ...]
     now: datetime
+    tiers: tuple[Tier, ...] = EVERY_TIER
+    #: Memories that have expired count as hidden: they are read with other retentions than active.
+    retentions: tuple[Retention, ...] = ACTIVE_ONLY
+    # Conditions
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     #: Created at or after the first of these, and before the second.
@@ -74,7 +89,6 @@ class Filter:
     where: Condition | None = None
     #: What the key begins with.
     prefix: str | None = None
-    tier: Tier | None = None
     priority: Priority | None = None
     sources: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
@@ -82,20 +96,43 @@ class Filter:
     nos: tuple[int, ...] | None = None
     #: What it says held at this moment.
     true_at: datetime | None = None
+    #: A text that the content contains.
+    contains: str | None = None
+    trust: Trust | None = None
+    # The page of a listing
+    limit: int = 100
+    #: Only memories with a smaller number than this.
+    before: int | None = None
+    order: OrderName = "newest"
+    #: How many memories of the order to leave out before the page.
+    skip: int = 0
 
     @property
     def selective(self) -> bool:
-        """Whether anything but retention and expiry is filtered."""
-        return any(getattr(self, name) is not None for name in Filter.__slots__ if name != "now")
+        """Whether there are conditions besides spaces, tiers, retention and expiry."""
+        return _conditions(self) != _NO_CONDITIONS
+
+    @property
+    def selective_beside_kinds(self) -> bool:
+        """Whether there are conditions besides those and kinds."""
+        return _conditions(self)[1:] != _NO_CONDITIONS[1:]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether memories are wanted that are in no index."""
+        return self.retentions != ACTIVE_ONLY
+
+
+_CONDITIONS = Search.__slots__[Search.__slots__.index("kinds") : Search.__slots__.index("limit")]
+_conditions = attrgetter(*_CONDITIONS)
+_NO_CONDITIONS = (None,) * len(_CONDITIONS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Search:
+class Prefetch:
     """What a recall reads first, so that a store that is far away can send all of it at once."""
 
-    spaces: tuple[int, ...]
-    tiers: tuple[Tier, ...]
-    where: Filter
+    search: Search
     #: The words and the vector of the query, and the embedder of the vector.
     words: tuple[str, ...]
     vector: NDArray[np.float32] | None
@@ -106,25 +143,6 @@ class Search:
     pinned_spaces: tuple[int, ...]
     #: Whether the number of memories without vectors is read.
     pending: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Find(Filter):
-    """The filters and the page of a listing."""
-
-    #: None lists active, archived and deleted memories.
-    retention: Retention | None = Retention.ACTIVE
-    #: Only what no search finds: archived, deleted and expired memories.
-    hidden: bool = False
-    #: A text that the content contains.
-    contains: str | None = None
-    trust: Trust | None = None
-    limit: int = 100
-    #: Only memories with a smaller number than this.
-    before: int | None = None
-    order: OrderName = "newest"
-    #: How many memories of the order to leave out before the page.
-    skip: int = 0
 
 
 #: The result of a search: memory number -> score, best first. The score of a vector search is the cosine, that of a

@@ -203,11 +203,8 @@ class Policies:
 
     def _memories(self) -> Iterator[Memory]:
         """Yield the active memories at and below the scope."""
-        store = self._view.store_inside
-        spaces, find = store.spaces_within(self._view.scope), replace(self._view.listing(), limit=_PAGE)
-        while page := store.find(spaces, find):
-            yield from (record.memory for record in page)
-            find = replace(find, before=page[-1].no)
+        store, search = self._view.listing(include_narrower=True)
+        yield from (record.memory for record in store.each(replace(search, limit=_PAGE)))
 
 
 def require_adoptable(policy: Policy, found: list[Finding]) -> None:

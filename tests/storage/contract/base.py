@@ -17,7 +17,7 @@ from memotherm.model import Memory, Scope, Tier
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Filter, Find, RecallEntry, Record
+from memotherm.storage.values import Cause, RecallEntry, Record, Search
 from memotherm.testing import FakeClock, HashEmbedder
 from memotherm.text.words import query_words
 
@@ -133,9 +133,10 @@ class Contract:
         """Return the spaces that a scope can see."""
         return self.store.spaces(scope)
 
-    def where(self, kinds: tuple[str, ...] | None = None, tags: tuple[str, ...] | None = None) -> Filter:
-        """Return a filter for this moment."""
-        return Filter(now=self.clock(), kinds=kinds, tags=tags)
+    def search(self, scope: Scope = EVERYONE, tiers: Sequence[Tier] = LIVE, **fields: Any) -> Search:  # noqa: ANN401
+        """Return what reads the live memories that a scope can see now, or others."""
+        given = {"spaces": self.seen(scope), "now": self.clock(), "tiers": tuple(tiers), **fields}
+        return Search(**given)
 
     def now(self, record: Record) -> Record:
         """Return a stored memory as it is now."""
@@ -143,7 +144,7 @@ class Contract:
 
     def listed(self, scope: Scope = EVERYONE, **fields: Any) -> list[str]:
         """Return the contents that a listing shows."""
-        records = self.store.find(self.seen(scope), Find(now=self.clock(), **fields))
+        records = self.store.find(self.search(scope, tuple(Tier), **fields))
         return [record.memory.content for record in records]
 
     def by_words(
@@ -151,23 +152,22 @@ class Contract:
         query: str,
         scope: Scope = EVERYONE,
         tiers: Sequence[Tier] = LIVE,
-        where: Filter | None = None,
         limit: int = _MANY,
+        **fields: Any,  # noqa: ANN401
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its words."""
-        where = where or self.where()
-        return list(self.store.search_text(self.seen(scope), tiers, query_words(query), limit, where).scores)
+        return list(self.store.search_text(self.search(scope, tiers, **fields), query_words(query), limit).scores)
 
     def by_vector(
         self,
         query: str,
         scope: Scope = EVERYONE,
         tiers: Sequence[Tier] = LIVE,
-        where: Filter | None = None,
         limit: int = _MANY,
+        **fields: Any,  # noqa: ANN401
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its vector."""
-        return list(self.store.search_vector(self.seen(scope), tiers, self.vector(query), limit, where or self.where()))
+        return list(self.store.search_vector(self.search(scope, tiers, **fields), self.vector(query), limit))
 
 
 class _SingleCalls:

@@ -81,8 +81,8 @@ class NotesContract(Contract):
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
         for spaces, expected in (((space,), [record.no]), ((record.space,), [])):
-            by_words = self.store.search_text(spaces, tuple(Tier), ["otter"], 5, self.where()).scores
-            by_vector = self.store.search_vector(spaces, tuple(Tier), self.vector("an otter"), 5, self.where())
+            by_words = self.store.search_text(self.search(spaces=spaces), ["otter"], 5).scores
+            by_vector = self.store.search_vector(self.search(spaces=spaces), self.vector("an otter"), 5)
             assert list(by_words) == list(by_vector) == expected
 
     def test_roots_are_remembered(self) -> None:

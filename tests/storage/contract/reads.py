@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from typing import Any
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.results import TierCount
-from memotherm.storage.values import Find, Record, Use
+from memotherm.storage.values import EVERY_RETENTION, Record, Use
 from memotherm.testing import FakeClock
 from tests.storage.contract.base import EVERYONE, LIVE, Contract, numbers
 
@@ -203,21 +202,22 @@ class ReadingContract(Contract):
         assert self.listed(order="oldest", skip=1) == ["two two two", "Three"]
         assert self.listed(order="largest", limit=1) == ["two two two"]
         assert self.listed(contains="THREE") == ["Three"]
-        find = Find(now=self.clock())
-        assert self.store.count(self.seen(), find) == 3
-        assert self.store.count(self.seen(), replace(find, contains="o")) == 2
-        assert self.store.count((), find) == 0
+        assert self.store.count(self.search()) == 3
+        assert self.store.count(self.search(contains="o")) == 2
+        assert self.store.count(self.search(spaces=())) == 0
 
     def test_pages_tile_the_listing(self) -> None:
         """Each page begins before the last memory of the one before it."""
         records = [self.stored(f"memory {number}") for number in range(7)]
         pages, before = [], None
-        while page := self.store.find(self.seen(), Find(now=self.clock(), limit=3, before=before)):
+        while page := self.store.find(self.search(limit=3, before=before)):
             pages.append(numbers(page))
             before = page[-1].no
 
         assert [len(page) for page in pages] == [3, 3, 1]
         assert [no for page in pages for no in page] == numbers(reversed(records))
+        for size in (1, 3, 7, 10):
+            assert numbers(self.store.each(self.search(limit=size))) == numbers(reversed(records))
 
     def test_a_place_is_one_space_and_tier(self) -> None:
         """A session's hot memories are counted and listed apart from everything else, newest first."""
@@ -316,12 +316,12 @@ class VisibilityContract(Contract):
         active = [each for each in visible if self.is_active(each)]
 
         def listed(expected: Iterable[Record], **fields: Any) -> None:
-            found = self.store.find(spaces, Find(now=now, **fields))
+            found = self.store.find(self.search(scope, **{"tiers": tuple(Tier), **fields}))
             assert numbers(found) == numbers(expected)[::-1], f"{told}: {fields}"
 
         listed(active)
         for tier in Tier:
-            listed((each for each in active if each.memory.tier is tier), tier=tier)
+            listed((each for each in active if each.memory.tier is tier), tiers=(tier,))
         listed((each for each in active if each.memory.priority is Priority.LOW), priority=Priority.LOW)
         listed((each for each in active if each.memory.kind == "task"), kinds=("task",))
         for tags in (("red",), ("blue", "green")):
@@ -330,13 +330,13 @@ class VisibilityContract(Contract):
             retention: [each for each in visible if each.memory.retention is retention] for retention in Retention
         }
         for retention in _HIDDEN:
-            listed(retentions[retention], retention=retention)
+            listed(retentions[retention], retentions=(retention,))
         expired = [each for each in retentions[Retention.ACTIVE] if each not in active]
-        hidden = [*expired, *(each for retention in _HIDDEN for each in retentions[retention])]
-        listed(sorted(hidden, key=lambda each: each.no), retention=None, hidden=True)
+        readable = [each for each in visible if each.memory.retention is not Retention.PURGED]
+        listed(readable, retentions=EVERY_RETENTION)
 
         pinned = [each for each in active if each.memory.priority is Priority.PINNED]
-        assert numbers(self.store.pinned(spaces, now)) == numbers(pinned), told
+        assert numbers(self.store.pinned(self.search(scope))) == numbers(pinned), told
         counts = self.store.counts(spaces, now)
         for tier in Tier:
             sizes = [each.memory.tokens for each in active if each.memory.tier is tier]
@@ -358,8 +358,8 @@ class VisibilityContract(Contract):
                 and (kinds is None or each.memory.kind in kinds)
                 and (tags is None or {*tags} & {*each.memory.tags})
             }
-            where, what = self.where(kinds, tags), f"{told}: {tiers} {kinds} {tags}"
-            assert set(self.by_words("otter", scope, tiers, where)) == expected, what
-            assert set(self.by_vector("otter", scope, tiers, where)) == expected, what
-            candidates = self.store.candidates(self.seen(scope), tiers, everything, where)
+            what = f"{told}: {tiers} {kinds} {tags}"
+            assert set(self.by_words("otter", scope, tiers, kinds=kinds, tags=tags)) == expected, what
+            assert set(self.by_vector("otter", scope, tiers, kinds=kinds, tags=tags)) == expected, what
+            candidates = self.store.candidates(self.search(scope, tiers, kinds=kinds, tags=tags), everything)
             assert set(candidates.no.tolist()) == expected, what

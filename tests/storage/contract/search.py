@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
-from memotherm.storage.values import Filter, Identity, Record
+from memotherm.storage.values import EVERY_RETENTION, Identity, Record
 from memotherm.testing import HashEmbedder
 from memotherm.text.word_ids import word_id
 from tests.storage.contract.base import EVERYONE, LIVE, Contract, numbers
@@ -56,7 +56,7 @@ class SearchContract(Contract):
             self.changed(record, scope=EVERYONE)
 
             assert self.matches(scope=_ANN, tiers=[tier]) == self.matches(tiers=[tier]) == {record.no}
-            assert self.store.candidates(self.seen(), [tier], [record.no], self.where()).words.ids.any()
+            assert self.store.candidates(self.search(tiers=[tier]), [record.no]).words.ids.any()
 
     def test_filtered_and_expired_memories_do_not_take_the_places_of_others(self) -> None:
         """However many others match better, the ones that pass the filter and last are found."""
@@ -65,9 +65,9 @@ class SearchContract(Contract):
             self.stored("otter otter", expires_at=self.clock() + timedelta(hours=1))
         rare = self.stored("an otter among very many other words that weaken the match", kind="task")
 
-        for where in (self.where(kinds=("task",)), Filter(now=self.clock() + timedelta(hours=1))):
-            for search in (self.by_words, self.by_vector):
-                assert search("otter", limit=1, where=where) == [rare.no]
+        for search in (self.by_words, self.by_vector):
+            assert search("otter", limit=1, kinds=("task",)) == [rare.no]
+            assert search("otter", limit=1, now=self.clock() + timedelta(hours=1)) == [rare.no]
 
     def test_the_nearest_come_first(self) -> None:
         """Scores decrease, and the memory with the words of the query comes first."""
@@ -75,9 +75,8 @@ class SearchContract(Contract):
         self.stored("a river in the valley")
         best = self.stored("an otter swims in the river")
         self.stored("the weather was fine")
-        seen = self.seen()
-        by_words = self.store.search_text(seen, LIVE, ["otter", "swim", "river"], 10, self.where()).scores
-        by_vector = self.store.search_vector(seen, LIVE, self.vector("otter swims river"), 10, self.where())
+        by_words = self.store.search_text(self.search(), ["otter", "swim", "river"], 10).scores
+        by_vector = self.store.search_vector(self.search(), self.vector("otter swims river"), 10)
 
         for scores in (by_words, by_vector):
             strengths = list(scores.values())
@@ -102,7 +101,7 @@ class SearchContract(Contract):
         self.serving()
         long = self.stored("rivers, otters and valleys", parts=("rivers", "otters", "valleys"))
         other = self.stored("mountains")
-        scores = self.store.search_vector(self.seen(), LIVE, self.vector("otters"), 2, self.where())
+        scores = self.store.search_vector(self.search(), self.vector("otters"), 2)
 
         assert list(scores) == [long.no, other.no]
         assert abs(scores[long.no] - 1) < 1e-5
@@ -116,7 +115,7 @@ class SearchContract(Contract):
         assert self.by_words("otter") == []
         assert self.by_words("wet") == []
         assert self.by_words("badger") == [record.no]
-        (strength,) = self.store.search_vector(self.seen(), LIVE, self.vector("a badger"), 5, self.where()).values()
+        (strength,) = self.store.search_vector(self.search(), self.vector("a badger"), 5).values()
         assert abs(strength - 1) < 1e-5
 
     def test_a_memory_is_found_by_its_tags(self) -> None:
@@ -130,7 +129,7 @@ class SearchContract(Contract):
         """Axes, kind, times and use."""
         record = self.stored("one", priority=Priority.LOW, kind="task", tier=Tier.HOT)
         self.transaction.touch([record.no], self.clock.advance(hours=1))
-        candidate = self.store.candidates(self.seen(), LIVE, [record.no], self.where())
+        candidate = self.store.candidates(self.search(), [record.no])
 
         assert candidate.no.tolist() == [record.no]
         assert (candidate.tier.tolist(), candidate.priority.tolist()) == ([Tier.HOT.rank], [Priority.LOW.rank])
@@ -143,7 +142,7 @@ class SearchContract(Contract):
         for tier in Tier:
             record = self.stored("Otters swim!", tier=tier, tags=("wet",))
             for candidate in (
-                self.store.candidates(self.seen(), [tier], [record.no], self.where()),
+                self.store.candidates(self.search(tiers=[tier]), [record.no]),
                 self.store.active([record.no]),
             ):
                 assert candidate.words.ids.tolist() == list(map(word_id, ("otter", "swim", "wet")))
@@ -159,7 +158,7 @@ class SearchContract(Contract):
         )
         self.stored("four", _ANN, kind="message", metadata={"speaker": "Ann", "thread": "a"})
         turns = self.store.active([first.no, other.no, second.no])
-        candidates = self.store.candidates(self.seen(), LIVE, [second.no], self.where())
+        candidates = self.store.candidates(self.search(), [second.no])
 
         assert set(zip(turns.no.tolist(), turns.author, turns.previous.tolist(), strict=True)) == {
             (first.no, "Ann", 0),
@@ -183,7 +182,7 @@ class SearchContract(Contract):
         asked = ["otter", "river", "unicorn"]
 
         def counted(scope: Scope = EVERYONE, tiers: Sequence[Tier] = LIVE) -> tuple[int, dict[str, int]]:
-            found = self.store.search_text(self.seen(scope), tiers, asked, 1, self.where(kinds=("task",)))
+            found = self.store.search_text(self.search(scope, tiers, kinds=("task",)), asked, 1)
             return found.total, dict(found.frequencies)
 
         assert counted() == (1, {"otter": 1, "river": 1, "unicorn": 0})
@@ -271,9 +270,7 @@ class VectorsContract(Contract):
         assert self.store.identity() != new
         assert self.transaction.serve(new.number)
 
-        (strength,) = self.store.search_vector(
-            self.seen(), (record.memory.tier,), other.embed(["an otter"])[0], 5, self.where()
-        ).values()
+        (strength,) = self.store.search_vector(self.search(), other.embed(["an otter"])[0], 5).values()
         assert self.store.identity() == new
         assert abs(strength - 1) < 1e-5
         assert self.now(record).parts == 1
@@ -284,17 +281,17 @@ class VectorsContract(Contract):
         first, later = self.stored("an otter"), self.stored("a badger")
         spare = HashEmbedder(32, seed=1)
         by = self.store.register_embedder(spare.name, spare.dimensions, serve=False)
-        query, tiers = spare.embed(["an otter"])[0], (first.memory.tier,)
+        query = spare.embed(["an otter"])[0]
 
         assert self.store.identity(spare.name) == by
         assert self.store.identity("nobody") is None
-        assert self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by) == {}
+        assert self.store.search_vector(self.search(), query, 5, by) == {}
         assert self.store.sample_vectors(5, by) is None
         for record in (first, later):
             content = record.memory.content
             self.transaction.add_vectors(by.number, record.no, content, spare.embed([content]), self.cause("embed"))
-        scores = self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)
-        near = self.store.similarities(self.seen(), tiers, [first.no, later.no], query, by)
+        scores = self.store.search_vector(self.search(), query, 5, by)
+        near = self.store.similarities(self.search(), [first.no, later.no], query, by)
         assert list(scores) == [first.no, later.no]
         assert abs(near[first.no] - 1) < 1e-5
         assert abs(near[later.no] - scores[later.no]) < 1e-5
@@ -302,7 +299,41 @@ class VectorsContract(Contract):
         assert self.transaction.serve(number, keep=by.number)
         assert self.store.count_without_vectors(by.number) == 0
         self.purged(first)
-        assert list(self.store.search_vector(self.seen(), tiers, query, 5, self.where(), by)) == [later.no]
+        assert list(self.store.search_vector(self.search(), query, 5, by)) == [later.no]
+
+    def test_hidden_memories_are_found_where_they_are_wanted(self) -> None:
+        """By words and by vectors, with the scope, the tiers and the conditions of the search, expired ones too."""
+        self.serving()
+        shown = self.stored("an otter")
+        expired = self.stored("an otter in the river", expires_at=self.clock() + timedelta(hours=1))
+        hidden = {
+            retention: self.stored("an otter by the river", retention=retention, priority=Priority.PINNED, kind="task")
+            for retention in (Retention.ARCHIVED, Retention.DELETED, Retention.PROPOSED)
+        }
+        self.stored("the otter of Ann", _ANN, retention=Retention.DELETED)
+        self.stored("an otter in the cold", tier=Tier.COLD, retention=Retention.DELETED)
+        self.clock.advance(hours=2)
+        nos = {retention: record.no for retention, record in hidden.items()}
+
+        def found(**fields: Any) -> set[int]:  # noqa: ANN401
+            """Return what both searches find, in and outside of a snapshot."""
+            search = self.search(**fields)
+            with self.store.snapshot():
+                inside = self.by_words("otter", **fields), self.by_vector("otter", **fields)
+                kept = self.store.candidates(search, range(1, 100)).no.tolist()
+                pinned = self.store.pinned(search)
+            outside = self.by_words("otter", **fields), self.by_vector("otter", **fields)
+            assert {*map(frozenset, (*inside, *outside, kept))} == {frozenset(kept)}
+            assert numbers(pinned) == sorted(no for no in kept if no in nos.values())
+            return set(kept)
+
+        assert found(retentions=EVERY_RETENTION) == {shown.no, expired.no, *nos.values()}
+        assert found(retentions=EVERY_RETENTION, kinds=("task",)) == set(nos.values())
+        assert found() == {shown.no}
+        for retention, no in nos.items():
+            assert found(retentions=(retention,)) == {no}
+        counted = self.store.search_text(self.search(retentions=(Retention.DELETED,)), ["otter", "pond"], 1)
+        assert (counted.total, dict(counted.frequencies)) == (1, {"otter": 1, "pond": 0})
 
     def test_hidden_memories_keep_their_vectors(self) -> None:
         """A restored memory is found again without being embedded again; what is purged needs no vectors."""

@@ -159,7 +159,7 @@ class TransactionContract(Contract):
         assert not any({"content", "tags", "metadata", "source"} & set(event.changes) for event in events)
         assert self.by_words("secret") == []
         assert self.by_vector("secret") == []
-        assert self.listed(tags=("hidden",), retention=Retention.PURGED) == []
+        assert self.listed(tags=("hidden",), retentions=(Retention.PURGED,)) == []
         assert self.store.cached_vectors(record.memory.digest) is None
 
     def test_a_purge_leaves_a_tombstone_for_everything_that_was_said(self) -> None:

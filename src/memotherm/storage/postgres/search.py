@@ -19,7 +19,7 @@ from memotherm.storage.filters import compiled_filter
 from memotherm.storage.postgres.statements import PostgresStatements, statement
 from memotherm.storage.postgres.transaction import queries
 from memotherm.storage.statements import Row
-from memotherm.storage.values import Filter, Identity, Search, TextMatches
+from memotherm.storage.values import Identity, Prefetch, Search, TextMatches
 
 Vectors = NDArray[np.float32]
 
@@ -102,8 +102,8 @@ _LIVE = (Tier.HOT, Tier.WARM)
 class RecallRows:
     """What a recall has read in its snapshot and reads again, by the number of the memory."""
 
-    def __init__(self, search: Search) -> None:
-        self.search = search
+    def __init__(self, prefetch: Prefetch) -> None:
+        self.prefetch = prefetch
         #: The pinned memories, which are candidates as well.
         self.pinned: set[int] = set()
         #: How near the memories are whose vectors were compared; NaN for those without vectors.
@@ -119,11 +119,11 @@ class RecallRows:
         new = [no for no in dict.fromkeys((*nos, *self.pinned)) if no not in self._asked]
         if new:
             self._asked.update(new)
-            values = {"nos": new, "now": to_micros(self.search.where.now)}
+            values = {"nos": new, "now": to_micros(self.prefetch.search.now)}
             statements.expect("candidate_memories", **values)
-            search, uncompared = self.search, [no for no in new if no not in self.strengths]
-            if uncompared and search.vector is not None and search.by is not None:
-                compared = strengths(statements, search.by, search.vector, uncompared)
+            asked, uncompared = self.prefetch, [no for no in new if no not in self.strengths]
+            if uncompared and asked.vector is not None and asked.by is not None:
+                compared = strengths(statements, asked.by, asked.vector, uncompared)
                 self.strengths |= dict.fromkeys(uncompared, math.nan) | compared
             self._candidates |= {row[0]: row for row in statements.rows("candidate_memories", **values)}
         wanted = {*nos}
@@ -154,24 +154,22 @@ def _by_words(
     statements: PostgresStatements,
     band: str,
     ranks: list[int],
-    spaces: Sequence[int],
-    tiers: Sequence[Tier],
+    search: Search,
     words: Sequence[str],
     limit: int,
-    where: Filter,
     others: Mapping[int, int] | None = None,
 ) -> Asked:
     """Return how the memories of a band (with the ranks of its tiers) that have some of the words are found.
 
-    `tiers` are all that are searched, `others` is how many memories of the other band have each word, by its position.
+    `others` is how many memories of the other band have each word, by its position.
     """
-    marks, filtered = _filtered(statements, where)
+    marks, filtered = _filtered(statements, search)
     counts = others or {}
     values = {
-        "spaces": list(spaces),
+        "spaces": list(search.spaces),
         "tiers": ranks,
-        "all_tiers": [tier.rank for tier in tiers],
-        "scoped": queries(words, spaces),
+        "all_tiers": [tier.rank for tier in search.tiers],
+        "scoped": queries(words, search.spaces),
         "others": [counts.get(position, 0) for position in range(1, len(words) + 1)],
         "limit": limit,
         **filtered,
@@ -182,19 +180,17 @@ def _by_words(
 def by_vector(
     statements: PostgresStatements,
     identity: Identity,
+    search: Search,
     vector: Vectors,
-    spaces: Sequence[int],
-    tiers: Sequence[Tier],
     limit: int,
-    where: Filter,
     *,
     exact: bool,
 ) -> Asked:
     """Return how the memories with the nearest vectors are found; `exact` compares all vectors, without the index."""
-    filter_marks, filtered = _filtered(statements, where)
+    filter_marks, filtered = _filtered(statements, search)
     index = _index_marks(identity)
-    values = {"vector": np.asarray(vector, np.float32), "limit": limit, "spaces": list(spaces)}
-    values |= {"tiers": [tier.rank for tier in tiers], **filtered}
+    values = {"vector": np.asarray(vector, np.float32), "limit": limit, "spaces": list(search.spaces)}
+    values |= {"tiers": [tier.rank for tier in search.tiers], **filtered}
     if exact or index is None:
         return Asked("vector_exact", filter_marks, {**values, "number": identity.number})
     wanted = _VECTORS_PER_MEMORY * limit
@@ -202,52 +198,41 @@ def by_vector(
     return Asked("vector_near", index, {**values, "wanted": wanted}, max(least, min(most, wanted)))
 
 
-def expect(statements: PostgresStatements, search: Search, *, exact: bool | None) -> None:
+def expect(statements: PostgresStatements, prefetch: Prefetch, *, exact: bool | None) -> None:
     """Send the statements of a search, whose rows are wanted soon, and wait for them.
 
     `exact` is whether all vectors are compared, and None if that is not known yet.
     """
-    spaces, where = search.spaces, search.where
-    statements.expect("pinned", spaces=list(search.pinned_spaces), now=to_micros(where.now))
-    if search.pending:
-        statements.expect("pending_in", spaces=list(spaces))
-    if spaces and search.tiers:
-        statements.expect("count_in", spaces=list(spaces), tiers=[tier.rank for tier in search.tiers])
-        searched = list(_bands(search.tiers)) if search.words else []
+    search, words, limit = prefetch.search, prefetch.words, prefetch.limit
+    spaces, tiers = list(search.spaces), [tier.rank for tier in search.tiers]
+    statements.expect("pinned", spaces=list(prefetch.pinned_spaces), now=to_micros(search.now))
+    if prefetch.pending:
+        statements.expect("pending_in", spaces=spaces)
+    if spaces and tiers:
+        statements.expect("count_in", spaces=spaces, tiers=tiers)
+        searched = list(_bands(search.tiers)) if words else []
         if len(searched) == 1:
-            ((band, ranks),) = searched
-            _by_words(statements, band, ranks, spaces, search.tiers, search.words, search.limit, where).expect(
-                statements
-            )
-        if search.vector is not None and search.by is not None and exact is not None:
-            by_vector(
-                statements, search.by, search.vector, spaces, search.tiers, search.limit, where, exact=exact
-            ).expect(statements)
+            _by_words(statements, *searched[0], search, words, limit).expect(statements)
+        if prefetch.vector is not None and prefetch.by is not None and exact is not None:
+            by_vector(statements, prefetch.by, search, prefetch.vector, limit, exact=exact).expect(statements)
     statements.wait()
 
 
-def text_matches(
-    statements: PostgresStatements,
-    spaces: Sequence[int],
-    tiers: Sequence[Tier],
-    words: Sequence[str],
-    limit: int,
-    where: Filter,
-) -> TextMatches:
+def text_matches(statements: PostgresStatements, search: Search, words: Sequence[str], limit: int) -> TextMatches:
     """Return the best keyword matches, strongest first, newest first among equals."""
-    searched = list(_bands(tiers))
-    total = int(statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+    searched, spaces = list(_bands(search.tiers)), list(search.spaces)
+    total = int(statements.value_once("count_in", spaces=spaces, tiers=[tier.rank for tier in search.tiers]))
     counted: dict[str, Counter[int]] = {}
     if len(searched) > 1:
         # What a word weighs depends on all bands.
-        asked = {"spaces": list(spaces), "scoped": queries(words, spaces)}
+        asked = {"spaces": spaces, "scoped": queries(words, spaces)}
         for band, ranks in searched:
             counted[band] = Counter(dict(statements.rows(f"text_frequencies_{band}", tiers=ranks, **asked)))
     rows: list[Row] = []
     frequencies = Counter[int]()
     for band, ranks in searched:
         others = sum((counts for other, counts in counted.items() if other != band), Counter[int]())
-        found = _by_words(statements, band, ranks, spaces, tiers, words, limit, where, others).rows(statements)
+        found = _by_words(statements, band, ranks, search, words, limit, others).rows(statements)
         rows += [row for row in found if row[0] > 0]
         frequencies.update({-no: int(count) for no, count in found if no < 0})
     ranked = sorted(rows, key=lambda row: (-row[1], -row[0]))
@@ -256,8 +241,8 @@ def text_matches(
     )
 
 
-def _filtered(statements: PostgresStatements, where: Filter) -> tuple[dict[str, object], dict[str, object]]:
-    """Return a filter as the marks and the parameters of a search."""
-    conditions, values = compiled_filter(statements, where)
-    marks: dict[str, object] = {"any": "false" if where.selective else "true", "conditions": conditions}
-    return marks, {"now": to_micros(where.now), **values}
+def _filtered(statements: PostgresStatements, search: Search) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the conditions of a search as the marks and the parameters of a search."""
+    conditions, values = compiled_filter(statements, search)
+    marks: dict[str, object] = {"any": "false" if search.selective else "true", "conditions": conditions}
+    return marks, {"now": to_micros(search.now), **values}

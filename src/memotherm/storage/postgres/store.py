@@ -49,7 +49,16 @@ from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
-from memotherm.storage.values import Filter, Identity, LaterUse, RecallEntry, Record, Scores, Search, TextMatches
+from memotherm.storage.values import (
+    Identity,
+    LaterUse,
+    Prefetch,
+    RecallEntry,
+    Record,
+    Scores,
+    Search,
+    TextMatches,
+)
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _REPEATABLE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -101,21 +110,22 @@ class PostgresStore(Store):
             raise
 
     @contextmanager
-    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:
+    def snapshot(self, prefetch: Prefetch | None = None) -> Iterator[int | None]:
         """Let the reads of this thread see one state of the store, on one connection, until it is left."""
 
         def start(connection: Connection, begin: Callable[[], None]) -> PostgresStatements:
             with self._writer.snapshot() as unwritten:
-                if search is None:
+                if prefetch is None:
                     statements = self._starting()(connection, begin)
                 else:
                     # What is searched for is read in the same round trip.
                     begin()
                     statements = self._statements(connection)
-                    statements.recall = RecallRows(search)
-                    compares_all = search.where.selective or Tier.COLD in search.tiers
+                    statements.recall = RecallRows(prefetch)
+                    search = prefetch.search
+                    compares_all = search.selective or Tier.COLD in search.tiers
                     exact = True if compares_all else self._small.get((search.spaces, search.tiers))
-                    expect(statements, search, exact=exact)
+                    expect(statements, prefetch, exact=exact)
             statements.unwritten = unwritten
             return statements
 
@@ -304,22 +314,20 @@ class PostgresStore(Store):
 
     # Searches
 
-    def pinned(self, spaces: Sequence[int], now: datetime) -> list[Record]:
-        """Return the visible pinned memories, oldest first."""
-        records = super().pinned(spaces, now)
+    def _active_pinned(self, search: Search) -> list[Record]:
+        records = super()._active_pinned(search)
         if (recall := self._recall) is not None:
             recall.pinned.update(record.no for record in records)
         return records
 
-    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
-        """Return those of some memories that scope, tiers, retention and filter let through."""
+    def _active_candidates(self, search: Search, nos: Sequence[int]) -> Candidates:
         recall = self._recall
-        if recall is None or recall.search.where.now != where.now:
-            return super().candidates(spaces, tiers, nos, where)
+        if recall is None or recall.prefetch.search.now != search.now:
+            return super()._active_candidates(search, nos)
         with self._reading() as statements:
-            ranks = {tier.rank for tier in tiers}
-            rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in spaces]
-            passing = passing_rows(statements, rows, where)
+            ranks = {tier.rank for tier in search.tiers}
+            rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in search.spaces]
+            passing = passing_rows(statements, rows, search)
             candidates = Candidates.of(candidate_row(row[:CANDIDATE_FIELDS]) for row in passing)
             candidates.add_uses(statements.unwritten)
             return candidates
@@ -333,54 +341,41 @@ class PostgresStore(Store):
             records = self._converted(statements, list(rows.values()))
             return dict(zip(rows, records, strict=True))
 
-    def search_text(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> TextMatches:
-        """Return the best keyword matches, strongest first, newest first among equals."""
-        if not words or not spaces:
+    def _active_matches(self, search: Search, words: Sequence[str], limit: int) -> TextMatches:
+        if not words or not search.spaces:
             return TextMatches({}, 0, dict.fromkeys(words, 0))
         with self._reading() as statements:
-            return text_matches(statements, spaces, tiers, words, limit, where)
+            return text_matches(statements, search, words, limit)
 
-    def search_vector(
-        self,
-        spaces: Sequence[int],
-        tiers: Sequence[Tier],
-        vector: Vectors,
-        limit: int,
-        where: Filter,
-        by: Identity | None = None,
-    ) -> Scores:
-        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
-        if not spaces or not tiers:
+    def _active_nearest(self, search: Search, vector: Vectors, limit: int, by: Identity | None) -> Scores:
+        if not search.spaces or not search.tiers:
             return {}
         with self._reading() as statements:
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            exact = where.selective or Tier.COLD in tiers
+            exact = search.selective or Tier.COLD in search.tiers
             if not exact:
-                count = statements.value_once("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers])
+                tiers = [tier.rank for tier in search.tiers]
+                count = statements.value_once("count_in", spaces=list(search.spaces), tiers=tiers)
                 if len(self._small) >= MOST_SCOPES:
                     self._small.clear()
-                exact = self._small[tuple(spaces), tuple(tiers)] = int(count) <= self._exact_limit
-            asked = by_vector(statements, identity, vector, spaces, tiers, limit, where, exact=exact)
-            found: Scores = dict(asked.rows(statements))
-            if (recall := statements.recall) is not None and recall.search.vector is vector:
+                exact = self._small[search.spaces, search.tiers] = int(count) <= self._exact_limit
+            found: Scores = dict(by_vector(statements, identity, search, vector, limit, exact=exact).rows(statements))
+            if (recall := statements.recall) is not None and recall.prefetch.vector is vector:
                 recall.strengths |= found
         return found
 
     def similarities(
         self,
-        spaces: Sequence[int],  # noqa: ARG002
-        tiers: Sequence[Tier],  # noqa: ARG002
+        search: Search,  # noqa: ARG002
         nos: Sequence[int],
         vector: Vectors,
         by: Identity | None = None,
     ) -> dict[int, float]:
-        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
+        """Return the cosine of each of some memories that has vectors; its nearest part counts."""
         recall = self._recall
-        known = recall.similarities(nos) if recall is not None and recall.search.vector is vector else None
+        known = recall.similarities(nos) if recall is not None and recall.prefetch.vector is vector else None
         if known is not None:
             return known
         with self._reading() as statements:

@@ -38,7 +38,7 @@ from memotherm.storage.sqlite.band import (
 )
 from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import PART_BITS, SQL, SqliteStatements, vector_base, vector_range
-from memotherm.storage.values import Filter, Identity, Scores
+from memotherm.storage.values import Identity, Scores, Search
 
 Numbers = NDArray[np.int64]
 
@@ -147,7 +147,7 @@ class _LoadedBand(Projection):
     # Searching
 
     def nearest(
-        self, statements: SqliteStatements, query: Vectors, limit: int, where: Filter | None
+        self, statements: SqliteStatements, query: Vectors, limit: int, where: Search | None
     ) -> tuple[Numbers, Vectors]:
         """Return up to `limit` memories and their similarities, best first; a memory counts with its nearest part."""
         band = self._vectors
@@ -182,7 +182,7 @@ class _LoadedBand(Projection):
         return strongest_parts(keys.tolist(), similarities)
 
     def _search(
-        self, statements: SqliteStatements, query: Vectors, wanted: int, where: Filter | None
+        self, statements: SqliteStatements, query: Vectors, wanted: int, where: Search | None
     ) -> tuple[Numbers, Vectors]:
         """Return up to `wanted` (keys, similarities) of the memories that pass a filter (None = all), best first."""
         if where is None:
@@ -336,7 +336,7 @@ class Bands:
         keys: Sequence[BandKey],
         query: Vectors,
         limit: int,
-        where: Filter | None,
+        where: Search | None,
     ) -> Scores:
         """Return the nearest memories of some bands that pass a filter (None = all), nearest first."""
         near = []

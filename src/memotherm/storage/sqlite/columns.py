@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.model import Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.storage.candidates import Candidates
@@ -26,7 +25,7 @@ from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.transaction import indexed_words
-from memotherm.storage.values import Filter
+from memotherm.storage.values import Search
 from memotherm.text.word_ids import WordIds
 
 #: Returns the words of some active memories, as one text each.
@@ -57,16 +56,15 @@ class _TakenRows(NamedTuple):
     space: NDArray[np.int64]
     expires_at: NDArray[np.int64]
 
-    def visible(
-        self, statements: SqliteStatements, spaces: Collection[int], tiers: Collection[Tier], where: Filter
-    ) -> Candidates:
-        """Return those that scope, tiers, expiry and the filter let through."""
-        found, ranks = self.candidates, [tier.rank for tier in tiers]
-        passing = (self.expires_at > to_micros(where.now)) & _among(found.tier, ranks) & _among(self.space, spaces)
-        if where.selective:
+    def visible(self, statements: SqliteStatements, search: Search) -> Candidates:
+        """Return those that a search lets through."""
+        found, ranks = self.candidates, [tier.rank for tier in search.tiers]
+        passing = self.expires_at > to_micros(search.now)
+        passing &= _among(found.tier, ranks) & _among(self.space, search.spaces)
+        if search.selective:
             columns = (found.no, self.space, found.tier, found.priority)
             rows = zip(*(column.tolist() for column in columns), found.kind, strict=True)
-            allowed = passing_rows(statements, list(compress(rows, passing)), where)
+            allowed = passing_rows(statements, list(compress(rows, passing)), search)
             passing &= _among(found.no, [row[0] for row in allowed])
         return found if passing.all() else found.where(passing)
 
@@ -295,16 +293,9 @@ class CandidateColumns(Projection):
         """About how many bytes they take."""
         return self._table.size
 
-    def visible(
-        self,
-        statements: SqliteStatements,
-        spaces: Collection[int],
-        tiers: Collection[Tier],
-        nos: Sequence[int],
-        where: Filter,
-    ) -> Candidates:
-        """Return the memories that scope, tiers, retention, expiry and the filter let through, in their order."""
-        visible = self._taken(statements, nos).visible(statements, spaces, tiers, where)
+    def visible(self, statements: SqliteStatements, search: Search, nos: Sequence[int]) -> Candidates:
+        """Return the active memories that a search lets through, in their order."""
+        visible = self._taken(statements, nos).visible(statements, search)
         visible.add_uses(statements.unwritten)
         return visible
 

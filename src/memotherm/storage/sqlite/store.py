@@ -44,7 +44,7 @@ from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild, remove_index
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Filter, Find, Identity, RecallEntry, Scores, Search, TextMatches
+from memotherm.storage.values import Identity, Prefetch, RecallEntry, Scores, Search, TextMatches
 from memotherm.storage.writer import Committing, Job, UnwrittenEntry
 
 _log = logging.getLogger(__name__)
@@ -201,7 +201,7 @@ class SqliteStore(Store):
         return self._connections.reading()
 
     @contextmanager
-    def snapshot(self, search: Search | None = None) -> Iterator[int | None]:  # noqa: ARG002
+    def snapshot(self, prefetch: Prefetch | None = None) -> Iterator[int | None]:  # noqa: ARG002
         """Let the reads of this thread see one state of the store until the context is left."""
         before = self._snapshot.statements
         if before is not None:
@@ -241,23 +241,22 @@ class SqliteStore(Store):
             statements.moment()
             return super().pending(spaces) if statements.any_pending else 0
 
-    def _reads_in_order(self, statements: Statements, spaces: Sequence[int], find: Find) -> bool:
+    def _reads_in_order(self, statements: Statements, search: Search) -> bool:
         """Return whether a large share of all memories is listed, so that a page is soon full.
 
         A page of 100 from one space with 100,000 memories takes 1 ms instead of 320 ms by the index and a sort.
         """
-        if find.tier is Tier.HOT or find.tags is not None or find.retention not in (None, Retention.ACTIVE):
+        if search.tiers == (Tier.HOT,) or search.tags is not None or Retention.ACTIVE not in search.retentions:
             return False
-        tiers = [tier.rank for tier in (Tier if find.tier is None else [find.tier])]
-        count = int(statements.value("count_in", spaces=list(spaces), tiers=tiers))
+        tiers = [tier.rank for tier in search.tiers]
+        count = int(statements.value("count_in", spaces=list(search.spaces), tiers=tiers))
         return count >= _LARGE_SHARE * int(statements.value("memory_last_no"))
 
     # Searches
 
-    def candidates(self, spaces: Sequence[int], tiers: Sequence[Tier], nos: Sequence[int], where: Filter) -> Candidates:
-        """Return the memories that scope, tiers, retention and filter let through, in their order."""
+    def _active_candidates(self, search: Search, nos: Sequence[int]) -> Candidates:
         with self._searching() as statements:
-            return self._columns.visible(statements, spaces, tiers, nos, where)
+            return self._columns.visible(statements, search, nos)
 
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return the memories that are active, in their order: the turns before a message."""
@@ -275,71 +274,55 @@ class SqliteStore(Store):
         lost = f"text search is down ({self._lost_text}), so words were not searched: {driver.REPAIR}"
         return [*super().recall_problems(), *([lost] if self._lost_text else [])]
 
-    def search_text(
-        self, spaces: Sequence[int], tiers: Sequence[Tier], words: Sequence[str], limit: int, where: Filter
-    ) -> TextMatches:
-        """Return the best keyword matches, strongest first, newest first among equals."""
+    def _active_matches(self, search: Search, words: Sequence[str], limit: int) -> TextMatches:
         with self._searching() as statements:
-            total = int(statements.value("count_in", spaces=list(spaces), tiers=[tier.rank for tier in tiers]))
+            place = {"spaces": list(search.spaces), "tiers": [tier.rank for tier in search.tiers]}
+            total = int(statements.value("count_in", **place))
             try:
-                lists, self._lost_text = posting_lists(statements, spaces, tiers, words), ""
+                lists, self._lost_text = posting_lists(statements, search.spaces, search.tiers, words), ""
             except driver.errors() as exc:
                 if not driver.is_lost_index(exc):
                     raise
                 self._lost_text = str(exc)
                 return TextMatches({}, total, dict.fromkeys(words, 0))
-            filtered = self._is_filtered(statements, spaces, where)
+            filtered = self._is_filtered(statements, search)
             # About as many as a filter over half leaves enough of.
-            wanted = 3 * limit if where.selective else limit
+            wanted = 3 * limit if search.selective else limit
             while True:
                 nos, weights = best_matches(lists, total, wanted)
                 scores = dict(zip(nos.tolist(), weights.tolist(), strict=True))
                 if filtered:
-                    passing = filtered_numbers(statements, list(scores), where)
+                    passing = filtered_numbers(statements, list(scores), search)
                     scores = {no: score for no, score in scores.items() if no in passing}
                 if len(scores) >= limit or len(nos) < wanted:
                     frequencies = dict(zip(words, map(len, lists), strict=True))
                     return TextMatches(dict(islice(scores.items(), limit)), total, frequencies)
                 wanted *= 4
 
-    def _is_filtered(self, statements: SqliteStatements, spaces: Sequence[int], where: Filter) -> bool:
-        """Return whether a filter excludes memories, or expired ones wait for maintenance; that is read once."""
-        asked = (tuple(spaces), where.now)
+    def _is_filtered(self, statements: SqliteStatements, search: Search) -> bool:
+        """Return whether conditions exclude memories, or expired ones wait for maintenance; that is read once."""
+        asked = (search.spaces, search.now)
         if asked not in statements.expired:
-            statements.expired[asked] = any_expired(statements, spaces, where.now)
-        return where.selective or statements.expired[asked]
+            statements.expired[asked] = any_expired(statements, search.spaces, search.now)
+        return statements.expired[asked] or search.selective
 
-    def search_vector(
-        self,
-        spaces: Sequence[int],
-        tiers: Sequence[Tier],
-        vector: Vectors,
-        limit: int,
-        where: Filter,
-        by: Identity | None = None,
-    ) -> Scores:
-        """Return the memories with the nearest vectors `by` an embedder (None = the serving one), nearest first."""
-        keys = [BandKey(space, tier) for space in spaces for tier in tiers]
+    def _active_nearest(self, search: Search, vector: Vectors, limit: int, by: Identity | None) -> Scores:
         with self._searching() as statements:
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            filtered = where if self._is_filtered(statements, spaces, where) else None
-            return self._bands.search(statements, identity, keys, vector, limit, filtered)
+            filtered = search if self._is_filtered(statements, search) else None
+            return self._bands.search(statements, identity, _bands_of(search), vector, limit, filtered)
 
     def similarities(
-        self,
-        spaces: Sequence[int],
-        tiers: Sequence[Tier],
-        nos: Sequence[int],
-        vector: Vectors,
-        by: Identity | None = None,
+        self, search: Search, nos: Sequence[int], vector: Vectors, by: Identity | None = None
     ) -> dict[int, float]:
-        """Return the cosine of each of the memories that has vectors; its nearest part counts."""
-        keys = [BandKey(space, tier) for space in spaces for tier in tiers]
+        """Return the cosine of each of some memories that has vectors; its nearest part counts."""
         with self._searching() as statements:
             identity = by or identity_of(statements)
-            return {} if identity is None else self._bands.similarities(statements, identity, keys, nos, vector)
+            if identity is None:
+                return {}
+            return self._bands.similarities(statements, identity, _bands_of(search), nos, vector)
 
     # Embedders and vectors
 
@@ -469,3 +452,7 @@ class SqliteStore(Store):
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)
         self._connections.close()
+
+
+def _bands_of(search: Search) -> list[BandKey]:
+    return [BandKey(space, tier) for space in search.spaces for tier in search.tiers]

@@ -17,7 +17,7 @@ from memotherm.recall.values import Question
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store
-from memotherm.storage.values import Filter, LogEntry, UseRow
+from memotherm.storage.values import LogEntry, Search, UseRow
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.lab.state import Asked, Born, Changed, Moved, Ran, Timeline, TimelineStep, Used
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -358,18 +358,11 @@ def _demands(
 
 def _asked_again(pipeline: Pipeline, past: _Past, entry: LogEntry, spaces: tuple[int, ...], first: int) -> list[int]:
     """Repeat a query in all tiers, over the memories stored at the time it was asked."""
-    where = Filter(now=entry.at)
-    question = Question(
-        text=entry.query,
-        spaces=spaces,
-        serving=pipeline.store.identity(),
-        tiers=tuple(Tier),
-        where=where,
-        min_score=0.0,
-    )
+    search = Search(spaces=spaces, now=entry.at)
+    question = Question(text=entry.query, search=search, serving=pipeline.store.identity())
     found, crowded = _answers(pipeline, past, question, first)
     if crowded and len(found) < first:
-        question = replace(question, where=replace(where, until=entry.at + _INSTANT))
+        question = replace(question, search=replace(search, until=entry.at + _INSTANT))
         found, _ = _answers(pipeline, past, question, first)
     return found
 
@@ -387,7 +380,7 @@ def _answers(pipeline: Pipeline, past: _Past, question: Question, first: int) ->
         answering = answering and answers
         if index is None or not answers:
             continue
-        if past.first[index][0] > question.where.now:
+        if past.first[index][0] > question.search.now:
             later = True
         elif len(found) < first:
             found.append(index)
