@@ -133,7 +133,7 @@ class Contract:
         """Return the spaces that a scope can see."""
         return self.store.spaces(scope)
 
-    def search(self, scope: Scope = EVERYONE, tiers: Sequence[Tier] = LIVE, **fields: Any) -> Search:  # noqa: ANN401
+    def search(self, scope: Scope = EVERYONE, tiers: Sequence[Tier] = LIVE, **fields: Any) -> Search:
         """Return what reads the live memories that a scope can see now, or others."""
         given = {"spaces": self.seen(scope), "now": self.clock(), "tiers": tuple(tiers), **fields}
         return Search(**given)
@@ -153,7 +153,7 @@ class Contract:
         scope: Scope = EVERYONE,
         tiers: Sequence[Tier] = LIVE,
         limit: int = _MANY,
-        **fields: Any,  # noqa: ANN401
+        **fields: Any,
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its words."""
         return list(self.store.search_text(self.search(scope, tiers, **fields), query_words(query), limit).scores)
@@ -164,7 +164,7 @@ class Contract:
         scope: Scope = EVERYONE,
         tiers: Sequence[Tier] = LIVE,
         limit: int = _MANY,
-        **fields: Any,  # noqa: ANN401
+        **fields: Any,
     ) -> list[int]:
         """Return the numbers of the memories that a query finds by its vector."""
         return list(self.store.search_vector(self.search(scope, tiers, **fields), self.vector(query), limit))

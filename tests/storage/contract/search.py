@@ -315,7 +315,7 @@ class VectorsContract(Contract):
         self.clock.advance(hours=2)
         nos = {retention: record.no for retention, record in hidden.items()}
 
-        def found(**fields: Any) -> set[int]:  # noqa: ANN401
+        def found(**fields: Any) -> set[int]:
             """Return what both searches find, in and outside of a snapshot."""
             search = self.search(**fields)
             with self.store.snapshot():
