@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import sqlite3
+from collections.abc import Callable
 
 from memotherm import LimitReached
 from memotherm.errors import InvalidInput
@@ -115,7 +116,7 @@ def the_tools_have_the_parameters_of_the_document(mcp: Mcp) -> None:
 def every_interface_takes_the_same_types(mcp: Mcp, rest: Rest, cli: Cli, python: Python) -> None:
     text = "The tide comes and goes"
     own = python.open()
-    taken = [
+    taken: list[Callable[[str], object]] = [
         lambda kind: mcp("memory_add", sessionId="C03", content=text, type=kind)["type"],
         lambda kind: rest.session("memories", content=text, type=kind)["type"],
         lambda kind: cli("session", "add", "C03", text, "--kind", kind)["type"],
