@@ -464,3 +464,19 @@ def test_what_has_no_relevance_is_no_hit(open_mem: Callable[..., Memotherm], pri
         assert [hit.memory.id for hit in nothing.pinned] == ([] if "tags" in where else [pinned.id])
         assert len(mem.recall("", track=False, **where)) == (1 if "tags" in where else 2)
     assert [hit.memory.content for hit in mem.recall("boat", track=False)] == ["the boat sails at dawn"]
+
+
+@pytest.mark.parametrize("fusion", ["evidence", "weighted", "rrf"])
+@pytest.mark.parametrize("others", [0, 3, 30])
+def test_a_rare_word_of_the_question_gives_relevance_however_long_it_is(
+    open_mem: Callable[..., Memotherm], fusion: str, others: int
+) -> None:
+    """A memory that shares it is never without relevance, with vectors or without."""
+    for embedder in ({}, {"embedder": "none"}):
+        mem = open_mem(settings={"fusion": fusion}, **embedder)
+        texts = [f"Crate number {number} with lemons stands on pier {number}" for number in range(40)]
+        mem.remember_many([{"content": text} for text in texts])
+        told = mem.remember("Nobody has seen the quartz since the audit")
+        question = f"Tell me about {' and '.join(texts[:others])} and the quartz"
+        relevance = {hit.memory.id: hit.why.relevance for hit in mem.recall(question, limit=100)}
+        assert relevance.get(told.id, 0) > 0

@@ -48,6 +48,8 @@ Numbers = NDArray[np.int64]
 _RRF_K = 60
 #: Less than any relevance that is not 0.
 _LEAST_RELEVANCE = math.ulp(0.0)
+#: The relevance of a candidate that has all words of the query and nothing near its meaning.
+_FAR = 0.01
 _MICROS_PER_DAY = 86_400_000_000
 #: Uses after which more of them add nothing.
 _MANY_USES = 20
@@ -138,7 +140,8 @@ def _evidence(evidence: Evidence, weights: FusionWeights) -> NDArray[np.float64]
     closeness = _scaled(_range(cosines[evidence.scale]) / spread, _CLOSENESS_RANGE, ranking.relative)
     words = text * _scaled(_range(evidence.coverage[evidence.scale]), _COVERAGE_RANGE, ranking.relative)
     other = (words * ranking.coverage * evidence.coverage + hints) / closeness
-    relevance = calibration.relevance(cosines + other * spread)
+    # What has words of the query is never without relevance, however far its vector is.
+    relevance = np.maximum(calibration.relevance(cosines + other * spread), _FAR * text * evidence.coverage)
     return np.where(without, text * _words_only(evidence, hints), relevance) if missing else relevance
 
 
