@@ -201,6 +201,7 @@ def test_a_whole_run_is_undone_by_one_of_its_events(mem: Memotherm, clock: FakeC
     gone = mem.bulk.forget("sold", kind="boat")
     clock.advance(hours=1)
     later = mem.move(mem.remember("a raft").id, "cold")
+    clock.advance(hours=1)
 
     undone = mem.bulk.undo([gone[3].version], run=True)
 
@@ -259,6 +260,9 @@ def test_events_of_narrower_scopes_and_tenants_are_undone_together(mem: Memother
         with pytest.raises(NotFound):
             view.bulk.undo(events, include_narrower=view is not mem)
     assert [view.get(memory.id).tier for view, memory in zip(views, moved, strict=True)] == ["cold"] * 4
+    (seen,) = views[1].bulk.undo(events[:1], include_narrower=True).memories
+    moved[0] = mem.move(seen.id, "cold")
+    events[0] = moved[0].version
 
     undone = mem.bulk.undo(events, include_narrower=True)
 

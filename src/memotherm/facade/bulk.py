@@ -87,7 +87,7 @@ class Bulk:
         Args:
             events: The numbers of the events.
             run: Also undo all that was made by the same call, such as every move of a compaction.
-            include_narrower: Undo events at and below this scope, instead of those visible from it.
+            include_narrower: Undo events of narrower scopes as well.
         """
         return undo_events(self._view, events, run=run, include_narrower=include_narrower)
 

@@ -28,14 +28,16 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
     """Undo events, the newest first; those of one tenant in one transaction."""
     if isinstance(seqs, str | int) or not all(isinstance(seq, int) for seq in seqs):
         raise InvalidInput("events is a list of the numbers of events, such as [42, 43]")
-    store, spaces = view.listed(include_narrower=include_narrower)
+    store, spaces = (view.store_inside if include_narrower else view.services.store), view.spaces()
+    spaces = (*spaces, *view.spaces_inside()) if include_narrower else spaces
     found = {seq: _event(view, store, spaces, seq) for seq in seqs}
     if run:
         together = {each.seq for event, _ in found.values() for each in _made_with(event, store, spaces)}
         found |= {seq: _event(view, store, spaces, seq) for seq in together if seq not in found}
     wanted: defaultdict[str | None, list[tuple[Scope, Event, Record]]] = defaultdict(list)
     for event, record in found.values():
-        scope = view.scope.narrowed(**dict(record.memory.scope.items())) if include_narrower else view.scope
+        own = record.memory.scope
+        scope = view.scope if view.scope.sees(own) else view.scope.narrowed(**dict(own.items()))
         wanted[scope.tenant].append((scope, event, record))
     cause = view.cause("undo")
     memories: list[Memory] = []
