@@ -117,103 +117,168 @@ def process_spool(
     if not spool.waiting():
         return WorkerResult()
     with contextlib.ExitStack() as stack:
-        opened: dict[str, Memotherm] = {}
+        run = _Run(spool, stack, progress)
         with locked(spool) as free:
             if not free:
                 return WorkerResult(busy=True)
-            now = read_clock(clock).timestamp()
-            result = _process(spool, now, opened, stack, progress, include_running=include_running)
+            run.process(read_clock(clock).timestamp(), include_running=include_running)
+            run.summarize()
         # Hosts run no other process that maintains a store of this machine. Unlocked, so that another worker can
         # process new jobs meanwhile.
-        progress(result, None)
-        for mem in opened.values():
-            try:
-                if hasattr(mem, "store"):
-                    scheduler = mem.store.maintenance()
-                    scheduler.run_once(rested=scheduler.every)
-            except MemothermError as error:
-                result.failed += (f"maintenance: {error}",)
-    return result
-
-
-def _process(
-    spool: Spool,
-    now: float,
-    opened: dict[str, Memotherm],
-    stack: contextlib.ExitStack,
-    progress: Progress,
-    *,
-    include_running: bool,
-) -> WorkerResult:
-    rejected: list[str] = []
-    jobs = list(spool.jobs(rejected))
-    ready = jobs if include_running else _ready(jobs, now)
-    result = WorkerResult(waiting=len(jobs) - len(ready), failed=tuple(rejected))
-    run = _Run(opened, stack, result)
-    paused: set[str] = set()
-    for turn in turns_of(ready):
-        path, job = turn[0]
-        if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
-            paused.add(destination(job))
-            result.waiting += len(turn)
-            continue
-        deaths = int(job.get("deaths", 0))
-        if deaths >= _MOST_DEATHS:
-            set_aside(spool, turn, f"{deaths} workers died while they processed it", result)
-            continue
-        progress(result, tuple(path.name for path, _ in turn))
-        # Counted before, because a worker that dies cannot count.
-        spool.replace(path, {**job, "deaths": deaths + 1})
-        try:
-            run.process(turn)
-        except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
-            if path.name < _name_before(_RETRY_SECONDS, now):
-                set_aside(spool, turn, f"{error}; not retried any more", result)
-            else:
-                paused.add(destination(job))
-                attempts = int(job.get("attempts", 0)) + 1
-                pause = min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS)
-                why = " ".join(str(error).split())
-                spool.replace(path, {**job, "attempts": attempts, "retry_at": now + pause, "error": why})
-                result.failed += (f"{error}; the jobs of this store wait",)
-                result.waiting += len(turn)
-        except Exception as error:  # noqa: BLE001 - one bad job must not stop all later ones
-            set_aside(spool, turn, f"{type(error).__name__}: {error}" if str(error) else repr(error), result)
-        else:
-            for path, _ in turn:
-                spool.remove(path)
-    progress(result, ())
-    run.summarize()
-    return result
+        progress(run.result, None)
+        run.maintain()
+    return run.result
 
 
 class _Run:
     """One run of the worker: the open stores, the transcripts that it has read, and the sessions that it stored."""
 
-    def __init__(self, opened: dict[str, Memotherm], stack: contextlib.ExitStack, result: WorkerResult) -> None:
-        self._opened = opened
+    def __init__(self, spool: Spool, stack: contextlib.ExitStack, progress: Progress) -> None:
+        self.result = WorkerResult()
+        self._spool = spool
         self._stack = stack
-        self._result = result
+        self._progress = progress
+        self._opened: dict[str, Memotherm] = {}
         self._transcripts: dict[int, Transcripts] = {}
         self._sessions: dict[tuple[int, str], Memotherm] = {}
 
-    def process(self, turn: list[Job]) -> None:
-        """Store the texts of a turn, or run the job of another kind."""
-        placed = [_placed(path, job) for path, job in turn]
-        mem = _open(placed[0], self._opened, self._stack)
-        if placed[0]["do"] != "capture":
-            _run(placed[0], mem, self._result)
-            return
-        _capture(placed, mem, self._transcripts.setdefault(id(mem), Transcripts(mem.settings)), self._result)
-        self._sessions[id(mem), str(placed[0]["session"])] = mem
+    def process(self, now: float, *, include_running: bool) -> None:
+        """Process the jobs that are ready."""
+        spool, result, rejected = self._spool, self.result, list[str]()
+        jobs = list(spool.jobs(rejected))
+        ready = jobs if include_running else _ready(jobs, now)
+        result.waiting, result.failed = len(jobs) - len(ready), tuple(rejected)
+        paused: set[str] = set()
+        for turn in turns_of(ready):
+            path, job = turn[0]
+            deaths = int(job.get("deaths", 0))
+            if destination(job) in paused or (job.get("retry_at", 0) > now and not include_running):
+                paused.add(destination(job))
+                result.waiting += len(turn)
+                continue
+            if deaths >= _MOST_DEATHS:
+                set_aside(spool, turn, f"{deaths} workers died while they processed it", result)
+                continue
+            self._progress(result, tuple(path.name for path, _ in turn))
+            # Counted before, because a worker that dies cannot count.
+            spool.replace(path, {**job, "deaths": deaths + 1})
+            try:
+                self._process_turn(turn)
+            except (StoreError, SettingsError, EmbedderError, PluginError, OSError) as error:
+                if path.name < _name_before(_RETRY_SECONDS, now):
+                    set_aside(spool, turn, f"{error}; not retried any more", result)
+                else:
+                    paused.add(destination(job))
+                    self._postpone(turn, error, now)
+            except Exception as error:  # noqa: BLE001 - one bad job must not stop all later ones
+                set_aside(spool, turn, f"{type(error).__name__}: {error}" if str(error) else repr(error), result)
+            else:
+                for path, _ in turn:
+                    spool.remove(path)
+
+    def _postpone(self, turn: list[Job], error: Exception, now: float) -> None:
+        """Let a turn be tried again after a pause, which doubles with each attempt."""
+        path, job = turn[0]
+        attempts = int(job.get("attempts", 0)) + 1
+        pause = min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS)
+        why = " ".join(str(error).split())
+        self._spool.replace(path, {**job, "attempts": attempts, "retry_at": now + pause, "error": why})
+        self.result.failed += (f"{error}; the jobs of this store wait",)
+        self.result.waiting += len(turn)
 
     def summarize(self) -> None:
         """Store the summaries of the sessions whose texts were stored."""
+        self._progress(self.result, ())
         for (_, session), mem in self._sessions.items():
             try:
                 _summarize(mem, session)
             except Exception as error:  # noqa: BLE001 - the texts are stored
-                self._result.failed += (f"summary: {error}",)
+                self.result.failed += (f"summary: {error}",)
+
+    def maintain(self) -> None:
+        """Run the maintenance of the stores, if it is due."""
+        for mem in self._opened.values():
+            try:
+                if hasattr(mem, "store"):
+                    scheduler = mem.store.maintenance()
+                    scheduler.run_once(rested=scheduler.every)
+            except MemothermError as error:
+                self.result.failed += (f"maintenance: {error}",)
+
+    def _process_turn(self, turn: list[Job]) -> None:
+        """Store the texts of a turn, or run the job of another kind."""
+        jobs = [_placed(path, job) for path, job in turn]
+        job, key = jobs[0], json.dumps([jobs[0][name] for name in ("store", "scope", "settings")], sort_keys=True)
+        if key not in self._opened:
+            mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
+            self._opened[key] = self._stack.enter_context(mem)
+        mem = self._opened[key]
+        session = mem.session(str(job.get("session"))) if job["do"] in ("compact", "run", "end") else None
+        if job["do"] == "capture":
+            self._capture(jobs, mem)
+            self._sessions[id(mem), str(job["session"])] = mem
+        elif job["do"] == "store":
+            self._count(mem.capture(job["text"], **{"at": job["at"], **job["arguments"]}))
+        elif session is None:
+            raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
+        elif job["do"] == "compact":
+            session.context_compacted()
+        elif job["do"] == "run":
+            session.run_ended()
+        else:
+            session.session_end()
+            self.result.ended += 1
+
+    def _capture(self, turn: list[dict[str, Any]], mem: Memotherm) -> None:
+        """Store what a turn says as one memory, and count the memories that the reply repeats as used."""
+        if any(job["excluded"] for job in turn):
+            self.result.skipped += 1
+            return
+        jobs = [redacted(unseal(job, mem.settings.key), mem.settings) for job in turn]
+        prompts: list[str] = []
+        for text in (self._said(job["text"], mem.settings) for job in jobs if job["role"] == "user"):
+            # A host may say the prompt twice.
+            if text not in prompts[-1:] or not text:
+                prompts.append(text)
+        # An earlier prompt without a reply was interrupted.
+        *interrupted, prompt = prompts or [""]
+        reply, last = "", jobs[-1]
+        if last["role"] == "assistant":
+            transcripts = self._transcripts.setdefault(id(mem), Transcripts(mem.settings))
+            text = last["text"] if "text" in last else transcripts.reply(Path(str(last["transcript"])), prompt)
+            reply = self._said(text, mem.settings)
+        if reply:
+            with contextlib.suppress(InvalidInput, NotFound):
+                mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
+        origin = {"session": last["session"], "client": last["client"]}
+        for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
+            contents = contents_of(asked, answered, mem.settings.tokenizer)
+            self.result.skipped += not contents
+            for content in contents:
+                # Facts about users are stored for all of their projects.
+                scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
+                metadata = {"role": content.role, **origin}
+                tags = ("correction",) if content.kind.correction else ()
+                name, at = content.kind.name, jobs[0]["at"]
+                kind = name if name in (mem.settings.kinds or (name,)) else "message"
+                # The host tells who said it: the person in front of it, or the agent.
+                self._count(scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at))
+        self.result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
+
+    def _said(self, text: str, settings: Settings) -> str:
+        """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""
+        said = without_blocks(text[:_MAX_CHARS])
+        self.result.removed_chars += len(text[:_MAX_CHARS]) - len(said)
+        return "" if said.startswith((*PREFIXES, *_COMMANDS)) or said == settings.silent_token else said
+
+    def _count(self, captured: Captured) -> None:
+        if captured.status == "spooled":
+            raise StoreUnavailable(captured.why)
+        self.result.removed_chars += captured.removed_chars
+        if captured.status == "stored":
+            self.result.captured += 1
+        else:
+            self.result.skipped += 1
 
 
 def set_aside(spool: Spool, turn: list[Job], why: str, result: WorkerResult) -> None:
@@ -263,78 +328,3 @@ def _placed(path: Path, job: dict[str, Any]) -> dict[str, Any]:
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
     # Whether it is excluded is found only now, if the hook could not read the settings.
     return {**job, "excluded": excluded(job), "at": datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)}
-
-
-def _open(job: dict[str, Any], opened: dict[str, Memotherm], stack: contextlib.ExitStack) -> Memotherm:
-    key = json.dumps([job["store"], job["scope"], job["settings"]], sort_keys=True)
-    if key not in opened:
-        mem = memotherm.open(job["store"], scope=Scope(**job["scope"]), settings=job_settings(job))
-        opened[key] = stack.enter_context(mem)
-    return opened[key]
-
-
-def _run(job: dict[str, Any], mem: Memotherm, result: WorkerResult) -> None:
-    if job["do"] == "compact":
-        mem.session(str(job["session"])).context_compacted()
-    elif job["do"] == "run":
-        mem.session(str(job["session"])).run_ended()
-    elif job["do"] == "end":
-        mem.session(str(job["session"])).session_end()
-        result.ended += 1
-    elif job["do"] == "store":
-        _count(mem.capture(job["text"], **{"at": job["at"], **job["arguments"]}), result)
-    else:
-        raise InvalidInput(f"unknown job {job['do']!r}: another version of Memotherm added it")
-
-
-def _capture(turn: list[dict[str, Any]], mem: Memotherm, transcripts: Transcripts, result: WorkerResult) -> None:
-    """Store what a turn says as one memory, and count the memories that the reply repeats as used."""
-    if any(job["excluded"] for job in turn):
-        result.skipped += 1
-        return
-    jobs = [redacted(unseal(job, mem.settings.key), mem.settings) for job in turn]
-    prompts: list[str] = []
-    for text in (_said(job["text"], mem.settings, result) for job in jobs if job["role"] == "user"):
-        # A host may say the prompt twice.
-        if text not in prompts[-1:] or not text:
-            prompts.append(text)
-    # An earlier prompt without a reply was interrupted.
-    *interrupted, prompt = prompts or [""]
-    reply, last = "", jobs[-1]
-    if last["role"] == "assistant":
-        text = last["text"] if "text" in last else transcripts.reply(Path(str(last["transcript"])), prompt)
-        reply = _said(text, mem.settings, result)
-    if reply:
-        with contextlib.suppress(InvalidInput, NotFound):
-            mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
-    origin = {"session": last["session"], "client": last["client"]}
-    for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
-        contents = contents_of(asked, answered, mem.settings.tokenizer)
-        result.skipped += not contents
-        for content in contents:
-            # Facts about users are stored for all of their projects.
-            scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
-            metadata = {"role": content.role, **origin}
-            tags = ("correction",) if content.kind.correction else ()
-            kind = content.kind.name if content.kind.name in (mem.settings.kinds or (content.kind.name,)) else "message"
-            at = jobs[0]["at"]
-            # The host tells who said it: the person in front of it, or the agent.
-            _count(scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at), result)
-    result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
-
-
-def _said(text: str, settings: Settings, result: WorkerResult) -> str:
-    """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""
-    said = without_blocks(text[:_MAX_CHARS])
-    result.removed_chars += len(text[:_MAX_CHARS]) - len(said)
-    return "" if said.startswith((*PREFIXES, *_COMMANDS)) or said == settings.silent_token else said
-
-
-def _count(captured: Captured, result: WorkerResult) -> None:
-    if captured.status == "spooled":
-        raise StoreUnavailable(captured.why)
-    result.removed_chars += captured.removed_chars
-    if captured.status == "stored":
-        result.captured += 1
-    else:
-        result.skipped += 1

@@ -110,11 +110,11 @@ def _merged(path: Path, edits: list[Edit], host: Host, request: InstallRequest) 
 def _with_hooks(values: Json, host: Host, request: InstallRequest) -> Json:
     if request.uninstall:
         values = with_hooks(values, {})
-        return {} if values == host.required else values
+        return {} if values == host.file_fields else values
     words = request.command("hook", "--client", host.client)
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     entries = {name: host.hook_entry(command, event) for name, event in host.events.items()}
-    return {**host.required, **with_hooks(values, entries)}
+    return {**host.file_fields, **with_hooks(values, entries)}
 
 
 def _with_server(values: Json, host: Host, request: InstallRequest) -> Json:

@@ -84,12 +84,15 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 def read_regular(path: str | Path, most_bytes: int, *, tail: bool = False) -> bytes:
     """Return the first bytes of a file, or the last ones; raise OSError for a pipe or the like, which could block."""
     handle = os.open(path, _READ)
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(f"{path} is not a regular file")
-        file.seek(max(0, status.st_size - most_bytes) if tail else 0)
-        return file.read(most_bytes)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            file.seek(max(0, status.st_size - most_bytes) if tail else 0)
+            return file.read(most_bytes)
+    finally:
+        os.close(handle)
 
 
 def append_line(path: Path, values: Sequence[object]) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memotherm.hooks.hosts.host import Event, Files, Host, Json, mapping, number, program_and_arguments
+from memotherm.hooks.hosts.host import Event, Files, Host, mapping, number
 from memotherm.settings.paths import client_home
 
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
@@ -19,10 +19,6 @@ def _files(project: Path | None) -> Files:
     folder, usual = client_home("CLAUDE_CONFIG_DIR", ".claude"), Path.home() / ".claude"
     servers = (Path.home() if folder == usual else folder) / ".claude.json"
     return Files(folder / "settings.json", servers, folder / "skills")
-
-
-def _server(command: Sequence[str]) -> Json:
-    return {"type": "stdio", **program_and_arguments(command)}
 
 
 def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -49,7 +45,7 @@ CLAUDE_CODE = Host(
         "SessionEnd": Event("end", timeout=5),
     },
     prefixes=("<system-reminder>", "<command-name>", "<local-command-", "<task-notification>"),
-    server_entry=_server,
+    server_fields={"type": "stdio"},
     message=_message,
     context_size=_context_size,
 )

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memotherm.hooks.hosts.host import Event, Files, Host, Json, mapping, number, program_and_arguments
+from memotherm.hooks.hosts.host import Event, Files, Host, Json, mapping, number
 from memotherm.settings.paths import client_home
 
 #: Environment variables that select the store; Codex passes only listed ones to a server.
@@ -27,10 +27,6 @@ _DEFAULT_TIMEOUT = 600
 def _files(project: Path | None) -> Files:
     folder = client_home("CODEX_HOME", ".codex") if project is None else project / ".codex"
     return Files(folder / "hooks.json", folder / "config.toml", (project or Path.home()) / ".agents" / "skills")
-
-
-def _server(command: Sequence[str]) -> Json:
-    return {**program_and_arguments(command), "env_vars": _FORWARDED}
 
 
 def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -111,8 +107,8 @@ CODEX = Host(
     },
     mark="turn_id",
     prefixes=("<environment_context>", "<user_instructions>"),
-    server_entry=_server,
     server_section="mcp_servers",
+    server_fields={"env_vars": _FORWARDED},
     skipped_hooks=_skipped_hooks,
     trust_step="start codex, type /hooks, and trust those of memotherm",
     message=_message,

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memotherm.hooks.hosts.host import Event, Files, Host, Json
+from memotherm.hooks.hosts.host import Event, Files, Host
 
 
 def _files(project: Path | None) -> Files:
     folder = (project or Path.home()) / ".cursor"
     return Files(folder / "hooks.json", folder / "mcp.json")
-
-
-def _hook(command: str, event: Event) -> Json:
-    return {"command": command, "timeout": event.timeout}
-
-
-def _answer(event: str, text: str) -> Json:  # noqa: ARG001 - the same for every event
-    return {"additional_context": text}
 
 
 CURSOR = Host(
@@ -34,7 +26,7 @@ CURSOR = Host(
         "sessionEnd": Event("end"),
     },
     fields={"session": "conversation_id", "folder": "workspace_roots"},
-    answer=_answer,
-    hook_entry=_hook,
-    required={"version": 1},
+    answer_field="additional_context",
+    file_fields={"version": 1},
+    ungrouped=True,
 )

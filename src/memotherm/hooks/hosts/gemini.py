@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memotherm.hooks.hosts.host import Event, Files, Host, Json
+from memotherm.hooks.hosts.host import Event, Files, Host
 
 
 def _files(project: Path | None) -> Files:
     file = (project or Path.home()) / ".gemini" / "settings.json"
     return Files(file, file)
-
-
-def _hook(command: str, event: Event) -> Json:
-    return {"hooks": [{"name": "memotherm", "type": "command", "command": command, "timeout": event.timeout}]}
 
 
 GEMINI = Host(
@@ -30,5 +26,5 @@ GEMINI = Host(
         "SessionEnd": Event("end", timeout=10_000),
     },
     fields={"reply": "prompt_response"},
-    hook_entry=_hook,
+    hook_fields={"name": "memotherm"},
 )

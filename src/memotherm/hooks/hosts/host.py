@@ -31,22 +31,6 @@ class Files(NamedTuple):
     skills: Path | None = None
 
 
-def hook_group(command: str, event: Event) -> Json:
-    """Return the entry of a hook, as Claude Code and Codex have it."""
-    hook = {"type": "command", "command": command, "timeout": event.timeout}
-    return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
-
-
-def program_and_arguments(command: Sequence[str]) -> Json:
-    """Return the entry of an MCP server, as most hosts have it."""
-    return {"command": command[0], "args": list(command[1:])}
-
-
-def specific_output(event: str, text: str) -> Json:
-    """Return the answer that adds a text to the context, as most hosts read it."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
 class Host(NamedTuple):
     """A coding agent."""
 
@@ -65,21 +49,22 @@ class Host(NamedTuple):
     fields: Mapping[str, str] = {}
     #: A field that only its events have, if other hosts have events of the same names.
     mark: str = ""
-    #: Returns the answer to an event that adds a text to the context.
-    answer: Callable[[str, str], Json] = specific_output
+    #: The field of an answer with the text for the context; empty for `hookSpecificOutput.additionalContext`.
+    answer_field: str = ""
     #: The most characters of such a text that the host passes on unchanged.
     max_chars: int = 9000
     #: How the texts begin that the host itself writes where users write, and what triggers turns without the user.
     prefixes: tuple[str, ...] = ()
     own_triggers: tuple[str, ...] = ()
 
-    #: Returns the entry of a hook in its settings, for a command.
-    hook_entry: Callable[[str, Event], Json] = hook_group
-    #: Fields that the file with hooks must have.
-    required: Mapping[str, Any] = {}
-    #: Returns the entry of an MCP server, and the section that has these.
-    server_entry: Callable[[Sequence[str]], Json] = program_and_arguments
+    #: More fields of a hook, and of the file that has them; and whether an event has hooks, not groups of hooks.
+    hook_fields: Mapping[str, Any] = {}
+    file_fields: Mapping[str, Any] = {}
+    ungrouped: bool = False
+    #: The section of MCP servers, more fields of a server, and whether its arguments are a part of its command.
     server_section: str = "mcpServers"
+    server_fields: Mapping[str, Any] = {}
+    whole_command: bool = False
     #: The folder in the package with a plugin for a host that has its hooks there.
     plugin: str = ""
     uninstall_steps: tuple[str, ...] = ()
@@ -90,6 +75,24 @@ class Host(NamedTuple):
     #: Returns the message in an entry of a transcript, and its context tokens with those of the window (0 if unknown).
     message: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda entry: None  # noqa: ARG005
     context_size: Callable[[Mapping[str, Any]], tuple[int, int] | None] = lambda entry: None  # noqa: ARG005
+
+    def answer(self, event: str, text: str) -> Json:
+        """Return the answer to an event that adds a text to the context."""
+        if self.answer_field:
+            return {self.answer_field: text}
+        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+    def hook_entry(self, command: str, event: Event) -> Json:
+        """Return the entry of a hook in the settings."""
+        if self.ungrouped:
+            return {"command": command, "timeout": event.timeout}
+        hook = {**self.hook_fields, "type": "command", "command": command, "timeout": event.timeout}
+        return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
+
+    def server_entry(self, command: Sequence[str]) -> Json:
+        """Return the entry of an MCP server in the settings."""
+        own = {"command": command} if self.whole_command else {"command": command[0], "args": command[1:]}
+        return {**self.server_fields, **own}
 
 
 def mapping(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:

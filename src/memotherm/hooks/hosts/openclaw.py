@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memotherm.hooks.hosts.host import Event, Host, Json, mapping
-
-
-def _answer(event: str, text: str) -> Json:  # noqa: ARG001 - the same for every event
-    return {"prependContext": text}
+from memotherm.hooks.hosts.host import Event, Host, mapping
 
 
 def _message(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -33,7 +29,7 @@ OPENCLAW = Host(
         "session_end": Event("end"),
     },
     fields={"session": "sessionKey", "reply": "reply"},
-    answer=_answer,
+    answer_field="prependContext",
     own_triggers=("heartbeat", "cron", "memory"),
     plugin="openclaw",
     uninstall_steps=("openclaw plugins uninstall memotherm",),

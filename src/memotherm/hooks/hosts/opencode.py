@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from memotherm.hooks.hosts.host import Files, Host, Json
+from memotherm.hooks.hosts.host import Files, Host
 from memotherm.settings.paths import client_home
 
 
@@ -15,15 +14,12 @@ def _files(project: Path | None) -> Files:
     return Files(servers=folder / name)
 
 
-def _server(command: Sequence[str]) -> Json:
-    return {"type": "local", "command": list(command)}
-
-
 OPENCODE = Host(
     "opencode",
     "opencode",
     ("start opencode; it has no hooks that we use, so ask it to remember and to recall",),
     _files,
-    server_entry=_server,
     server_section="mcp",
+    server_fields={"type": "local"},
+    whole_command=True,
 )
