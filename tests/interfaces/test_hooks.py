@@ -22,10 +22,12 @@ from memotherm.doctor import hook_findings
 from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
 from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
+from memotherm.hooks.hosts import CLIENTS, PREFIXES, Host
 from memotherm.hooks.project import project_at
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.turns import Content
 from memotherm.mcp.schemas import CORE
+from memotherm.notes.files import transcript
 from memotherm.testing import FakeClock
 from memotherm.tools import TOOLS
 from tests.helpers import ROOT, python
@@ -293,6 +295,18 @@ def test_what_says_nothing_is_not_kept(home: Path):
         spool.add({"do": "capture", "role": "user", "text": text, "session": "s", "client": "claude"})
 
     assert process_spool(spool, include_running=True) == WorkerResult(skipped=6)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_a_host_says_in_the_name_of_the_user_is_not_kept(prefix: str, home: Path):
+    """Neither as a prompt nor from a transcript."""
+    spool = Spool(home / "spool")
+    job = {"do": "capture", "session": "s1", "client": "claude", "role": "user"}
+    spool.add({**job, "text": f"{prefix} Our mascot is a purple walrus"})
+    line = {"type": "user", "message": {"role": "user", "content": f"{prefix} Our mascot is a purple walrus"}}
+
+    assert process_spool(spool, include_running=True).captured == 0
+    assert transcript(json.dumps(line).encode()) == [""]
 
 
 def test_a_stop_that_a_stop_hook_caused_keeps_nothing(home: Path):
@@ -1027,6 +1041,16 @@ def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str,
     found = {event.host.client for each in events if (event := parse_event(each)) is not None}
 
     assert client in found
+
+
+@pytest.mark.parametrize("host", CLIENTS.values(), ids=CLIENTS)
+def test_a_host_with_hooks_has_every_moment_of_a_session(host: Host):
+    """The start, a prompt, a stop, a compaction and the end; a text can be injected at the start or with a prompt."""
+    moments = [event.moment for event in host.events.values()]
+
+    assert set(moments) == {"start", "prompt", "compact", "stop", "end"}
+    assert {event.moment for event in host.events.values() if event.injects} <= {"start", "prompt"}
+    assert any(event.injects for event in host.events.values())
 
 
 @pytest.mark.parametrize("name", ["Stop", "PreCompact", "SessionEnd", "AfterAgent", "PreCompress"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -219,3 +220,14 @@ def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memo
 
     assert len(told(mem.scoped(project=project_at(project).local))) == 1
     assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}
+
+
+def test_a_pipe_among_the_transcripts_of_claude_code_blocks_nothing(mem: Memotherm, tmp_path: Path) -> None:
+    """The name of its folder is that of the project."""
+    folder = tmp_path / "claude" / "projects" / "-gone-app"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "fact.md").write_text("The port is 5433\n")
+    os.mkfifo(folder / "session.jsonl")
+    mem.store.import_("claude-code", tmp_path / "claude")
+
+    assert set(told(mem.scoped(project="gone-app"))) == {"The port is 5433"}

@@ -32,25 +32,9 @@ Store = Callable[[Sequence[Draft], ScopeFields], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
 
-_READERS: dict[str, Callable[[Path, Import], None]] = {
-    "openclaw": markdown.read_openclaw,
-    "claude-code": markdown.read_claude_code,
-    "codex": markdown.read_codex,
-    **formats.READERS,
-}
+_READERS = markdown.READERS | formats.READERS
 #: What can be imported, and what each of them is read from.
-KINDS = {
-    "openclaw": "a workspace with MEMORY.md, USER.md and memory/**/*.md",
-    "claude-code": "~/.claude with projects/*/memory/*.md, or one such memory folder, and neither skills nor prompts",
-    "codex": "~/.codex/memories with *.md",
-    "mcp-memory": "the JSON lines of the MCP reference memory server",
-    "mem0": "the JSON of get_all() or of an export",
-    "letta": "an agent file (.af), or the JSON of archival memory",
-    "claude-mem": "the JSON of its export script, or its database",
-    "mempalace": "the folder that `mempalace export` writes",
-    "hindsight": "the JSON that lists the memories of a bank",
-    "jsonl": "the JSON lines that `memotherm export` writes",
-}
+KINDS = {kind: reader.source for kind, reader in _READERS.items()}
 _BATCH = 200
 _OUTCOMES = ("stored", "known", "forgotten")
 
@@ -119,7 +103,7 @@ def import_memories(
     if not source.exists():
         raise NotFound(f"{source} does not exist: name the folder or file to import")
     reading = Import(f"import:{kind}", now, local_day(now, settings), settings, own=kind == "jsonl")
-    reader(source, reading)
+    reader.read(source, reading)
     outcomes: Counter[str] = Counter()
     entries: list[ImportedEntry] = []
     done = 0

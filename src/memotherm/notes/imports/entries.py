@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.notes.files import read_file
 from memotherm.notes.values import Skipped
@@ -88,6 +88,13 @@ class Import:
             return ""
         self.files += 1
         return "\n".join(split_lines(decode(content.data)))
+
+
+class Reader(NamedTuple):
+    """A reader of the memories of another program, and what it reads."""
+
+    read: Callable[[Path, Import], None]
+    source: str
 
 
 def json_value(file: Path, reading: Import) -> Any:  # noqa: ANN401 - any JSON value

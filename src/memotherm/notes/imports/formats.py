@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from memotherm.notes.imports.entries import (
     Draft,
     DraftsOf,
     Import,
+    Reader,
     json_lines,
     json_value,
     moment,
@@ -221,7 +222,7 @@ def _metadata(entry: Mapping[str, Any], kept: Sequence[str] = ()) -> Draft:
     return {**(own if isinstance(own, Mapping) else {}), **fields, **_identity(entry)}
 
 
-def _read_list(source: Path, reading: Import, drafts_of: DraftsOf, *names: str) -> None:
+def _read_list(source: Path, reading: Import, drafts_of: DraftsOf, names: Sequence[str]) -> None:
     """Read the list in a JSON file, or in the first of the named fields; any other value is one entry."""
     data = json_value(source, reading)
     if isinstance(data, dict):
@@ -330,12 +331,15 @@ def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     )
 
 
-READERS: dict[str, Callable[[Path, Import], None]] = {
-    "mcp-memory": _read_mcp_memory,
-    "mem0": lambda source, reading: _read_list(source, reading, _mem0_drafts, "results", "memories"),
-    "letta": _read_letta,
-    "claude-mem": _read_claude_mem,
-    "mempalace": _read_mempalace,
-    "hindsight": lambda source, reading: _read_list(source, reading, _hindsight_drafts, "items", "results"),
-    "jsonl": lambda source, reading: json_lines(source, reading, _exported_drafts, "not an exported memory"),
+_read_mem0 = partial(_read_list, drafts_of=_mem0_drafts, names=("results", "memories"))
+_read_hindsight = partial(_read_list, drafts_of=_hindsight_drafts, names=("items", "results"))
+_read_exported = partial(json_lines, drafts_of=_exported_drafts, problem="not an exported memory")
+READERS = {
+    "mcp-memory": Reader(_read_mcp_memory, "the JSON lines of the MCP reference memory server"),
+    "mem0": Reader(_read_mem0, "the JSON of get_all() or of an export"),
+    "letta": Reader(_read_letta, "an agent file (.af), or the JSON of archival memory"),
+    "claude-mem": Reader(_read_claude_mem, "the JSON of its export script, or its database"),
+    "mempalace": Reader(_read_mempalace, "the folder that `mempalace export` writes"),
+    "hindsight": Reader(_read_hindsight, "the JSON that lists the memories of a bank"),
+    "jsonl": Reader(_read_exported, "the JSON lines that `memotherm export` writes"),
 }

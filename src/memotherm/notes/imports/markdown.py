@@ -5,30 +5,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import name_of
 from memotherm.model import Tier
-from memotherm.notes.imports.entries import Draft, Import, moment, pieces
+from memotherm.notes.imports.entries import Draft, Import, Reader, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
+from memotherm.settings.paths import read_regular
 from memotherm.text.markdown import items, outline, split_lines
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _CLAUDE_KINDS = {"user": "preference", "feedback": "preference", "project": "context", "reference": "fact"}
-_FRONT_CHARS = 1_000_000
+_FRONT_BYTES = 1_000_000
 #: The file of a skill, other files with instructions, and the fields that only prompts, agents and skills have.
 _SKILL = "SKILL.md"
 _INSTRUCTIONS = {"AGENTS.md", "CLAUDE.md", "GEMINI.md"}
 _OF_PROMPTS = {"allowed-tools", "argument-hint", "disable-model-invocation", "model", "tools"}
 #: The characters that Claude Code replaces by dashes.
 _OTHER = re.compile(r"[^A-Za-z0-9]")
-#: How many lines of a transcript are searched for the folder of its project.
-_TRANSCRIPT_LINES = 50
+#: How much of a transcript is searched for the folder of its project.
+_TRANSCRIPT_BYTES = 1_000_000
 
 
-def read_openclaw(source: Path, reading: Import) -> None:
+def _read_openclaw(source: Path, reading: Import) -> None:
     """Read a workspace: MEMORY.md, USER.md, memory/**/*.md."""
     names = ("MEMORY.md", "memory.md", "USER.md", "DREAMS.md")
     curated = {file.resolve(): file for name in names if (file := source / name).is_file()}
@@ -37,7 +39,7 @@ def read_openclaw(source: Path, reading: Import) -> None:
         _entries(file, source, reading, extra)
 
 
-def read_claude_code(source: Path, reading: Import) -> None:
+def _read_claude_code(source: Path, reading: Import) -> None:
     """Read a memory folder, or all of them below ~/.claude; each belongs to the project of its folder."""
     patterns = ("*/memory" if source.name == "projects" else "projects/*/memory", "memory")
     below = next(filter(None, (sorted(source.glob(pattern)) for pattern in patterns)), [])
@@ -51,7 +53,7 @@ def read_claude_code(source: Path, reading: Import) -> None:
                 _whole(file, source, reading, scope)
 
 
-def read_codex(source: Path, reading: Import) -> None:
+def _read_codex(source: Path, reading: Import) -> None:
     """Read ~/.codex/memories."""
     folder = source / "memories" if (source / "memories").is_dir() else source
     if folder.name == "memories" or _holds_memories(folder):
@@ -80,14 +82,17 @@ def _memories(folder: Path, root: Path, reading: Import) -> Iterator[Path]:
 
 
 def _front(file: Path) -> dict[str, str]:
-    """Return the fields of a file's front matter, also those without a value; none if it cannot be read."""
-    try:
-        with file.open(encoding="utf-8", errors="replace") as text:
-            front = _FRONT.match(text.read(_FRONT_CHARS))
-    except OSError:
-        return {}
-    lines = front[1].split("\n") if front else []
-    return {name.strip(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon}
+    """Return the fields of a file's front matter; none if it cannot be read."""
+    with suppress(OSError):
+        return _fields(read_regular(file, _FRONT_BYTES).decode(errors="replace").replace("\r\n", "\n"))
+    return {}
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the names in the front matter of a text, with the values that stand in the same line."""
+    front = _FRONT.match(text)
+    lines = (line.partition(":") for line in front[1].split("\n")) if front else ()
+    return {name.strip(): value.strip().strip("\"'") for name, colon, value in lines if colon}
 
 
 def _project(folder: Path) -> str | None:
@@ -122,15 +127,12 @@ def _existing(parent: Path, encoded: str) -> Path | None:
 
 
 def _transcript_project(transcript: Path) -> str | None:
-    try:
-        with transcript.open(encoding="utf-8", errors="replace") as lines:
-            for _, line in zip(range(_TRANSCRIPT_LINES), lines, strict=False):
-                entry = json.loads(line)
-                if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
-                    path = Path(entry["cwd"].replace("\\", "/"))
-                    return name_of(project_at(path)) if path.is_dir() else path.name or None
-    except (OSError, ValueError, RecursionError):
-        return None
+    with suppress(OSError, ValueError, RecursionError):
+        for line in read_regular(transcript, _TRANSCRIPT_BYTES).split(b"\n"):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
+                path = Path(entry["cwd"].replace("\\", "/"))
+                return name_of(project_at(path)) if path.is_dir() else path.name or None
     return None
 
 
@@ -140,25 +142,14 @@ def _whole(file: Path, root: Path, reading: Import, scope: dict[str, str]) -> No
     Memories about the user belong to no project.
     """
     text = reading.text(file)
-    front = _FRONT.match(text)
-    about = dict(_fields(front[1])) if front else {}
-    body = text[front.end() :] if front else text
+    about, body = _fields(text), _FRONT.sub("", text, count=1)
     description = about.get("description", "")
     kind = _CLAUDE_KINDS.get(about.get("type", ""), "fact")
-    metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name", file.stem)}
+    metadata = {"path": file.relative_to(root).as_posix(), "name": about.get("name") or file.stem}
     content = f"{description}\n\n{body.strip()}" if description and description not in body else body.strip()
     written = moment(file.stat().st_mtime, reading.now) if text else {}
     for draft in pieces(content, kind=kind, metadata=metadata, scope={} if kind == "preference" else scope, **written):
         reading.add(draft, metadata["path"])
-
-
-def _fields(front_matter: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of front matter that stand in one line."""
-    for line in front_matter.split("\n"):
-        name, colon, value = line.partition(":")
-        name = name.strip()
-        if colon and name.replace("_", "a").isalnum() and value.strip():
-            yield name, value.strip().strip("\"'")
 
 
 def _entries(file: Path, root: Path, reading: Import, extra: Draft, index_of: Path | None = None) -> None:
@@ -214,3 +205,13 @@ def _markdown(folder: Path) -> list[Path]:
         return []
     files = [file for file in sorted(folder.rglob("*.md")) if file.is_file() and not file.is_symlink()]
     return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
+
+
+READERS = {
+    "openclaw": Reader(_read_openclaw, "a workspace with MEMORY.md, USER.md and memory/**/*.md"),
+    "claude-code": Reader(
+        _read_claude_code,
+        "~/.claude with projects/*/memory/*.md, or one such memory folder, and neither skills nor prompts",
+    ),
+    "codex": Reader(_read_codex, "~/.codex/memories with *.md"),
+}
