@@ -14,7 +14,7 @@ from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, StoreError
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
-from memotherm.model import Hit, Memory, Move, Recall, Retention, Tier
+from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.recall.recaller import RecallLog
@@ -106,14 +106,15 @@ class Session(Generic[M]):
         """
         _require_whole("limit", limit)
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
-
-        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
-            return self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
-
         spaces, serving = self._services.store.visible(self._view.scope)
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, place=((self._space,), serving))
         question = replace(question, pinned_spaces=spaces, penalise=False)
-        recall = self._services.recaller.recall(question, limit, promote=promoted if wanted else None, average=True)
+        recaller = self._services.recaller
+        found, promotion = recaller.search(question, limit), None
+        if wanted:
+            hits = (*found.pinned, *found.hits)
+            promotion = self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
+        recall = recaller.answer(found, promotion, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
 
     def status(self) -> SessionStatus:

@@ -27,7 +27,7 @@ from memotherm.model.memory import SUMMARY, FormatName, MemoryFields
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
-from memotherm.recall.values import Question, State
+from memotherm.recall.values import Question
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, public
 from memotherm.storage.store import Store
 from memotherm.storage.values import ReceiptRow, Record, Search
@@ -118,6 +118,7 @@ class Assembler:
         text_format = format_of(request.format, ROLE)
         count = counter(settings.tokenizer)
         selection = self._select(request)
+        ranking = selection.ranking
         limits = Limits(
             budget=request.budget,
             hot_tokens=settings.hot_max_tokens,
@@ -138,13 +139,13 @@ class Assembler:
             exact=count.exact,
             format=request.format,
             tiers=() if question is None else question.search.tiers,
-            confidence=None if question is None else selection.ranking.confidence,
+            confidence=None if ranking is None else ranking.confidence,
             settings=settings_hash(settings),
             _included=Lazy(lambda: packed.included),
             _left_out=Lazy(lambda: (*packed.left_out.value, *(each.entry for each in selection.skipped))),
             pinned_cut=packed.pinned_cut or selection.pinned_cut,
             notes=(*packed.notes, *selection.notes),
-            degraded=(*request.degraded, *selection.ranking.degraded),
+            degraded=(*request.degraded, *(() if ranking is None else ranking.degraded)),
         )
         context = Context(
             recall_id=self._log(request, selection, packed) if request.track else None,
@@ -161,34 +162,19 @@ class Assembler:
         Pinned and hot memories are read in the snapshot of the search. Hits are left out that are less relevant than
         the best ones, and all of them where confidence is too low.
         """
-        settings, selection = self._settings, Selection()
-        pinned: list[Record] = []
-        hot: list[Record] = []
-        recent: list[tuple[Record, str]] = []
-
-        def read_relevant(state: State) -> None:
-            relevant = selection.judge(state)
-            if settings.context_min_confidence:
-                state.count = relevant
-
-        def read_listed(state: State | None = None) -> None:
+        settings, question, selection = self._settings, request.question, Selection()
+        if question is None:
             with self._store.snapshot() as selection.seen:
-                pinned.extend(
-                    state.pinned_records
-                    if state
-                    else self._store.pinned(Search(spaces=request.spaces, now=request.now))
-                )
-                hot.extend(self._hot(request, selection))
-                recent.extend(self._recent(request))
-
-        if request.question is None:
-            read_listed()
+                pinned = self._store.pinned(Search(spaces=request.spaces, now=request.now))
+                hot, recent = self._hot(request, selection), list(self._recent(request))
         else:
             wanted = max(_LEAST_HITS, request.budget // _TOKENS_PER_HIT) + len(request.injected)
             count = min(wanted, _MOST_HITS)
-            selection.ranking = self._pipeline.run(
-                request.question, _MOST_HITS, count, stages=(read_relevant, read_listed)
-            )
+            with self._pipeline.ranked(question, _MOST_HITS) as state:
+                relevant = selection.judge(state, count)
+                self._pipeline.read(state, relevant if settings.context_min_confidence else count)
+                hot, recent = self._hot(request, selection), list(self._recent(request))
+            selection.ranking, pinned = self._pipeline.finish(state), state.pinned_records
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
         selection.limit_pinned(candidates, settings.max_pinned, request.now)
         candidates += [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
@@ -196,7 +182,8 @@ class Assembler:
             Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
             for place, (record, reason) in enumerate(recent)
         ]
-        candidates += hits_of(selection.ranking)
+        if selection.ranking is not None:
+            candidates += hits_of(selection.ranking)
         selection.choose(candidates, request.injected, settings.context_min_confidence, request.now)
         return selection
 
@@ -255,7 +242,7 @@ class Assembler:
         if settings.log_days and request.budget:
             receipt = _stored_receipt(request, selection, packed, sections)
         included = list(sections)
-        if request.question is not None:
+        if ranking is not None:
             answers = ranking.ranked if ranking.confidence >= settings.context_min_confidence else ()
             return self._recalls.write(ranking, included, answers, receipt=receipt)
         if included or receipt:

@@ -68,7 +68,8 @@ class Selection:
     #: The hits of the search, best first; none if they are withheld.
     hits: list[Candidate] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    ranking: Ranking = field(default_factory=Ranking)
+    #: None without a query.
+    ranking: Ranking | None = None
     #: The best relevance of a hit, and whether the query has a subject, not only a time or an author.
     best: float = 0.0
     has_subject: bool = False
@@ -95,8 +96,8 @@ class Selection:
             numbers = {candidate.number for candidate in excess}
             pinned[:] = [candidate for candidate in pinned if candidate.number not in numbers]
 
-    def judge(self, state: State) -> int:
-        """Set the least relevance from all candidates of a search; return how many of the first ones to read.
+    def judge(self, state: State, count: int) -> int:
+        """Set the least relevance from all candidates of a search; return how many of the first `count` to read.
 
         These are the ones that are relevant enough, and a few more for the receipt.
         """
@@ -104,7 +105,7 @@ class Selection:
         self.best = best_relevance(state.ranked) or 0.0
         self.has_subject = bool(subject_words(state.terms))
         self.least = 0.0 if state.confidence >= _CONFIDENT else _LEAST_RELEVANCE
-        hits = state.ranked[: state.count]
+        hits = state.ranked[:count]
         relevant = [place for place, hit in enumerate(hits) if not self.irrelevance(hit, place)]
         return min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
 
@@ -136,7 +137,7 @@ class Selection:
         """
         ranking = self.ranking
         withheld = ""
-        if ranking.question is not None and ranking.confidence < least:
+        if ranking is not None and ranking.confidence < least:
             withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
             if ranking.ranked:
                 self.notes.append(f"nothing that was found is included: {withheld}")
@@ -158,7 +159,7 @@ class Selection:
                 self.skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
             else:
                 (self.listed if scored is None else self.hits).append(candidate)
-        if ranking.question is not None and least:
+        if ranking is not None and least:
             self.hits, siblings = split_siblings(self.hits, ranking.question.text, _FIRST_HITS)
             self.skipped += [Skipped(candidate, "relevance", why) for candidate, why in siblings]
         self._mark()

@@ -20,7 +20,7 @@ from memotherm.facade.queries import (
     wanted_retentions,
 )
 from memotherm.facade.services import Services
-from memotherm.model import Hit, Memory, Move, Priority, Recall, Retention, Scope, Tier, Trust
+from memotherm.model import Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, TierName, placement
 from memotherm.model.recall import Feedback
@@ -300,12 +300,11 @@ class View(Queries):
             return view.services.recaller.list(question, limit, track=track)
         hidden = question.search.hidden
 
-        def promoted(hits: Sequence[Hit]) -> tuple[list[Move], tuple[str, ...]]:
-            return self.services.engine.promote(hits, self.scope, self.cause("move"))
-
-        recall = view.services.recaller.recall(
-            question, limit, promote=promoted if promote and not hidden else None, track=track and not hidden
-        )
+        recaller = view.services.recaller
+        found, promotion = recaller.search(question, limit), None
+        if promote and not hidden:
+            promotion = self.services.engine.promote((*found.pinned, *found.hits), self.scope, self.cause("move"))
+        recall = recaller.answer(found, promotion, track=track and not hidden)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall
 

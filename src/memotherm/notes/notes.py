@@ -176,7 +176,11 @@ class Notes:
         half_life = _HALF_LIFE_DAYS if decay else None
         order = NoteOrder(self._tools.store, local_day(question.search.now, settings), half_life)
         count = max(max_results, _DIVERSE_POOL) if diversity else max_results
-        ranking = self._tools.pipeline.run(question, settings.pool_size, count, stages=[order])
+        pipeline = self._tools.pipeline
+        with pipeline.ranked(question, settings.pool_size) as state:
+            order.rank(state, count)
+            pipeline.read(state, count)
+        ranking = pipeline.finish(state)
         candidates = ranking.ranked[:count]
         if diversity:
             scored = [(order.scores[each.no], ranking.records[each.no].memory.content) for each in candidates]

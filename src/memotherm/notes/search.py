@@ -48,7 +48,7 @@ def age_factor(path: str, today: date, half_life_days: float) -> float:
 
 
 class NoteOrder:
-    """A recall stage for notes: ranks pinned chunks like others, and can lower the score of older notes."""
+    """The order of notes: pinned chunks are ranked like others, and older notes may be ranked lower."""
 
     def __init__(self, store: Store, today: date, half_life_days: float | None) -> None:
         self._store = store
@@ -58,8 +58,8 @@ class NoteOrder:
         self.places: Mapping[int, ChunkLocation] = {}
         self.scores: dict[int, float] = {}
 
-    def __call__(self, state: State) -> None:
-        """Rank all candidates, and read their positions."""
+    def rank(self, state: State, count: int) -> None:
+        """Rank all candidates again, and read the positions of the first ones."""
         least = max(state.question.min_score, 1e-9)
         pinned = [item for item in state.pinned if max(item.relevance, min(1.0, item.coverage)) >= least]
         ranked = [*state.ranked, *pinned]
@@ -68,7 +68,7 @@ class NoteOrder:
         scores = {candidate.no: self._score(candidate) for candidate in ranked}
         state.ranked = sorted(ranked, key=lambda candidate: (-scores[candidate.no], -candidate.no))
         if self._half_life_days is None:
-            self.places = self._store.chunk_locations([candidate.no for candidate in state.ranked[: state.count]])
+            self.places = self._store.chunk_locations([candidate.no for candidate in state.ranked[:count]])
         self.scores = {no: min(1.0, max(0.0, score)) for no, score in scores.items()}
 
     def _score(self, candidate: Ranked) -> float:

@@ -7,7 +7,7 @@
     fusion        scores                                          inside one snapshot
     confidence    whether the candidates answer at all            inside one snapshot
     versions      the newer of two versions first                 inside one snapshot
-    records       the memories of the best candidates             inside one snapshot
+    records       as many of the best as the caller wants         inside one snapshot
     rerank        optional: a model's order of the best
     log           `RecallLog`, when the caller knows what it returned
 
@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
@@ -55,7 +56,7 @@ class Pipeline:
         self.store = store
         self._vectorizer = vectorizer
         self._candidates = FindCandidates(store, vectorizer, settings)
-        self._ranking: tuple[Stage, ...] = (
+        self._stages: tuple[Stage, ...] = (
             self._candidates,
             AddAliases(store, self._candidates),
             GatherEvidence(store, weights),
@@ -63,12 +64,19 @@ class Pipeline:
             EstimateConfidence(),
             OrderVersions(weights),
         )
-        self._after: tuple[Stage, ...] = () if reranker is None else (Rerank(reranker, RERANKED),)
+        self._rerank = None if reranker is None else Rerank(reranker, RERANKED)
         #: How many records the reranker needs, whatever the caller wants.
         self._least = 0 if reranker is None else RERANKED
 
-    def run(self, question: Question, depth: int, count: int | None = None, *, stages: Sequence[Stage] = ()) -> Ranking:
-        """Return the best candidates in order, with their records.
+    def run(self, question: Question, depth: int, count: int | None = None) -> Ranking:
+        """Return the best candidates in order, and as many of their records as are wanted, or all."""
+        with self.ranked(question, depth) as state:
+            self.read(state, depth if count is None else count)
+        return self.finish(state)
+
+    @contextmanager
+    def ranked(self, question: Question, depth: int) -> Iterator[State]:
+        """Rank the candidates of a query; until the context is left, the caller's reads see the same snapshot.
 
         Candidates are ranked in blocks of a fixed size, and a later block follows an earlier one, so the answer
         for a smaller depth begins the answer for a larger one.
@@ -76,43 +84,41 @@ class Pipeline:
         Args:
             question: The query, and where to look.
             depth: How many candidates are wanted; one block is the least.
-            count: How many records are read; as many as `depth` unless given.
-            stages: Stages of the caller, which run before the records are read.
         """
         started = time.perf_counter_ns()
         state = State(
             question=question,
             depth=max(depth, self._least),
-            count=max(depth if count is None else count, self._least),
             terms=dict(islice(weighed_words(question.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
             query=self._vectorizer.for_query(question.text, question.serving),
+            started=started,
         )
         if state.query.reason:
             state.degraded.append(state.query.reason)
-        with self.store.snapshot(self._candidates.prefetch(state)) as seen:
-            for stage in (*self._ranking, *stages, self._read_records):
+        with self.store.snapshot(self._candidates.prefetch(state)) as state.seen:
+            for stage in self._stages:
                 stage(state)
-        for stage in self._after:
-            stage(state)
+            yield state
+
+    def read(self, state: State, count: int) -> None:
+        """Read the records of the best candidates; each memory is made from its row when it is used."""
+        state.records = self.store.records([no for no, _ in scores_of(state.ranked, max(count, self._least))])
+
+    def finish(self, state: State) -> Ranking:
+        """Rerank the candidates whose records were read, if there is a reranker, and return the ranking."""
+        if self._rerank is not None:
+            self._rerank(state)
         pinned = {record.no: record for record in state.pinned_records}
         return Ranking(
-            question=question,
+            question=state.question,
             ranked=state.ranked,
             pinned=[(pinned[candidate.no], candidate) for candidate in state.pinned],
             records=state.records,
             confidence=state.confidence,
             degraded=tuple(dict.fromkeys(state.degraded)),
-            started=started,
-            seen=seen,
+            started=state.started,
+            seen=state.seen,
         )
-
-    def _read_records(self, state: State) -> None:
-        """Add the records of the best candidates; each is made from its row when it is used.
-
-        A stage of the caller may want fewer of them than the reranker.
-        """
-        count = max(state.count, self._least)
-        state.records = self.store.records([no for no, _ in scores_of(state.ranked, count)])
 
 
 #: How many candidates are ranked together; measured, more of them change nothing that comes first.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -46,12 +46,12 @@ def _relevances(results: Results) -> list[tuple[int, float]]:
     return [(record.no, candidate.relevance) for record, candidate in results]
 
 
-def _averages(question: Question, results: Results, promoted: Sequence[str]) -> list[tuple[int, float]]:
+def _averages(ranking: Ranking, results: Results, promoted: Sequence[str]) -> list[tuple[int, float]]:
     """Return the numbers of hits in the searched spaces with their new running relevance; a promotion has set it."""
     return [
         (record.no, (record.memory.relevance + candidate.relevance) / 2)
         for record, candidate in results
-        if record.space in question.search.spaces and record.memory.id not in promoted
+        if record.space in ranking.question.search.spaces and record.memory.id not in promoted
     ]
 
 
@@ -61,6 +61,25 @@ def _numbers(promoted: Sequence[str], results: Results) -> list[int]:
     return [numbers[memory_id] for memory_id in promoted]
 
 
+#: The moves of hits to hot, and the rules that failed.
+Promotion = tuple[Sequence[Move], tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What a query has found, before anything is promoted or logged."""
+
+    ranking: Ranking
+    limit: int
+    #: The pinned memories and the hits, as they were ranked and as the caller gets them.
+    results: Results
+    answers: Sequence[Ranked]
+    pinned: tuple[Hit, ...]
+    hits: tuple[Hit, ...]
+    hint: str
+    degraded: tuple[str, ...]
+
+
 class Recaller:
     """Answers queries, counts the use of the hits, and writes the log."""
 
@@ -68,69 +87,79 @@ class Recaller:
         self._store = store
         self._pipeline = pipeline
         self._settings = settings
+        self._cold = ColdSearch(pipeline, settings)
         self._log = RecallLog(store, settings)
 
-    def recall(
-        self,
-        question: Question,
-        limit: int,
-        *,
-        promote: Callable[[Sequence[Hit]], tuple[list[Move], tuple[str, ...]]] | None = None,
-        track: bool = True,
-        average: bool = False,
-    ) -> Recall:
-        """Return the best memories, and the pinned ones beside them.
+    def recall(self, question: Question, limit: int, *, track: bool = True) -> Recall:
+        """Return the best memories, and the pinned ones beside them."""
+        return self.answer(self.search(question, limit), track=track)
 
-        Args:
-            question: The query, and where to look.
-            limit: How many hits beside the pinned ones.
-            promote: Called with the hits; moves some of them to hot and returns the moves, and the rules that failed.
-            track: Whether this is logged and counts as a use of the hits.
-            average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
-                this query, unless they are promoted.
-        """
-        cold = ColdSearch(self._pipeline, self._settings)
-        ranking = self._pipeline.run(question, limit, stages=(cold.look,))
+    def search(self, question: Question, limit: int) -> Found:
+        """Return the best memories, at most `limit` of them, and the pinned ones."""
+        with self._pipeline.ranked(question, limit) as state:
+            self._pipeline.read(state, limit)
+            promising = self._cold.is_promising(state)
+        ranking = self._pipeline.finish(state)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
-        better = cold.better(ranking)
+        better = self._cold.better(question, ranking) if promising else []
         if self._settings.recall_adds_cold:
             best = [*better, *best][:limit]
         asked = question.search.priority is Priority.PINNED
         shown, cut = (ranking.pinned, ()) if asked else _newest(ranking.pinned, self._settings.max_pinned)
-        results = [*shown, *best]
         pinned, hits = _hits(shown), _hits(best)
-        if asked:
-            pinned, hits = (), pinned[:limit]
-        nos = [record.no for record, _ in results]
-        moves, failures = ([], ()) if promote is None else promote((*pinned, *hits))
+        return Found(
+            ranking=ranking,
+            limit=limit,
+            results=[*shown, *best],
+            answers=[candidate for _, candidate in best],
+            pinned=() if asked else pinned,
+            hits=pinned[:limit] if asked else hits,
+            hint="" if self._settings.recall_adds_cold else _cold_hint(better),
+            degraded=(*ranking.degraded, *cut),
+        )
+
+    def answer(
+        self, found: Found, promotion: Promotion | None = None, *, track: bool = True, average: bool = False
+    ) -> Recall:
+        """Log what was found, and return it.
+
+        Args:
+            found: What was found.
+            promotion: What the rules have made of the hits; None if they were not asked.
+            track: Whether this is logged and counts as a use of the hits.
+            average: Whether the running relevance of the hits in the searched spaces moves half-way to that of
+                this query, unless they were promoted.
+        """
+        ranking, results = found.ranking, found.results
+        moves, failures = promotion or ((), ())
         promoted = [move.id for move in moves]
         recall_id = None
         # A recall that may move something is always logged: a replay needs it.
-        if track or promote is not None:
+        if track or promotion is not None:
             recall_id = self._log.write(
                 ranking,
-                nos,
-                [candidate for _, candidate in best],
+                [record.no for record, _ in results],
+                found.answers,
                 track=track,
                 promoted=_numbers(promoted, results),
-                relevance=_averages(question, results, promoted) if average and track else (),
+                relevance=_averages(ranking, results, promoted) if average and track else (),
                 options={
-                    "limit": limit,
+                    "limit": found.limit,
                     **({"average": True} if average and track else {}),
-                    **({"promote": True, "seq": self._store.seq()} if promote is not None else {}),
-                    **({"relevance": _relevances(results)} if promote is not None or average else {}),
+                    **({"promote": True, "seq": self._store.seq()} if promotion is not None else {}),
+                    **({"relevance": _relevances(results)} if promotion is not None or average else {}),
                 },
             )
         return Recall(
             recall_id=recall_id,
-            query=question.text,
-            hits=hits,
-            pinned=pinned,
+            query=ranking.question.text,
+            hits=found.hits,
+            pinned=found.pinned,
             promoted=tuple(promoted),
-            tiers=question.search.tiers,
+            tiers=ranking.question.search.tiers,
             confidence=ranking.confidence,
-            degraded=(*ranking.degraded, *cut, *failures),
-            hint="" if self._settings.recall_adds_cold else _cold_hint(better),
+            degraded=(*found.degraded, *failures),
+            hint=found.hint,
         )
 
     def list(self, question: Question, limit: int, *, track: bool = True) -> Recall:
@@ -157,11 +186,9 @@ class ColdSearch:
     def __init__(self, pipeline: Pipeline, settings: Settings) -> None:
         self._pipeline = pipeline
         self._settings = settings
-        #: Whether cold is worth a search.
-        self._promising = False
 
-    def look(self, state: State) -> None:
-        """Decide, in the snapshot of the recall, whether cold is worth a search.
+    def is_promising(self, state: State) -> bool:
+        """Return, in the snapshot of the recall, whether cold is worth a search.
 
         Unless its hits are to be added, a memory there must have enough of the words about the subject that no live
         memory has: a search takes as long as the recall itself, and looking up these few words a tenth of it.
@@ -169,11 +196,9 @@ class ColdSearch:
         best = best_relevance(state.ranked) or 0.0
         is_strong = best >= HIT_THRESHOLD and state.confidence >= self._settings.context_min_confidence
         if is_strong or Tier.COLD in state.question.search.tiers:
-            return
+            return False
         unknown = [word for word in subject_words(state.terms) if not state.frequencies.get(word)]
-        self._promising = self._settings.recall_adds_cold or (
-            bool(unknown) and self._covered(state, unknown) >= _SUBJECT
-        )
+        return self._settings.recall_adds_cold or (bool(unknown) and self._covered(state, unknown) >= _SUBJECT)
 
     def _covered(self, state: State, words: Sequence[str]) -> float:
         """Return the largest share of some words that a cold memory has, weighted by their rarity there."""
@@ -182,11 +207,8 @@ class ColdSearch:
         most = sum(math.log(1 + (without + 0.5) / (count + 0.5)) for count, without in others)
         return max(found.scores.values(), default=0.0) / most
 
-    def better(self, ranking: Ranking) -> Results:
+    def better(self, question: Question, ranking: Ranking) -> Results:
         """Return what is clearly better in cold than the live answer."""
-        question = ranking.question
-        if question is None or not self._promising:
-            return []
         in_cold = replace(question.search, tiers=(Tier.COLD,))
         cold = self._pipeline.run(replace(question, search=in_cold), _MOST_IN_COLD)
         if cold.confidence < max(self._settings.context_min_confidence, ranking.confidence + _CLEARLY):
@@ -245,7 +267,7 @@ class RecallLog:
         """
         question, keep = ranking.question, self._settings.recall_log != "off"
         uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in returned] if track else []
-        if question is None or not (keep or uses or receipt):
+        if not (keep or uses or receipt):
             return None
         best, search = best_relevance(answers), question.search
         query = _logged_query(question.text, self._settings)

@@ -328,9 +328,12 @@ class State:
     """What is known about one query so far; each stage adds its part."""
 
     question: Question
-    #: How many candidates are wanted, and how many records of the best of them.
+    #: How many candidates are wanted.
     depth: int
-    count: int
+    #: When the query began, by `time.perf_counter_ns`.
+    started: int = 0
+    #: The number of the last event in the snapshot; None if the store does not know it.
+    seen: int | None = None
     # From the question
     terms: Mapping[str, float]
     query: QueryVector
@@ -355,7 +358,7 @@ class State:
     confidence: float = 0.0
     # From the versions stage, best first
     ranked: Sequence[Ranked] = ()
-    # From the records stage
+    # Read by the caller
     records: Mapping[int, Record] = field(default_factory=dict)
     #: What did not work, in plain words.
     degraded: list[str] = field(default_factory=list)
@@ -369,7 +372,7 @@ Stage = Callable[[State], None]
 class Ranking:
     """All candidates of a query in order, the records of the best of them, and what did not work."""
 
-    question: Question | None = None
+    question: Question
     ranked: Sequence[Ranked] = ()
     #: Pinned memories, best first; they are not among `ranked`.
     pinned: list[tuple[Record, Ranked]] = field(default_factory=list)
