@@ -18,7 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,8 @@ from bench.report import Row
 from bench.speed import Options
 from bench.stores import Lab
 from bench.synthetic import SyntheticEmbedder, queries, texts
-from memotherm import Memory, Memotherm, Move, Settings, Tier
+from memotherm import Memory, Memotherm, Settings, Tier
 from memotherm.testing import FakeClock, HashEmbedder
-from memotherm.tiers.rules import DEFAULT_RULES, Situation
-from memotherm.tiers.rules.rule import RuleSet
 
 __all__ = ["lived_days", "measure", "year"]
 
@@ -189,60 +187,32 @@ def _year_rows(name: str, days: dict[str, Any], *, quick: bool) -> Iterator[Row]
 
 @dataclass
 class Replay:
-    """A trace of keys, replayed through the tier policies as if each key were a memory."""
+    """A trace of keys, replayed as if each key were a memory."""
 
     settings: Settings
     per_day: int
-    place: dict[int, Memory] = field(default_factory=dict)
-    #: The live keys, the longest unused first.
-    live: OrderedDict[int, None] = field(default_factory=OrderedDict)
     hits: int = 0
     asked: int = 0
     sizes: list[int] = field(default_factory=list)
 
     def run(self, keys: Sequence[int]) -> None:
         """Access every key in order; a day of maintenance passes every `per_day` accesses."""
-        for number, key in enumerate(keys):
-            now = _EPOCH + timedelta(days=number / self.per_day)
-            if number % self.per_day == 0:
-                self._maintain(now)
-                self.sizes.append(len(self.live))
-            self._access(key, now)
-
-    def _access(self, key: int, now: datetime) -> None:
-        memory = self.place.get(key)
-        if memory is None:
-            memory = Memory(
-                id=str(key), content="", created_at=now, updated_at=now, tier_since=now, retention_since=now
-            )
-        else:
-            self.asked += 1
-            self.hits += memory.tier is not Tier.COLD
-            if memory.tier is Tier.COLD:
-                move = self._move("promote", memory, Situation(now=now, settings=self.settings, relevance=1.0))
-                if move is not None:
-                    memory = replace(memory, tier=move.to, tier_since=now)
-            memory = replace(memory, accessed_at=now, access_count=memory.access_count + 1)
-        self.place[key] = memory
-        if memory.tier is not Tier.COLD:
-            self.live[key] = None
-            self.live.move_to_end(key)
-
-    def _move(self, during: str, memory: Memory, situation: Situation) -> Move | None:
-        return RuleSet(DEFAULT_RULES, during, self.settings).first_move(memory, situation)
-
-    def _maintain(self, now: datetime) -> None:
-        """Cool unused keys, the longest unused first; stop at one that stays if none is older."""
-        soonest = min(self.settings.cool_hot_days, self.settings.cool_warm_days)
-        for key in list(self.live):
-            memory = self.place[key]
-            if now - memory.last_accessed_at < timedelta(days=soonest):
-                break
-            move = self._move("maintain", memory, Situation(now=now, settings=self.settings))
-            if move is not None:
-                self.place[key] = replace(memory, tier=move.to, tier_since=now)
-                if move.to is Tier.COLD:
-                    del self.live[key]
+        clock, ids = FakeClock(), dict[int, str]()
+        with memotherm.open(":memory:", embedder="none", settings=self.settings, clock=clock) as mem:
+            for number, key in enumerate(keys):
+                clock.now = _EPOCH + timedelta(days=number / self.per_day)
+                if number % self.per_day == 0:
+                    mem.maintain()
+                    tiers = mem.status().tiers
+                    self.sizes.append(tiers[Tier.HOT].memories + tiers[Tier.WARM].memories)
+                if key in ids:
+                    self.asked += 1
+                    tier = mem.get(ids[key]).tier
+                    self.hits += tier is not Tier.COLD
+                    if tier is Tier.COLD:
+                        mem.move(ids[key], "hot", why="asked for")
+                else:
+                    ids[key] = mem.remember(f"key {key}", kind="fact").id
 
 
 def _lru(keys: Sequence[int], size: int) -> float:

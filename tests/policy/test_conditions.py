@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from memotherm import Memory, Move, Select, Settings, Situation, Tier, Trust
+from memotherm import Memory, Move, Settings, Situation, Tier, Trust
 from memotherm.errors import PolicyError
 from memotherm.tiers import policy
-from memotherm.tiers.rules.conditions import one_holds
+from memotherm.tiers.examples import stored_examples
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,8 @@ def test_a_condition_holds_for_what_it_says(
     memory = a_memory(**fields)
 
     situation = Situation(now=memory.created_at + timedelta(days=2), settings=Settings())
-    assert one_holds(rule.when, memory, situation) is holds
+    with stored_examples([memory]) as (store, spaces):
+        assert bool(store.select(spaces, rule.selects, situation)) is holds
 
 
 @pytest.mark.parametrize(
@@ -59,23 +60,6 @@ def test_what_is_wrong_in_a_condition_is_found_at_its_place(when: str, path: tup
 
     (finding,) = raised.value.findings
     assert finding.path == path  # type: ignore[attr-defined]
-
-
-def test_a_store_selects_by_any_tag_or_by_one_of_those_that_must_all_be_there() -> None:
-    """The condition is looked at again, so that the selection may be wider, but not narrower."""
-    rules = policy.loads(
-        '[[rule]]\nid = "any"\nto = "cold"\nwhen = { tags = ["api", "task"] }\n'
-        '[[rule]]\nid = "all"\nto = "cold"\nwhen = { tags.all = ["api", "task"] }\n'
-    ).own_rules
-
-    assert [rule.selects.tags for rule in rules] == [("api", "task"), ("api",)]
-
-
-def test_a_selection_takes_one_value_for_several() -> None:
-    """Also where it is no text."""
-    select = Select(kinds="fact", metadata={"votes": 3, "done": True})  # type: ignore[arg-type,dict-item]
-
-    assert (select.kinds, select.metadata) == (("fact",), {"votes": (3,), "done": (True,)})
 
 
 @pytest.mark.parametrize(
@@ -111,13 +95,3 @@ def test_a_reason_names_whole_numbers_without_a_fraction(
 
     assert isinstance(move, Move)
     assert move.why == why
-
-
-def test_a_comparison_of_metadata_is_not_selected_by_value() -> None:
-    """Only values that must be equal are."""
-    rules = policy.loads(
-        '[[rule]]\nid = "a"\nto = "cold"\nwhen = { metadata.votes = ">= 2" }\n'
-        '[[rule]]\nid = "b"\nto = "cold"\nwhen = { metadata.votes = 2 }\n'
-    ).own_rules
-
-    assert [rule.selects.metadata for rule in rules] == [{}, {"votes": (2,)}]

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from unittest.mock import patch
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memotherm import Memory, Memotherm, Move, Settings, Situation
+from memotherm import Memotherm, Settings
 from memotherm.testing import FakeClock
 from memotherm.tiers import policy
 from memotherm.tiers.policy_checks import lint
-from memotherm.tiers.rules.rule import RuleSet
-from memotherm.tiers.rules.select import Select
 from memotherm.tiers.rules.table import TableRule
-from tests.policy.memories import MEMORIES, NOW
 
 
 def found(text: str) -> list[tuple[str, int | None]]:
@@ -120,81 +114,6 @@ def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm
     assert (difference.first.rule, difference.second) == ("compact.idle", None)
     assert "cold [compact.idle] against warm (stays)" in str(difference)
     assert mem.get(decision.id).tier == "warm"
-
-
-WORDS = st.sampled_from(
-    [
-        'kind = "decision"',
-        'tags = "task"',
-        'tags.all = ["task", "api"]',
-        "blocker = true",
-        'priority = ["low", "normal"]',
-        'status = "done"',
-        "used_in_tier = true",
-        "moved = false",
-        'metadata.team = ["a", "b"]',
-        'metadata.votes = ">= 2"',
-        'tier = ["hot", "cold"]',
-    ]
-)
-DURATIONS = st.builds(
-    '{} = "{} {}d"'.format,
-    st.sampled_from(("age", "idle", "used", "untouched", "in_tier", "expires_in")),
-    st.sampled_from((">", ">=", "<", "<=")),
-    st.integers(0, 20),
-)
-NUMBERS = st.builds(
-    '{} = "{} {}"'.format,
-    st.sampled_from(("uses", "recent_uses", "tokens")),
-    st.sampled_from((">=", "<", "==", "!=")),
-    st.integers(0, 5),
-)
-TABLES = st.lists(
-    WORDS | DURATIONS | NUMBERS, min_size=1, max_size=3, unique_by=lambda text: text.split("=")[0].split(".")[0]
-)
-RULES = st.builds(
-    lambda tables, to: '[[rule]]\nid = "a"\nwhy = "b"\nto = "{}"\nwhen = [{}]\n'.format(
-        to, ", ".join("{ " + ", ".join(table) + " }" for table in tables)
-    ),
-    st.lists(TABLES, min_size=1, max_size=2),
-    st.sampled_from(("hot", "warm", "cold")),
-)
-
-
-@given(text=RULES, memory=MEMORIES)
-def test_a_store_selects_whatever_a_rule_of_a_file_would_move(text: str, memory: Memory) -> None:
-    """The selection may be wider than the conditions, never narrower."""
-    (read,) = policy.loads(text).own_rules
-    situation = Situation(now=NOW, settings=Settings())
-
-    if isinstance(read.decide(memory, situation), Move):
-        assert read.selects.resolved(Settings()).matches(memory, NOW)
-
-
-def test_the_rules_are_prepared_once_for_all_examples() -> None:
-    """Not once for each of the thousands of memories that are tried."""
-    rules = "".join(
-        f'[[rule]]\nid = "house.{number}"\nwhen = {{ kind = "kind{number}" }}\nto = "cold"\nwhy = "x"\n'
-        for number in range(3)
-    )
-    with patch("memotherm.tiers.policy_checks.RuleSet", wraps=RuleSet) as prepared:
-        policy.loads(f'[policy]\nname = "house"\nextends = "builtin"\n{rules}').lint()
-    assert prepared.call_count == 2
-
-
-@pytest.mark.parametrize(
-    "when", ['kind = "x{}"', 'tags = ["x{}"]', '"metadata.team" = "x{}"', 'tier = "cold", age = ">= {}d"']
-)
-def test_a_rule_is_asked_only_about_examples_with_its_words(when: str) -> None:
-    """A hundred rules about other memories cost the linter next to nothing."""
-    rules = "".join(
-        f'[[rule]]\nid = "house.{number}"\nwhen = {{ {when.format(number + 1)} }}\nto = "warm"\nwhy = "x"\n'
-        for number in range(100)
-    )
-    house = policy.loads(f'[policy]\nname = "house"\n{rules}')
-    with patch.object(Select, "matches", autospec=True, side_effect=Select.matches) as asked:
-        house.lint()
-    assert asked.call_count < 5 * 5000
 
 
 def test_a_policy_of_a_thousand_rules_is_checked() -> None:

@@ -1,7 +1,9 @@
-"""A filter on metadata means the same in Python and in the statements of each store."""
+"""A filter on metadata lets through what it says, in the statements of each store."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -17,9 +19,49 @@ from memotherm.storage.open import open_store
 from memotherm.storage.values import EVERY_RETENTION, Search
 from memotherm.testing import FakeClock
 from memotherm.text.content import digest
-from memotherm.tiers.rules.select import holds, parsed_where
+from memotherm.tiers.rules.where import AllOf, AnyOf, Condition, FieldTest, Not, json_type, parsed_where
 from tests.helpers import examples
 from tests.stores import a_store, insert_all
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+def holds(condition: Condition, metadata: Mapping[str, Any]) -> bool:
+    """Return whether metadata meets a condition: what the filter means, once more."""
+    if isinstance(condition, AllOf):
+        return all(holds(part, metadata) for part in condition.conditions)
+    if isinstance(condition, AnyOf):
+        return any(holds(part, metadata) for part in condition.conditions)
+    if isinstance(condition, Not):
+        return not holds(condition.condition, metadata)
+    value: Any = metadata
+    for step in condition.path:
+        if isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                return False
+        elif not isinstance(value, Mapping) or step not in value:
+            return False
+        value = value[step]
+    return passes(value, condition)
+
+
+def passes(value: Any, test: FieldTest) -> bool:
+    """Return whether a value passes a test."""
+    if test.test == "one_of":
+        return isinstance(value, str | int | float) and (json_type(value), value) in test.value
+    if test.test in ("members", "elements"):
+        kind = Mapping if test.test == "members" else list
+        return isinstance(value, kind) and len(value) == test.value
+    simple = {"not_null": value is not None, "object": isinstance(value, Mapping), "exists": True}
+    if test.test in simple:
+        return simple[test.test]
+    return json_type(value) == json_type(test.value) and _COMPARE[test.test](value, test.value)
+
 
 #: Names with the characters of JSON paths, of SQL and of its parameters.
 KEYS = ("a", "b", "$x", 'a"b', "a.b", "a'b", "0", "", "ü\\n", "a\nb", "%(a)s", ":a")

@@ -12,6 +12,7 @@ import pytest
 from memotherm import Memory, Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock
+from memotherm.tiers.examples import stored_examples
 from memotherm.tiers.rules import DEFAULT_RULES, Situation
 from memotherm.tiers.rules.rule import RuleSet
 from tests.spec.ids import spec
@@ -533,12 +534,13 @@ def test_a_dry_run_tells_the_moves_and_makes_none(mem: Memotherm) -> None:
     assert mem.compact().moves == planned.moves
 
 
-def test_the_rules_are_a_pure_function_of_memories_and_a_moment(a_memory: Callable[..., Memory]) -> None:
-    """No store is needed to ask what compaction would do."""
+def test_the_rules_are_a_function_of_memories_and_a_moment(a_memory: Callable[..., Memory]) -> None:
+    """What compaction would do can be asked about any memory at any time."""
     memory = a_memory("we use SQLite", kind="decision")
     situation = Situation(now=memory.created_at + timedelta(days=100), settings=Settings())
 
-    move = RuleSet(DEFAULT_RULES, "compact", situation.settings).first_move(memory, situation)
+    with stored_examples([memory]) as (store, spaces):
+        ((_, move),) = RuleSet(DEFAULT_RULES, "compact").decisions(store.selector(spaces), situation)
 
     assert str(move) == "mem_1 warm -> cold: a decision or task not changed or used for 100 days [compact.idle]"
 

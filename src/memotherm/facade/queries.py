@@ -19,7 +19,7 @@ from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_RETENTION, EVERY_TIER, EventFilter, Identity, Search
 from memotherm.text.content import require_text
-from memotherm.tiers.rules.select import parsed_where
+from memotherm.tiers.rules.where import parsed_where
 
 #: Stands for active, archived and deleted in a listing.
 ANY_RETENTION = "any"

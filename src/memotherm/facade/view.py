@@ -303,7 +303,8 @@ class View(Queries):
         recaller = view.services.recaller
         found, promotion = recaller.search(question, limit), None
         if promote and not hidden:
-            promotion = self.services.engine.promote((*found.pinned, *found.hits), self.scope, self.cause("move"))
+            hits = (*found.pinned, *found.hits)
+            promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause("move"))
         recall = recaller.answer(found, promotion, track=track and not hidden)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall

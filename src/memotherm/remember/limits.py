@@ -16,7 +16,7 @@ from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.tiers.rules import Situation
+from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.rule import RuleSet, RuleSource
 
 _log = getLogger(__name__)
@@ -74,10 +74,16 @@ class Limits:
     def spills(self, transaction: Transaction, space: int, cause: Cause, reason: str) -> Iterator[tuple[Record, Move]]:
         """Yield the hot memories of a session that the spill rules would move out, in the order of the rules."""
         situation = Situation(now=cause.at, settings=self._settings, reason=reason)
-        rules = RuleSet(self._rules(), "spill", self._settings)
-        hot = {record.memory.id: record for record in transaction.list_tier(space, Tier.HOT, cause.at)}
-        for memory, move in rules.spills([record.memory for record in hot.values()], situation):
-            yield hot[memory.id], move
+        rules, hot = RuleSet(self._rules(), "spill"), dict[str, Record]()
+
+        def selected(selects: Select, situation: Situation) -> Iterator[Memory]:
+            for record in transaction.select((space,), replace(selects, tiers=(Tier.HOT,)), situation):
+                hot[record.memory.id] = record
+                yield record.memory
+
+        for memory, move in rules.decisions(selected, situation):
+            if move.to is not Tier.HOT:
+                yield hot[memory.id], move
         for line in rules.degraded():
             _log.warning("%s", line)
 

@@ -17,7 +17,7 @@ from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import EVERY_RETENTION, Cause, Record, Search
 from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
-from memotherm.tiers.rules.select import AnyOf, FieldTest
+from memotherm.tiers.rules.where import AnyOf, FieldTest
 
 #: How many sources one statement looks for, and the most summaries that it finds.
 _BATCH, _MOST_FOUND = 50, 1000

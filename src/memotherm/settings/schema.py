@@ -159,6 +159,8 @@ def _as_words(name: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+#: The properties of the settings that `retention` sets.
+RETENTION_WINDOWS = frozenset({"archive_after_days", "delete_after_days", "grace_days"})
 _RETENTION = {"off": "0/0/7", "standard": "90/60/7"}
 
 

@@ -1,29 +1,18 @@
-"""From what a search, a listing or a rule reads to one statement."""
+"""From what a search or a listing reads to one statement."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from memotherm.model import Tier
 from memotherm.model.clock import to_micros
 from memotherm.storage.statements import Row, Statements, marked
 from memotherm.storage.values import AFTER_PREFIX, EVERY_TIER, Search
 from memotherm.text.content import case_variants
-from memotherm.tiers.rules.select import AllOf, FieldTest, Not, Select, json_type, one_of
-from memotherm.tiers.rules.select import Condition as MetadataCondition
+from memotherm.tiers.rules.where import AllOf, FieldTest, Not, json_type
+from memotherm.tiers.rules.where import Condition as MetadataCondition
 
-_DURATIONS = {
-    "unused_for": "where_unused",
-    "older_than": "where_older",
-    "unchanged_for": "where_unchanged",
-    "in_tier_for": "where_in_tier",
-    "in_retention_for": "where_in_retention",
-}
-
-_MICROSECOND = timedelta(microseconds=1)
 #: Larger than any number of a memory.
 _EVERY = 1 << 62
 
@@ -31,25 +20,6 @@ NumberedRow = TypeVar("NumberedRow", bound=tuple[Any, ...])
 
 #: The name of a condition and its parameters, or a condition on the metadata.
 Condition = tuple[str, dict[str, object]] | MetadataCondition
-
-
-def selected_rows(
-    statements: Statements, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int
-) -> list[Row]:
-    """Return the rows of the memories that a selection names, in order of number."""
-    compiler = _Compiler(statements)
-    state: list[Condition] = [
-        ("where_retentions", {"retentions": [retention.rank for retention in selects.retentions]})
-    ]
-    if selects.expired is not None:
-        state.append(("where_expired" if selects.expired else "where_unexpired", {"now": to_micros(now)}))
-    parts = [compiler.joined([*state, *_selected(selects, now)])]
-    if selects.either:
-        parts.append(f"({' OR '.join(compiler.joined(_selected(part, now)) for part in selects.either)})")
-    # What is likely to be most of the table is read in its own order.
-    narrow = selects.tiers == (Tier.HOT,) or selects.kinds is not None or selects.tags is not None
-    marks = {"space": "space" if narrow else "+space", "conditions": " AND ".join(parts)}
-    return statements.rows_of("select", marks, spaces=list(spaces), after=after, limit=limit, **compiler.values)
 
 
 def found_rows(statements: Statements, search: Search, *, in_order: bool = False) -> list[Row]:
@@ -79,7 +49,7 @@ def _listing(
     statements: Statements, search: Search, *more: Condition, in_order: bool = False
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return the parameters and the marks of a statement that lists memories."""
-    compiler = _Compiler(statements)
+    compiler = Compiler(statements)
     conditions = compiler.joined([*_found(search), *more])
     marks: dict[str, object] = {"space": "+space" if in_order else "space", "conditions": conditions}
     return {"spaces": list(search.spaces), **compiler.values}, marks
@@ -87,7 +57,7 @@ def _listing(
 
 def compiled_filter(statements: Statements, search: Search) -> tuple[str, dict[str, object]]:
     """Return the conditions of a search as one on memories, expiry included, and its parameters."""
-    compiler = _Compiler(statements)
+    compiler = Compiler(statements)
     unexpired: Condition = ("where_unexpired", {"now": to_micros(search.now)})
     return compiler.joined([unexpired, *_filtered(search)]), compiler.values
 
@@ -106,27 +76,6 @@ def passing_rows(statements: Statements, rows: list[NumberedRow], search: Search
         passing = filtered_numbers(statements, [row[0] for row in rows], search)
         rows = [row for row in rows if row[0] in passing]
     return rows
-
-
-def _selected(selects: Select, now: datetime) -> Iterator[Condition]:
-    """Yield the conditions of a selection, without those on retention and expiry."""
-    yield "where_tiers", {"tiers": [tier.rank for tier in selects.tiers]}
-    if selects.kinds is not None:
-        yield "where_kinds", {"kinds": list(selects.kinds)}
-    if selects.tags is not None:
-        yield "where_tags", {"tags": list(selects.tags)}
-    if selects.priorities is not None:
-        yield "where_priorities", {"priorities": [priority.rank for priority in selects.priorities]}
-    for name, condition in _DURATIONS.items():
-        duration = getattr(selects, name)
-        if duration is not None:
-            yield condition, {name: to_micros(now) - duration // _MICROSECOND}
-    if selects.used_in_tier is not None:
-        yield "where_used_in_tier" if selects.used_in_tier else "where_unused_in_tier", {}
-    if isinstance(selects.used_within, timedelta):
-        yield "where_used_within", {"used_within": to_micros(now) - selects.used_within // _MICROSECOND}
-    for key, accepted in selects.metadata.items():
-        yield one_of((key,), accepted)
 
 
 def _found(search: Search) -> Iterator[Condition]:
@@ -180,7 +129,7 @@ def _filtered(search: Search) -> Iterator[Condition]:
         yield search.where
 
 
-class _Compiler:
+class Compiler:
     """Makes the text of conditions, and collects their parameters under names of their own."""
 
     def __init__(self, statements: Statements) -> None:
@@ -191,25 +140,25 @@ class _Compiler:
     def joined(self, conditions: Iterator[Condition] | Sequence[Condition]) -> str:
         """Return conditions joined by AND."""
         texts = [
-            self._named(*condition) if isinstance(condition, tuple) else self._metadata(condition)
+            self.named(*condition) if isinstance(condition, tuple) else self.metadata(condition)
             for condition in conditions
         ]
         return f"({' AND '.join(texts) or '1 = 1'})"
 
-    def _named(self, name: str, parameters: dict[str, object]) -> str:
+    def named(self, name: str, parameters: dict[str, object]) -> str:
         """Return the text of a named condition."""
         suffix = f"_{_letters(self._count)}"
         self._count += 1
         self.values.update({f"{parameter}{suffix}": value for parameter, value in parameters.items()})
         return self._statements.fragment(name, suffix)
 
-    def _metadata(self, condition: MetadataCondition) -> str:
+    def metadata(self, condition: MetadataCondition) -> str:
         """Return the text of a condition on the metadata."""
         if isinstance(condition, FieldTest):
             return self._field(condition)
         if isinstance(condition, Not):
-            return f"(NOT {self._metadata(condition.condition)})"
-        texts = [self._metadata(part) for part in condition.conditions]
+            return f"(NOT {self.metadata(condition.condition)})"
+        texts = [self.metadata(part) for part in condition.conditions]
         if isinstance(condition, AllOf):
             return f"({' AND '.join(texts) or '1 = 1'})"
         return f"({' OR '.join(texts) or '1 = 0'})"
@@ -217,16 +166,16 @@ class _Compiler:
     def _field(self, field: FieldTest) -> str:
         """Return the text of the test of one value: a step for each key that leads to it, and the test."""
         sources, keys = [], []
-        parent = self._named("metadata_root", {})
+        parent = self.named("metadata_root", {})
         for depth, step in enumerate(field.path):
             node = f"node_{_letters(depth)}"
-            source = self._named("metadata_element" if isinstance(step, int) else "metadata_member", {"key": step})
+            source = self.named("metadata_element" if isinstance(step, int) else "metadata_member", {"key": step})
             sources.append(marked(source, {"parent": parent, "node": node}))
-            keys.append(marked(self._named("metadata_key", {"key": step}), {"node": node}))
-            parent = marked(self._named("metadata_inner", {}), {"node": node})
+            keys.append(marked(self.named("metadata_key", {"key": step}), {"node": node}))
+            parent = marked(self.named("metadata_inner", {}), {"node": node})
         test = marked(self._test(field), {"node": node})
         marks = {"sources": ", ".join(sources), "keys": " AND ".join(keys), "test": test}
-        return marked(self._named("metadata_exists", {}), marks)
+        return marked(self.named("metadata_exists", {}), marks)
 
     def _test(self, field: FieldTest) -> str:
         """Return the text of a test, with a mark for the value."""
@@ -237,13 +186,13 @@ class _Compiler:
                 typed[name].append(accepted)
             words = [str(accepted).lower() for accepted in typed["boolean"]]
             numbers = json.dumps(typed["number"])
-            return self._named("test_one_of", {"texts": typed["text"], "numbers": numbers, "words": words})
+            return self.named("test_one_of", {"texts": typed["text"], "numbers": numbers, "words": words})
         if field.test in ("exists", "not_null", "object"):
-            return self._named(f"test_{field.test}", {})
+            return self.named(f"test_{field.test}", {})
         if field.test in ("members", "elements"):
-            return self._named(f"test_{field.test}", {"length": value})
+            return self.named(f"test_{field.test}", {"length": value})
         operand = value if isinstance(value, str) else json.dumps(value)
-        compared = self._named(f"test_{json_type(value)}", {"value": operand})
+        compared = self.named(f"test_{json_type(value)}", {"value": operand})
         return marked(compared, {"compare": field.test})
 
 

@@ -10,16 +10,18 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from memotherm.model import Event, Retention, Scope, Tier
+from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
-from memotherm.storage.filters import found_count, found_rows, selected_rows
+from memotherm.storage.filters import found_count, found_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
+from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Identity, Record, Search, TierChange
-from memotherm.tiers.rules.select import Select
+from memotherm.tiers.rules import Select, Situation
+from memotherm.tiers.rules.rule import Selector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Larger than any number of a memory or an event.
 _EVERY = 1 << 62
+#: How many memories of a selection are read at once.
+_SELECTED = 5000
 
 
 class MemoryStore(StoreBase):
@@ -124,10 +128,37 @@ class MemoryStore(StoreBase):
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
 
-    def select(self, spaces: Sequence[int], selects: Select, now: datetime, after: int, limit: int) -> list[Record]:
-        """Return the memories that a rule looks at, in order of number, a page at a time."""
-        with self._reading(once=True) as statements:
-            return self._converted(statements, selected_rows(statements, spaces, selects, now, after, limit))
+    def select(
+        self,
+        spaces: Sequence[int],
+        selects: Select,
+        situation: Situation,
+        after: int = 0,
+        limit: int = _EVERY,
+        shadow: str = "",
+        read: Sequence[Memory] | None = None,
+    ) -> list[Record]:
+        """Return the memories that a rule looks at, in order of number, a page at a time.
+
+        With the hash of a policy in the shadow, they have the tiers of that policy. Of memories that a recall has
+        `read`, nothing but their uses may be newer than in the store; so nothing has to be written before.
+        """
+        with self._reading(once=True, logged=read is None) as statements:
+            rows = selected_rows(statements, spaces, selects, situation, after, limit, shadow, read)
+            return self._converted(statements, rows)
+
+    def selector(self, spaces: Sequence[int], shadow: str = "", read: Sequence[Memory] | None = None) -> Selector:
+        """Return the function that selects memories of some spaces, a page at a time."""
+
+        def selected(selects: Select, situation: Situation) -> Iterator[Memory]:
+            after = 0
+            while page := self.select(spaces, selects, situation, after, _SELECTED, shadow, read):
+                yield from (record.memory for record in page)
+                if len(page) < _SELECTED:
+                    return
+                after = page[-1].no
+
+        return selected
 
     def list_tier(self, space: int, tier: Tier, now: datetime, limit: int) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""

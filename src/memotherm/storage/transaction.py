@@ -35,6 +35,7 @@ from memotherm.storage.rows import (
     scope_row,
     with_version,
 )
+from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Statements
 from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import (
@@ -52,6 +53,7 @@ from memotherm.storage.values import (
 )
 from memotherm.text.redacted_values import secret_values
 from memotherm.text.words import query_words, words
+from memotherm.tiers.rules import Select, Situation
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -135,6 +137,11 @@ class Transaction(ABC):
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""
         return self._record("memory_by_id", id=memory_id)
+
+    def select(self, spaces: Sequence[int], selects: Select, situation: Situation) -> list[Record]:
+        """Return the memories that a rule looks at, in order of number."""
+        rows = selected_rows(self._sql, spaces, selects, situation, 0, _UNLIMITED)
+        return [record_of(row, self._scope_of(row[2])) for row in rows]
 
     def with_key(self, space: int, key: str) -> Record | None:
         """Return the memory of a space's scope with a key, of any retention."""

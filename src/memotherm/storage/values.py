@@ -13,7 +13,7 @@ from memotherm.model.clock import to_micros
 from memotherm.model.memory import OrderName, StoredFields
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.tiers.rules.select import Condition
+from memotherm.tiers.rules.where import Condition
 
 if TYPE_CHECKING:
     import numpy as np

@@ -79,15 +79,12 @@ class ClockCheck:
 
 # Engine
 
-_PAGE = 5000
 #: Moves per transaction, so that other writers never wait long.
 _BATCH = 500
 #: Time without a change or use after which a session is ended.
 _SESSION_IDLE = timedelta(days=7)
 #: Idle sessions ended per run, at most.
 _MOST_ENDED = 100
-#: Selects active memories, expired or not.
-_ACTIVE = Select(expired=None)
 _ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
 
 
@@ -124,7 +121,7 @@ class RuleEngine:
         """Run the compaction rules once over all memories that a scope sees and may change."""
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
-        rules = RuleSet(self._rules(), "compact", self._settings)
+        rules = RuleSet(self._rules(), "compact")
         if dry_run:
             moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
         else:
@@ -147,7 +144,7 @@ class RuleEngine:
             open_sessions=self._store.open_sessions(spaces),
             due_at=due_at,
         )
-        rules = RuleSet(self._rules(), "maintain", self._settings)
+        rules = RuleSet(self._rules(), "maintain")
         beside = tuple(set(around) - set(spaces))
         moves = self._run(rules, spaces, situation, cause, beside=beside, progress=progress)
         self._log_run("maintain", scope, spaces, situation)
@@ -173,8 +170,9 @@ class RuleEngine:
     def clock_notice(self, spaces: tuple[int, ...], now: datetime) -> str | None:
         """Return why memories past their grace are not purged yet; None if nothing is waiting."""
         notice = self._clock_check.notice(now)
-        past_grace = DeletedMemories.selects.resolved(self._settings)
-        return notice if notice and self._store.select(spaces, past_grace, now, 0, 1) else None
+        situation = Situation(now=now, settings=self._settings)
+        waits = notice and self._store.select(spaces, DeletedMemories.selects, situation, limit=1)
+        return notice if waits else None
 
     def _run(
         self,
@@ -189,10 +187,9 @@ class RuleEngine:
         """Decide and apply the moves of one run, limited to memories that `scope` may change; None allows all."""
         shadow = None
         if self._shadow is not None:
-            records = self._records(_ACTIVE, (*spaces, *beside), situation.now)
-            shadow = ShadowRun(self._store, self._shadow, rules.during, situation, records, spaces, _own(scope))
+            shadow = ShadowRun(self._store, self._shadow, rules.during, situation, spaces, beside, _own(scope))
         decisions = self._decided(rules, spaces, situation, scope, beside)
-        moves = self._applied(decisions, rules, situation, cause, progress)
+        moves = self._applied(decisions, rules, spaces, situation, cause, progress)
         if shadow is not None:
             shadow.record(moves, cause.at)
         return moves
@@ -205,19 +202,13 @@ class RuleEngine:
         scope: Scope | None = None,
         beside: tuple[int, ...] = (),
     ) -> list[Decision]:
-        def selected(selects: Select, among: tuple[int, ...] = spaces) -> Iterator[Memory]:
-            return (record.memory for record in self._records(selects, among, situation.now))
-
         return decide_all(
-            rules, situation, selected, own=_own(scope), beside=selected(ACTIVE_HOT, beside) if beside else ()
+            rules,
+            situation,
+            self._store.selector(spaces),
+            own=_own(scope),
+            beside=self._store.selector(beside)(ACTIVE_HOT, situation) if beside else (),
         )
-
-    def _records(self, selects: Select, spaces: tuple[int, ...], now: datetime) -> Iterator[Record]:
-        """Yield the memories of a selection in order of number, a page at a time."""
-        after = 0
-        while page := self._store.select(spaces, selects, now, after, _PAGE):
-            yield from page
-            after = page[-1].no
 
     def _end_idle_sessions(self, spaces: tuple[int, ...], cause: Cause) -> tuple[int, list[Move]]:
         """End idle sessions as `session.end` does; return their number and the moves of compaction."""
@@ -255,21 +246,27 @@ class RuleEngine:
         )
         self._store.log_recall(entry, keep=True)
 
-    def promotions(self, hits: Iterable[Hit], now: datetime) -> tuple[list[Move], tuple[str, ...]]:
-        """Return the moves that hits have earned, best hit first, and the rules that failed."""
-        rules = RuleSet(self._rules(), "promote", self._settings)
-        situation = Situation(now=now, settings=self._settings, recalled=True)
-        moves = [
-            move
-            for hit in hits
-            if (move := rules.first_move(hit.memory, replace(situation, relevance=hit.why.relevance))) is not None
-        ]
-        return [move for move in moves if move.rule not in rules.failures], rules.degraded()
+    def promotions(
+        self, hits: Iterable[Hit], spaces: Sequence[int], now: datetime
+    ) -> tuple[list[Move], tuple[str, ...]]:
+        """Return the moves that hits in some spaces have earned, best hit first, and the rules that failed."""
+        found = {hit.memory.id: hit for hit in hits}
+        if not found:
+            return [], ()
+        relevances = {memory_id: hit.why.relevance for memory_id, hit in found.items()}
+        situation = Situation(now=now, settings=self._settings, recalled=relevances)
+        selected = self._store.selector(spaces, read=[hit.memory for hit in found.values()])
+        rules = RuleSet(self._rules(), "promote")
+        moves = {decision.move.id: decision.move for decision in rules.decisions(selected, situation)}
+        earned = [moves[memory_id] for memory_id in found if memory_id in moves]
+        return [move for move in earned if move.rule not in rules.failures], rules.degraded()
 
-    def promote(self, hits: Sequence[Hit], scope: Scope, cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
-        """Promote hits that the scope may change; return the moves and the failed rules."""
+    def promote(
+        self, hits: Sequence[Hit], scope: Scope, spaces: Sequence[int], cause: Cause
+    ) -> tuple[list[Move], tuple[str, ...]]:
+        """Promote hits in some spaces that the scope may change; return the moves and the failed rules."""
         own = [hit for hit in hits if scope.may_change(hit.memory.scope)]
-        moves, failures = self.promotions(own, cause.at)
+        moves, failures = self.promotions(own, spaces, cause.at)
         if not moves:
             return [], failures
 
@@ -286,6 +283,7 @@ class RuleEngine:
         self,
         decisions: list[Decision],
         rules: RuleSet,
+        spaces: tuple[int, ...],
         situation: Situation,
         cause: Cause,
         progress: Progress | None = None,
@@ -299,13 +297,16 @@ class RuleEngine:
         )
 
         def apply(transaction: Transaction, batch: list[Decision]) -> set[str]:
+            def selected(selects: Select, situation: Situation) -> Iterator[Memory]:
+                return (record.memory for record in transaction.select(spaces, selects, situation))
+
             done: set[str] = set()
             for decision in batch:
                 move, record = decision.move, transaction.get(decision.move.id)
                 if record is None:
                     continue
                 changed = record.memory != decision.memory
-                if changed and not rules.still_holds(move, record.memory, situation):
+                if changed and not rules.still_holds(move, selected, situation):
                     continue
                 if self._moved(transaction, record, move, cause, clean=decision is ordered[-1]):
                     done.add(move.id)

@@ -25,13 +25,13 @@ from memotherm.tiers.adoption import (
     record_adoption,
     restored_moves,
 )
-from memotherm.tiers.policy import Difference, Finding, Policy, differences, load
+from memotherm.tiers.policy import Difference, Finding, Policy, load
+from memotherm.tiers.rules import Situation
+from memotherm.tiers.rules.rule import Decision, RuleSet, decide_all
 from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
     from memotherm.tiers.lab.replay import Replay
-
-_PAGE = 1000
 
 #: A policy, the path of a policy file, or the name of a preset.
 PolicySource = Policy | str | os.PathLike[str]
@@ -45,12 +45,26 @@ class Policies:
 
     def lint(self, policy: PolicySource) -> list[Finding]:
         """Return errors and warnings about a policy, including its effect on these memories."""
-        return _loaded(policy).lint(self._memories(), self._view.now())
+        loaded, (store, listing) = _loaded(policy), self._view.listing(include_narrower=True)
+        found = loaded.lint_in(store, listing.spaces, self._view.now(), store.count(listing))
+        return [*loaded.lint(), *found]
 
     def diff(self, first: PolicySource, second: PolicySource) -> list[Difference]:
         """Return the memories whose next move differs between two policies."""
         sides = (_loaded(first), _loaded(second))
-        return list(differences(*sides, self._memories(), self._view.now(), self._view.services.settings))
+        return [
+            Difference(memory=memory, run=run, first=ours, second=theirs)
+            for run in ("compact", "maintain")
+            for memory, ours, theirs in _paired(*(self._decisions(policy, run) for policy in sides))
+            if (ours and ours.to) != (theirs and theirs.to)
+        ]
+
+    def _decisions(self, policy: Policy, run: str) -> list[Decision]:
+        """Return what a policy would do in the next run at and below the scope."""
+        store = self._view.store_inside
+        spaces, settings = store.spaces_within(self._view.scope), policy.settings(self._view.services.settings)
+        situation = Situation(now=self._view.now(), settings=settings, open_sessions=store.open_sessions(spaces))
+        return decide_all(RuleSet(policy.tier_rules, run), situation, store.selector(spaces))
 
     def replay(
         self,
@@ -201,10 +215,14 @@ class Policies:
                 f"a policy applies to the whole store: adopt it or roll it back without a scope, not {self._view.scope}"
             )
 
-    def _memories(self) -> Iterator[Memory]:
-        """Yield the active memories at and below the scope."""
-        store, search = self._view.listing(include_narrower=True)
-        yield from (record.memory for record in store.each(replace(search, limit=_PAGE)))
+
+def _paired(first: list[Decision], second: list[Decision]) -> Iterator[tuple[Memory, Move | None, Move | None]]:
+    """Yield each memory that one of two runs moves, with both moves, in order of id."""
+    sides = [{decision.memory.id: decision for decision in side} for side in (first, second)]
+    for memory_id in sorted(sides[0].keys() | sides[1].keys()):
+        ours, theirs = (side.get(memory_id) for side in sides)
+        memory = (ours or theirs or first[0]).memory
+        yield memory, ours and ours.move, theirs and theirs.move
 
 
 def require_adoptable(policy: Policy, found: list[Finding]) -> None:

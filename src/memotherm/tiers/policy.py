@@ -14,7 +14,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,14 +24,15 @@ from memotherm.errors import MemothermError, NotFound, PolicyError
 from memotherm.model import Memory, Move
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.policy_checks import Case, CaseResult, lint, read_case, run_case
+from memotherm.storage.store import Store
+from memotherm.tiers.policy_checks import Case, CaseResult, lint, lint_in_store, read_case, run_cases
 from memotherm.tiers.rules.conditions import Finding, Findings, suggestion
 from memotherm.tiers.rules.defaults import BUILTIN_FILE
 from memotherm.tiers.rules.retention import RETENTION_RULES
-from memotherm.tiers.rules.rule import HotUse, Rule, RuleSet, Situation
+from memotherm.tiers.rules.rule import Rule, Situation
 from memotherm.tiers.rules.table import TableRule, read_rule
 
-__all__ = ["LIMITS", "PRESETS", "Difference", "Finding", "Policy", "differences", "load", "loads", "unpacked"]
+__all__ = ["LIMITS", "PRESETS", "Difference", "Finding", "Policy", "load", "loads", "unpacked"]
 
 _Read = TypeVar("_Read")
 
@@ -109,15 +110,18 @@ class Policy:
         """Return settings with the limits of the policy."""
         return replace(settings or Settings(), **self.limits)
 
-    def lint(self, memories: Iterable[Memory] | None = None, now: datetime | None = None) -> list[Finding]:
-        """Return errors and warnings; with memories, also about the effect of the rules on them."""
-        found = lint(self.own_rules, self.tier_rules, self.settings(), memories, now)
-        return _located(found, self.text)
+    def lint(self) -> list[Finding]:
+        """Return errors and warnings."""
+        return _located(lint(self.own_rules, self.tier_rules, self.settings()), self.text)
+
+    def lint_in(self, store: Store, spaces: Sequence[int], now: datetime, count: int) -> list[Finding]:
+        """Return warnings about the effect of the rules on the memories of some spaces, of which there are `count`."""
+        situation = Situation(now=now, settings=self.settings())
+        return _located(lint_in_store(self.own_rules, self.tier_rules, situation, store, spaces, count), self.text)
 
     def test(self) -> list[CaseResult]:
         """Run the tests of the file."""
-        settings = self.settings()
-        return [run_case(case, self.rules, settings) for case in self.own_cases]
+        return run_cases(self.own_cases, self.rules, self.settings())
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
@@ -354,26 +358,3 @@ class Difference(Value):
             for move in (self.first, self.second)
         )
         return f"{self.memory.id} {self.run}: {first} against {second}"
-
-
-def differences(
-    first: Policy, second: Policy, memories: Iterable[Memory], now: datetime, settings: Settings
-) -> Iterator[Difference]:
-    """Yield the memories whose next move differs, each decided alone."""
-    listed = list(memories)
-    for run in ("compact", "maintain"):
-        moves = (_moves(policy, run, listed, now, settings) for policy in (first, second))
-        for memory, ours, theirs in zip(listed, *moves, strict=True):
-            if (ours and ours.to) != (theirs and theirs.to):
-                yield Difference(memory=memory, run=run, first=ours, second=theirs)
-
-
-def _moves(
-    policy: Policy, run: str, memories: Sequence[Memory], now: datetime, settings: Settings
-) -> list[Move | None]:
-    """Return the next move of each memory, while those that stay hot count towards the caps."""
-    settings = policy.settings(settings)
-    rules, situation = RuleSet(policy.tier_rules, run, settings), Situation(now=now, settings=settings)
-    staying = [memory for memory in memories if memory.tier == "hot" and not rules.first_move(memory, situation)]
-    situation = replace(situation, hot=HotUse.of(staying))
-    return [rules.first_move(memory, situation) for memory in memories]

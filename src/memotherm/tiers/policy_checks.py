@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from memotherm.errors import InvalidInput
@@ -15,9 +16,12 @@ from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, one_holds, suggestion
-from memotherm.tiers.rules.rule import Rule, RuleSet, Situation
-from memotherm.tiers.rules.select import RUNS
+from memotherm.storage.store import Store, Transaction
+from memotherm.storage.values import Cause, Search
+from memotherm.tiers.examples import stored_examples
+from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.rule import Decision, Rule, RuleSet, Selector, Situation
+from memotherm.tiers.rules.select import NEVER, RUNS
 from memotherm.tiers.rules.table import TableRule
 
 # Tests
@@ -65,20 +69,27 @@ class CaseResult(Value):
         return f"{'PASS' if self.passed else 'FAIL'} {self.name}{f': {self.detail}' if self.detail else ''}"
 
 
-def run_case(case: Case, rules: Sequence[Rule], settings: Settings) -> CaseResult:
-    """Run one test against rules."""
+def run_cases(cases: Sequence[Case], rules: Sequence[Rule], settings: Settings) -> list[CaseResult]:
+    """Run the tests of a policy against rules."""
+    with stored_examples(case.memory for case in cases) as (store, spaces):
+        return [
+            _result(case, RuleSet(rules, case.run), settings, store.selector(spaces, read=[case.memory]))
+            for case in cases
+        ]
+
+
+def _result(case: Case, rules: RuleSet, settings: Settings, selected: Selector) -> CaseResult:
+    """Return the result of one test."""
     situation = Situation(
         now=_NOW,
         settings=settings,
         open_sessions=case.open_sessions,
-        recalled=case.run == "promote",
-        relevance=case.relevance,
+        recalled={case.memory.id: case.relevance} if case.run == "promote" else {},
         reason="a session needs room",
     )
-    run = RuleSet(rules, case.run, settings)
-    move = run.first_move(case.memory, situation)
+    move = next((decision.move for decision in rules.decisions(selected, situation)), None)
     tier = case.memory.tier if move is None or move.retention is not None else move.to
-    problems = list(run.degraded())
+    problems = list(rules.degraded())
     if tier is not case.tier:
         moved = f", moved by {move.rule}" if move is not None else ""
         problems.append(f"expected {case.tier}, but it is {tier}{moved}")
@@ -101,7 +112,7 @@ def read_case(table: Mapping[str, Any], path: tuple[str | int, ...], found: Find
     found.check_keys(described, _MEMORY, *path, "memory")
     found.check_keys(expected, _EXPECTED, *path, "expect")
     try:
-        memory = _memory(described)
+        memory = replace(_memory(described), id=f"mem_test_{path[-1]}")
         tier = Tier.of(expected.get("tier", memory.tier))
         relevance = float(table.get("relevance", 0.0))
     except (InvalidInput, TypeError, ValueError) as exc:
@@ -243,13 +254,8 @@ def lint(
     own: Sequence[TableRule],
     rules: Sequence[TableRule],
     settings: Settings,
-    memories: Iterable[Memory] | None = None,
-    now: datetime | None = None,
 ) -> Iterator[Finding]:
-    """Yield findings about a policy's own rules, in the order of all its rules.
-
-    With memories, also check the effect of the rules on them at `now`, or at their last use.
-    """
+    """Yield findings about a policy's own rules, in the order of all its rules."""
     #: Of each run, the rules that decide about all that they match, with their tables.
     deciding: defaultdict[str, list[tuple[TableRule, list[_Ranged]]]] = defaultdict(list)
     for place, rule in enumerate(own):
@@ -275,10 +281,6 @@ def lint(
         )
         yield Finding(code="P008", message=message, path=("limits",))
     yield from _flapping(own, rules, settings)
-    if memories is not None:
-        listed = list(memories)
-        moment = now or max((memory.last_accessed_at for memory in listed), default=_NOW)
-        yield from _in_store(own, rules, Situation(now=moment, settings=settings), listed)
 
 
 def _contradictions(rule: TableRule, place: int, tables: Sequence[_Ranged]) -> Iterator[Finding]:
@@ -310,30 +312,40 @@ def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Se
     """Find pairs of rules that move the same memory back and forth at one moment."""
     told: set[tuple[str, str]] = set()
     places = {rule.id: place for place, rule in enumerate(own)}
-    sets = [RuleSet(rules, run, settings) for run in ("compact", "maintain")]
     most = min(_MOST_EXAMPLES, _MOST_DECISIONS // max(1, len(rules)))
-    for memory in itertools.islice(_examples(own, settings), most):
-        for first, second in _moved_back(memory, sets, settings):
-            if (first in places or second in places) and (first, second) not in told:
-                told |= {(first, second), (second, first)}
-                pair = first if first == second else f"{first} and {second}"
-                message = f"{pair} move a memory back and forth at one moment ({_described(memory)}): add a condition"
-                yield Finding(code="P007", message=message, path=("rule", places.get(first, places.get(second, 0))))
+    for memory, first, second in _moved_back(itertools.islice(_examples(own, settings), most), rules, settings):
+        if (first in places or second in places) and (first, second) not in told:
+            told |= {(first, second), (second, first)}
+            pair = first if first == second else f"{first} and {second}"
+            message = f"{pair} move a memory back and forth at one moment ({_described(memory)}): add a condition"
+            yield Finding(code="P007", message=message, path=("rule", places.get(first, places.get(second, 0))))
 
 
-def _moved_back(memory: Memory, sets: Sequence[RuleSet], settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield the rules of moves that return a memory to a tier that it has just left."""
+def _moved_back(
+    memories: Iterable[Memory], rules: Sequence[TableRule], settings: Settings
+) -> Iterator[tuple[Memory, str, str]]:
+    """Yield memories that return to a tier that they have just left, and the rules of both moves."""
     situation = Situation(now=_NOW, settings=settings)
-    left: dict[Tier, str] = {}
-    for rule_set in itertools.chain(sets, sets):
-        move = rule_set.first_move(memory, situation)
-        if move is None:
-            continue
-        if move.to in left:
-            yield left[move.to], move.rule
-            return
-        left[memory.tier] = move.rule
-        memory = replace(memory, tier=move.to, tier_since=_NOW, tier_rule=move.rule)
+    #: Memory id -> the tiers that it has left, and the rules that moved it.
+    left: defaultdict[str, dict[Tier, str]] = defaultdict(dict)
+    with stored_examples(memories) as (store, spaces):
+        selected = store.selector(spaces)
+        for run in ("compact", "maintain") * 2:
+            decisions = list(RuleSet(rules, run).decisions(selected, situation))
+            for memory, move in decisions:
+                if move.to in left[memory.id]:
+                    yield memory, left[memory.id][move.to], move.rule
+                left[memory.id][memory.tier] = move.rule
+            store.transact(partial(_move, decisions=decisions))
+
+
+def _move(transaction: Transaction, decisions: Sequence[Decision]) -> None:
+    """Make the moves of one run."""
+    for memory, move in decisions:
+        record = transaction.get(memory.id)
+        if record is not None:
+            after = replace(memory, tier=move.to, tier_rule=move.rule)
+            transaction.change(record, after, Cause(action="move", at=_NOW))
 
 
 def _described(memory: Memory) -> str:
@@ -363,14 +375,15 @@ def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory
                 days.add(max(_HOUR, bound / timedelta(days=1)))
             elif condition.field.name in ("uses", "use_weight", "recent_uses"):
                 counts.add(int(bound))
-    for tier, kind, tag, more, age, idle, uses in itertools.product(
+    corners = itertools.product(
         Tier, words["kind"] or ["fact"], [None, *words["tags"]], metadata, sorted(days), sorted(days), sorted(counts)
-    ):
+    )
+    for number, (tier, kind, tag, more, age, idle, uses) in enumerate(corners):
         if idle > age:
             continue
         created = _NOW - timedelta(days=age)
         yield Memory(
-            id="mem_example",
+            id=f"mem_example_{number}",
             content="",
             kind=kind,
             tags=() if tag is None else (tag,),
@@ -392,27 +405,31 @@ def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory
 # With the memories of a store
 
 
-def _in_store(
-    own: Sequence[TableRule], rules: Sequence[TableRule], situation: Situation, memories: Sequence[Memory]
+def lint_in_store(
+    own: Sequence[TableRule],
+    rules: Sequence[TableRule],
+    situation: Situation,
+    store: Store,
+    spaces: Sequence[int],
+    count: int,
 ) -> Iterator[Finding]:
-    settings = situation.settings
-    sets = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain")}
-    matched: Counter[str] = Counter()
-    moved: Counter[str] = Counter()
-    for memory in memories:
-        matched.update(rule.id for rule in own if one_holds(rule.when, memory, situation))
-        for rule_set in sets.values():
-            move = rule_set.first_move(memory, situation)
-            if move is not None:
-                moved[move.rule] += 1
+    """Yield warnings about the effect of a policy's rules on the memories of a store, of which there are `count`."""
+    moved = Counter(
+        decision.move.rule
+        for run in ("compact", "maintain")
+        for decision in RuleSet(rules, run).decisions(store.selector(spaces), situation)
+    )
     for place, rule in enumerate(own):
-        if not matched[rule.id] and rule.run in sets:
-            message = f"{rule.id} matches none of the {len(memories)} memories of this store"
+        if rule.run not in ("compact", "maintain"):
+            continue
+        if not store.select(spaces, replace(rule.selects, unless=NEVER), situation, limit=1):
+            message = f"{rule.id} matches none of the {count} memories of this store"
             yield Finding(code="P011", message=message, path=("rule", place), warning=True)
-        if moved[rule.id] > _MANY * len(memories):
-            message = f"{rule.id} would move {moved[rule.id]} of {len(memories)} memories at once"
+        if moved[rule.id] > _MANY * count:
+            message = f"{rule.id} would move {moved[rule.id]} of {count} memories at once"
             yield Finding(code="P012", message=message, path=("rule", place), warning=True)
-    pinned = sum(memory.tokens for memory in memories if memory.priority == "pinned")
-    if pinned > settings.hot_max_tokens:
-        message = f"hot_max_tokens is {settings.hot_max_tokens}, and the pinned memories of this store need {pinned}"
+    pinned = sum(record.memory.tokens for record in store.pinned(Search(spaces=tuple(spaces), now=situation.now)))
+    limit = situation.settings.hot_max_tokens
+    if pinned > limit:
+        message = f"hot_max_tokens is {limit}, and the pinned memories of this store need {pinned}"
         yield Finding(code="P009", message=message, path=("limits", "hot_max_tokens"), warning=True)

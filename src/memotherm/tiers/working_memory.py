@@ -155,7 +155,7 @@ class WorkingMemory:
 
     def promote_hits(self, space: int, hits: Sequence[Hit], cause: Cause) -> tuple[list[Move], tuple[str, ...]]:
         """Promote the hits that the rules select, best first; none of them spills another one."""
-        earned, failures = self._engine.promotions(hits, cause.at)
+        earned, failures = self._engine.promotions(hits, (space,), cause.at)
         if not earned:
             return [], failures
 

@@ -58,7 +58,7 @@ class Rows(NamedTuple):
             "in": lambda name: f"= ANY(:{name})",
             "own": lambda table="": f"{table}.tenant {self.tenant} AND ".removeprefix(".") if self.tenant else "",
             "same": lambda one, other: f"{one}.tenant = {other}.tenant AND ",
-            "key": lambda: "tenant, ",
+            "key": lambda table="": f"{table}.tenant, ".removeprefix("."),
             "index": lambda _: "",
             "cross": lambda: "JOIN",
             "made": lambda v, m: f"{v}.tenant = {m}.tenant AND {v}.embedder = :number AND {v}.no = {m}.no",

@@ -85,6 +85,26 @@ CASE jsonb_typeof($node.value) WHEN 'number'
 CASE jsonb_typeof($node.value) WHEN 'string'
     THEN $node.value #>> '{}' COLLATE "C" $compare :value ELSE false END
 
+-- select_read: The same as `select`, of memories that were read with uses that are not written yet.
+SELECT {columns} FROM (
+    SELECT {key m}{read_columns} FROM (
+        SELECT key AS id, CAST(value ->> 0 AS BIGINT) AS accessed_at, CAST(value ->> 1 AS BIGINT) AS access_count,
+            CAST(value ->> 2 AS DOUBLE PRECISION) AS recent_uses, CAST(value ->> 3 AS DOUBLE PRECISION) AS use_weight
+        FROM jsonb_each(CAST(:read AS JSONB))) AS r JOIN {table memories m} ON {own m}m.id = r.id) AS memories
+WHERE {own}no > :after AND $space {in spaces} AND $conditions
+ORDER BY no LIMIT :limit
+
+-- field_state: What the metadata says about the state of a memory; null without it.
+lower(btrim(coalesce(CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB) ->> 'status',
+    CAST(replace(nullif(metadata, ''), '\u0000', '\u0001') AS JSONB) ->> 'state'), :blanks) COLLATE "C")
+
+-- field_heat: The heat of a memory.
+(ln(1 + use_weight) / ln(CAST(2 AS DOUBLE PRECISION))
+    * power(0.5, greatest(0, :now - coalesce(accessed_at, created_at)) / CAST(:half_life AS DOUBLE PRECISION)))
+
+-- field_query_relevance: How well a memory answers a query, 0 unless a recall has found it.
+coalesce(CAST(CAST(:recalled AS JSONB) ->> memories.id AS DOUBLE PRECISION), 0.0)
+
 -- text_add: Add a memory to the text index, or a part of its words.
 INSERT INTO {table texts} (no, part, space, tier, words, lexemes)
 VALUES (:no, :part, :space, :tier, :words, CAST(:lexemes AS TSVECTOR))

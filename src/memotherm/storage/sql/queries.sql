@@ -246,6 +246,32 @@ SELECT {columns} FROM {table memories}
 WHERE {own}no > :after AND $space {in spaces} AND $conditions
 ORDER BY no LIMIT :limit
 
+-- select_shadow: The same, with each memory in the tier in which a policy in the shadow would have it.
+SELECT {columns} FROM (
+    SELECT {key m}{shadow_columns} FROM {table memories m}
+    LEFT JOIN {table shadow_tiers s} ON {same s m}s.no = m.no AND s.policy = :policy) AS memories
+WHERE {own}no > :after AND $space {in spaces} AND $conditions
+ORDER BY no LIMIT :limit
+
+-- field_in: A condition of a rule: a field has one of some values.
+$field {in values}
+
+-- field_compares: A condition of a rule: a field compares with a number.
+$field $compare :bound
+
+-- field_scope: A field of the scope of a memory.
+(SELECT nullif(p.$column, '') FROM {table spaces p} WHERE {same p memories}p.space = memories.space)
+
+-- field_session: Whether the session of a memory is open.
+(SELECT CASE WHEN p.session = '' THEN 'none' WHEN p.session {in open} THEN 'open' ELSE 'ended' END
+    FROM {table spaces p} WHERE {same p memories}p.space = memories.space)
+
+-- field_status: What the metadata says, as one of three words.
+(CASE WHEN $state {in closed} THEN 'done' WHEN $state {in open} THEN 'open' ELSE 'none' END)
+
+-- field_recalled_uses: The recent uses of a memory, with the recall that has found it.
+(CASE WHEN accessed_at > :window THEN recent_uses ELSE 0 END + :weight)
+
 -- where_tiers: A condition of `select`.
 tier {in tiers}
 
@@ -287,30 +313,6 @@ created_at < :until
 
 -- where_prefix: A condition of `select`.
 key >= :first AND key < :last
-
--- where_unused: A condition of `select`.
-coalesce(accessed_at, created_at) <= :unused_for
-
--- where_older: A condition of `select`.
-created_at <= :older_than
-
--- where_unchanged: A condition of `select`.
-updated_at <= :unchanged_for
-
--- where_in_tier: A condition of `select`.
-tier_since <= :in_tier_for
-
--- where_in_retention: A condition of `select`.
-retention_since <= :in_retention_for
-
--- where_used_in_tier: A condition of `select`.
-accessed_at > tier_since
-
--- where_unused_in_tier: A condition of `select`.
-(accessed_at IS NULL OR accessed_at <= tier_since)
-
--- where_used_within: A condition of `select`.
-accessed_at > :used_within
 
 -- where_expired: A condition of `select`.
 (expires_at <= :now AND priority > 0)

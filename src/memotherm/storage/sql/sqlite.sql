@@ -92,6 +92,25 @@ $node.type IN ('integer', 'real') AND $node.atom $compare json_extract(:value, '
 -- test_text: A test of a value of the metadata.
 $node.type = 'text' AND $node.atom $compare :value
 
+-- select_read: The same as `select`, of memories that were read with uses that are not written yet.
+SELECT {columns} FROM (
+    SELECT {read_columns} FROM (
+        SELECT key AS id, json_extract(value, '$[0]') AS accessed_at, json_extract(value, '$[1]') AS access_count,
+            json_extract(value, '$[2]') AS recent_uses, json_extract(value, '$[3]') AS use_weight
+        FROM json_each(:read)) AS r CROSS JOIN {table memories m} ON m.id = r.id) AS memories
+WHERE no > :after AND $space {in spaces} AND $conditions
+ORDER BY no LIMIT :limit
+
+-- field_state: What the metadata says about the state of a memory; null without it.
+lower(trim(coalesce(json_extract(CASE metadata WHEN '' THEN '{}' ELSE metadata END, '$.status'),
+    json_extract(CASE metadata WHEN '' THEN '{}' ELSE metadata END, '$.state')), :blanks))
+
+-- field_heat: The heat of a memory, by a function of ours.
+heat(use_weight, :now - coalesce(accessed_at, created_at))
+
+-- field_query_relevance: How well a memory answers a query, 0 unless a recall has found it.
+coalesce((SELECT r.value FROM json_each(:recalled) AS r WHERE r.key = memories.id), 0.0)
+
 -- text_add: Add a memory.
 INSERT INTO {text} (rowid, words) VALUES (:rowid, :words)
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import timedelta
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -34,6 +35,7 @@ from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
 from memotherm.storage.sqlite.statements import Assigned, SqliteStatements
 from memotherm.storage.writer import Writer
+from memotherm.tiers.rules.properties import heat_of
 
 #: The write-ahead log is truncated to this size; twice what SQLite keeps in use.
 _LOG_BYTES = 16 << 20
@@ -186,6 +188,7 @@ class Connections:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
             connection.execute("PRAGMA temp_store = MEMORY")
+            connection.create_function("heat", 2, lambda weight, idle: heat_of(weight, timedelta(microseconds=idle)))
         except BaseException:
             connection.close()
             raise

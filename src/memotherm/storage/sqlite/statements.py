@@ -27,7 +27,7 @@ _MARKS: Marks = {
     "in": lambda name: f"IN (SELECT value FROM json_each(:{name}))",  # noqa: S608 - a name of ours
     "own": lambda _="": "",
     "same": lambda *_: "",
-    "key": lambda: "",
+    "key": lambda _="": "",
     "index": lambda name: f"INDEXED BY {name}",
     "cross": lambda: "CROSS JOIN",
     "made": lambda v, m: (

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from memotherm.model import Memory, Move
 from memotherm.storage.store import Store
-from memotherm.storage.values import Record, ShadowTier
+from memotherm.storage.values import ShadowTier
 from memotherm.tiers.active_policy import rules_of
-from memotherm.tiers.rules import Situation
+from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.rule import ACTIVE_HOT, RuleSet, decide_all
 
 if TYPE_CHECKING:
@@ -27,33 +27,21 @@ class ShadowRun:
         policy: Policy,
         during: str,
         situation: Situation,
-        records: Iterable[Record],
         spaces: Sequence[int],
+        beside: Sequence[int],
         own: Callable[[Memory], bool],
     ) -> None:
-        """Decide about active memories, given in order of number; those outside of `spaces` stay."""
+        """Decide about the memories of some spaces; what is hot `beside` them stays and counts."""
         self._store = store
         self._policy = policy.digest
-        self._records = {record.memory.id: record for record in records}
-        self._known = store.shadow_tiers(tuple({record.space for record in self._records.values()}), self._policy)
-        inside: list[Memory] = []
-        beside: list[Memory] = []
-        for record in self._records.values():
-            (inside if record.space in spaces else beside).append(self._in_shadow(record))
-        now, settings = situation.now, policy.settings(situation.settings)
+        active, everywhere = Select(expired=None), (*spaces, *beside)
+        self._records = {record.memory.id: record for record in store.select(everywhere, active, situation)}
+        self._known = store.shadow_tiers(everywhere, self._policy)
+        situation = replace(situation, settings=policy.settings(situation.settings))
+        selected, others = (store.selector(among, shadow=self._policy) for among in (spaces, beside))
         self._decisions = decide_all(
-            RuleSet(rules_of(policy)(), during, settings),
-            replace(situation, settings=settings),
-            lambda selects: (memory for memory in inside if selects.matches(memory, now)),
-            own=own,
-            beside=[memory for memory in beside if ACTIVE_HOT.matches(memory, now)],
+            RuleSet(rules_of(policy)(), during), situation, selected, own=own, beside=others(ACTIVE_HOT, situation)
         )
-
-    def _in_shadow(self, record: Record) -> Memory:
-        tier = self._known.get(record.no)
-        if tier is None:
-            return record.memory
-        return replace(record.memory, tier=tier.tier, tier_rule=tier.rule, tier_since=tier.since)
 
     def record(self, made: Iterable[Move], at: datetime) -> None:
         """Store the tiers that memories have under the shadow policy after a run that made some moves."""

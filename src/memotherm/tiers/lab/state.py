@@ -15,7 +15,8 @@ from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.model.recall import USE_WINDOW
 from memotherm.settings import Settings
 from memotherm.tiers.lab.columns import Columns
-from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Situation, decide_all
+from memotherm.tiers.lab.matching import matches
+from memotherm.tiers.rules.rule import ACTIVE_HOT, Rule, RuleSet, Selector, Situation, decide_all
 from memotherm.tiers.rules.select import Select
 
 # Time line
@@ -136,7 +137,7 @@ class State:
         self._settings = settings
         self._columns = Columns(count)
         self._indexes: dict[str, int] = {}
-        self._rules = {run: RuleSet(rules, run, settings) for run in ("compact", "maintain", "spill", "promote")}
+        self._rules = {run: RuleSet(rules, run) for run in ("compact", "maintain", "spill", "promote")}
         #: The hot memories of each scope, and the tokens of them.
         self._hot: dict[Scope, set[int]] = defaultdict(set)
         self._hot_tokens: dict[Scope, int] = defaultdict(int)
@@ -176,7 +177,7 @@ class State:
         else:
             self._count(index, before, -1)
         self.memories[index] = memory
-        self._columns.put(index, memory, before)
+        self._columns.put(index, memory)
         self._count(index, memory, 1)
 
     def _count(self, index: int, memory: Memory, sign: int) -> None:
@@ -260,9 +261,9 @@ class State:
         decisions = decide_all(
             rules,
             situation,
-            lambda selects: self._selected(selects, step.at, among),
+            lambda selects, at: self._selected(selects, at, among),
             own=(lambda _: True) if step.run == "maintain" else (lambda memory: step.scope.may_change(memory.scope)),
-            beside=self._selected(ACTIVE_HOT, step.at, seen & ~among),
+            beside=self._selected(ACTIVE_HOT, situation, seen & ~among),
         )
         for decision in sorted(decisions, key=lambda decision: decision.move.to is Tier.HOT):
             memory = self.memories[self._indexes[decision.memory.id]]
@@ -274,18 +275,19 @@ class State:
 
         A query of a session promotes its own memories only, and none of them spills another one.
         """
-        rules, situation = self._rules["promote"], Situation(now=asked.at, settings=self._settings, recalled=True)
-        moves: list[Move] = []
+        found: dict[str, tuple[Memory, float]] = {}
         for index in given:
             memory = self.memories[index]
             if memory is None or not asked.scope.may_change(memory.scope):
                 continue
             if asked.average and memory.scope != asked.scope:
                 continue
-            relevance = asked.relevance.get(index, 0.0)
-            move = rules.first_move(memory, replace(situation, relevance=relevance))
-            if move is not None:
-                moves.append(move)
+            found[memory.id] = (memory, asked.relevance.get(index, 0.0))
+        recalled = {memory_id: relevance for memory_id, (_, relevance) in found.items()}
+        situation = Situation(now=asked.at, settings=self._settings, recalled=recalled)
+        selected = _among([memory for memory, _ in found.values()])
+        earned = {decision.move.id: decision.move for decision in self._rules["promote"].decisions(selected, situation)}
+        moves = [earned[memory_id] for memory_id in found if memory_id in earned]
         promoted: set[str] = set()
         for move in moves:
             if self._apply(move, asked.at, promoted) and asked.average:
@@ -294,10 +296,10 @@ class State:
     def _apply(self, move: Move, at: datetime, keep: Collection[str] = ()) -> bool:
         return self.move(self._indexes[move.id], move.to, move.rule, at, keep)
 
-    def _selected(self, selects: Select, now: datetime, among: NDArray[np.bool_]) -> Iterator[Memory]:
-        for index in self._columns.candidates(selects, now, among):
+    def _selected(self, selects: Select, situation: Situation, among: NDArray[np.bool_]) -> Iterator[Memory]:
+        for index in self._columns.candidates(selects, among):
             memory = self.memories[index]
-            if memory is not None and selects.matches(memory, now):
+            if memory is not None and matches(selects, memory, situation):
                 yield memory
 
     # The limit of a session
@@ -320,10 +322,10 @@ class State:
             return True
         if not self._settings.auto_spill or after.tokens > self._settings.hot_token_limit:
             return False
-        others = sorted((memory for other, memory in hot if other != index), key=lambda memory: memory.id, reverse=True)
+        others = sorted((memory for other, memory in hot if other != index), key=lambda memory: memory.id)
         situation = Situation(now=at, settings=self._settings, reason="made room in hot")
         chosen: list[Move] = []
-        for memory, move in self._rules["spill"].spills(others, situation):
+        for memory, move in self._rules["spill"].decisions(_among(others), situation):
             if memory.id in keep:
                 continue
             chosen.append(move)
@@ -333,6 +335,11 @@ class State:
                     self._apply(spilled, at)
                 return True
         return False
+
+
+def _among(memories: Sequence[Memory]) -> Selector:
+    """Return the function that selects some of these memories."""
+    return lambda selects, situation: [memory for memory in memories if matches(selects, memory, situation)]
 
 
 def _dated(before: Memory, after: Memory, at: datetime, *, updated: bool) -> Memory:

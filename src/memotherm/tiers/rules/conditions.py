@@ -1,4 +1,4 @@
-"""Conditions of a policy file: the fields they can name, and how they are read and tested.
+"""Conditions of rules as data: the fields they can name, and how they are read. Only a store tests them.
 
     when = { kind = "decision", tags.any = ["api", "contract"], idle = "< 90d" }
 
@@ -7,23 +7,22 @@ All fields of a table must hold. A list of tables holds when one of them does.
 
 from __future__ import annotations
 
-import operator
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from memotherm.errors import InvalidInput
-from memotherm.model import SCOPE_FIELDS, Memory, Priority, Tier, Trust
+from memotherm.model import SCOPE_FIELDS, Priority, Tier, Trust
 from memotherm.model.clock import as_duration
-from memotherm.model.recall import UseKind
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.rules.properties import USE_WEIGHTS, heat, in_file, is_blocker, is_closed, is_open, recent_uses
-from memotherm.tiers.rules.rule import Situation
+from memotherm.settings.schema import RETENTION_WINDOWS
+from memotherm.tiers.rules.where import Scalar, one_of
 
 # Findings
 
@@ -88,116 +87,75 @@ class FieldType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A property of a memory, and how to read it."""
+    """A property of a memory; where it is missing, no condition on it holds."""
 
     name: str
     type: FieldType
     description: str
-    #: Return the value; None never satisfies a condition.
-    read: Callable[[Memory, Situation], Any] = field(compare=False)
     #: The words it can have; empty when any word is allowed.
     words: tuple[str, ...] = ()
 
 
-def _session(memory: Memory, situation: Situation) -> str:
-    if memory.scope.session is None:
-        return "none"
-    return "open" if memory.scope.session in situation.open_sessions else "ended"
-
-
-def _status(memory: Memory, situation: Situation) -> str:  # noqa: ARG001
-    if is_closed(memory):
-        return "done"
-    return "open" if is_open(memory) else "none"
-
-
-def _recent_uses(memory: Memory, situation: Situation) -> float:
-    if situation.recalled:
-        return recent_uses(memory, situation.now) + USE_WEIGHTS[UseKind.RETURNED]
-    return memory.recent_uses
-
-
 _DECLARED = (
-    Field("tier", FieldType.WORD, "Its tier.", lambda memory, _: str(memory.tier), tuple(Tier)),
-    Field("kind", FieldType.WORD, "Its kind, such as decision.", lambda memory, _: memory.kind),
-    Field("tags", FieldType.TAGS, "At least one of these tags; `tags.all` asks for all of them.",
-          lambda memory, _: memory.tags),
-    Field("priority", FieldType.WORD, "Its priority.", lambda memory, _: str(memory.priority), tuple(Priority)),
-    Field("trust", FieldType.TAGS, "At least this trust: web, document, import, agent or person.",
-          lambda memory, _: tuple(Trust)[: memory.trust.rank + 1], tuple(Trust)),
-    Field("source", FieldType.WORD, "Where it came from.", lambda memory, _: memory.source),
+    Field("tier", FieldType.WORD, "Its tier.", tuple(Tier)),
+    Field("kind", FieldType.WORD, "Its kind, such as decision."),
+    Field("tags", FieldType.TAGS, "At least one of these tags; `tags.all` asks for all of them."),
+    Field("priority", FieldType.WORD, "Its priority.", tuple(Priority)),
+    Field("trust", FieldType.TAGS, "At least this trust: web, document, import, agent or person.", tuple(Trust)),
+    Field("source", FieldType.WORD, "Where it came from."),
     Field("status", FieldType.WORD, "What its metadata `status` or `state` says: open, done, or none of both.",
-          _status, ("open", "done", "none")),
+          ("open", "done", "none")),
     Field("session", FieldType.WORD, "Whether its session is open or has ended; none outside of a session.",
-          _session, ("open", "ended", "none")),
-    Field("tier_rule", FieldType.WORD, "The id of the rule that moved it into its tier; explicit after a call.",
-          lambda memory, _: memory.tier_rule),
-    Field("blocker", FieldType.YES_NO, "Whether it has the tag `blocker` and is not done.",
-          lambda memory, _: is_blocker(memory)),
-    Field("blocker_waits", FieldType.YES_NO, "In the run `compact`: whether an active blocker has no room in hot.",
-          lambda _, situation: situation.blocker_waits),
-    Field("note", FieldType.YES_NO, "Whether it is part of a note file.", lambda memory, _: in_file(memory)),
-    Field("moved", FieldType.YES_NO, "Whether it has ever been in another tier.",
-          lambda memory, _: memory.tier_since > memory.created_at),
-    Field("used_in_tier", FieldType.YES_NO, "Whether it was used since it came into its tier.",
-          lambda memory, _: memory.accessed_at is not None and memory.accessed_at > memory.tier_since),
-    Field("age", FieldType.DURATION, "Time since it was stored.",
-          lambda memory, situation: situation.now - memory.created_at),
-    Field("idle", FieldType.DURATION, "Time since it was last used, or stored if it never was.",
-          lambda memory, situation: situation.now - memory.last_accessed_at),
-    Field("used", FieldType.DURATION, "Time since it was last used; no comparison holds if it never was.",
-          lambda memory, situation: memory.accessed_at and situation.now - memory.accessed_at),
-    Field("untouched", FieldType.DURATION, "Time since it was last used or changed.",
-          lambda memory, situation: situation.now - max(memory.updated_at, memory.last_accessed_at)),
-    Field("in_tier", FieldType.DURATION, "Time since it came into its tier.",
-          lambda memory, situation: situation.now - memory.tier_since),
-    Field("expires_in", FieldType.DURATION, "Time until it expires; no comparison holds if it does not.",
-          lambda memory, situation: memory.expires_at and memory.expires_at - situation.now),
-    Field("tokens", FieldType.NUMBER, "The tokens of its content.", lambda memory, _: memory.tokens),
-    Field("uses", FieldType.NUMBER, "How often it was returned to a caller, confirmed, or repeated in an answer.",
-          lambda memory, _: memory.access_count),
-    Field("use_weight", FieldType.NUMBER, "The sum of the weights of its uses.", lambda memory, _: memory.use_weight),
+          ("open", "ended", "none")),
+    Field("tier_rule", FieldType.WORD, "The id of the rule that moved it into its tier; explicit after a call."),
+    Field("blocker", FieldType.YES_NO, "Whether it has the tag `blocker` and is not done."),
+    Field("blocker_waits", FieldType.YES_NO, "In the run `compact`: whether an active blocker has no room in hot."),
+    Field("note", FieldType.YES_NO, "Whether it is part of a note file."),
+    Field("moved", FieldType.YES_NO, "Whether it has ever been in another tier."),
+    Field("used_in_tier", FieldType.YES_NO, "Whether it was used since it came into its tier."),
+    Field("age", FieldType.DURATION, "Time since it was stored."),
+    Field("idle", FieldType.DURATION, "Time since it was last used, or stored if it never was."),
+    Field("used", FieldType.DURATION, "Time since it was last used; no comparison holds if it never was."),
+    Field("unchanged", FieldType.DURATION, "Time since its content, kind, tags or metadata was changed."),
+    Field("untouched", FieldType.DURATION, "Time since it was last used or changed."),
+    Field("in_tier", FieldType.DURATION, "Time since it came into its tier."),
+    Field("in_retention", FieldType.DURATION, "Time since its retention was changed, or it was stored."),
+    Field("expires_in", FieldType.DURATION, "Time until it expires; no comparison holds if it does not."),
+    Field("tokens", FieldType.NUMBER, "The tokens of its content."),
+    Field("uses", FieldType.NUMBER, "How often it was returned to a caller, confirmed, or repeated in an answer."),
+    Field("use_weight", FieldType.NUMBER, "The sum of the weights of its uses."),
     Field("recent_uses", FieldType.NUMBER,
-          "The weight of its uses in its last window of use; a recall that promotes counts itself.", _recent_uses),
-    Field("heat", FieldType.NUMBER, "The logarithm of the weight of its uses, halved for every half-life without use.",
-          lambda memory, situation: heat(memory, situation.now)),
-    Field("relevance", FieldType.NUMBER, "Its running average relevance to queries.",
-          lambda memory, _: memory.relevance),
-    Field("query_relevance", FieldType.NUMBER, "In the run `promote`: how well it answers the query.",
-          lambda _, situation: situation.relevance),
+          "The weight of its uses in its last window of use; a recall that promotes counts itself."),
+    Field("heat", FieldType.NUMBER, "The logarithm of the weight of its uses, halved for every half-life without use."),
+    Field("relevance", FieldType.NUMBER, "Its running average relevance to queries."),
+    Field("query_relevance", FieldType.NUMBER, "In the run `promote`: how well it answers the query."),
 )  # fmt: skip
 
 #: The fields with one name, by name.
 FIELDS: Mapping[str, Field] = MappingProxyType({declared.name: declared for declared in _DECLARED})
 #: The fields that are followed by a name of their own: `metadata.status`, `scope.project`, `setting.tiering`.
 FREE_FIELDS = ("metadata", "scope", "setting")
-_SETTINGS = frozenset(setting.name for setting in fields(Settings))
+_SETTINGS = frozenset(setting.name for setting in fields(Settings)) | RETENTION_WINDOWS
 
 
 def field_named(name: str) -> Field | None:
     """Return the field with a name such as `idle` or `metadata.status`, or None if there is none."""
     first, _, rest = name.partition(".")
     if first == "metadata" and rest:
-        return Field(name, FieldType.VALUE, f"The metadata {rest}.", lambda memory, _: memory.metadata.get(rest))
+        return Field(name, FieldType.VALUE, f"The metadata {rest}.")
     if first == "scope" and rest in SCOPE_FIELDS:
-        return Field(name, FieldType.WORD, f"The {rest} of its scope.", lambda memory, _: getattr(memory.scope, rest))
+        return Field(name, FieldType.WORD, f"The {rest} of its scope.")
     if first == "setting" and rest in _SETTINGS:
-        return Field(name, FieldType.VALUE, f"The setting {rest}.", lambda _, now: getattr(now.settings, rest))
+        return Field(name, FieldType.VALUE, f"The setting {rest}.")
     return FIELDS.get(name)
 
 
 # Conditions
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 _COMPARISON = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*")
-_NUMERIC_SETTINGS = frozenset(setting.name for setting in fields(Settings) if setting.type in ("int", "float"))
+_NUMERIC_SETTINGS = RETENTION_WINDOWS.union(
+    setting.name for setting in fields(Settings) if setting.type in ("int", "float")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,19 +177,6 @@ class Condition:
     #: Whether all of the values must be there; only of tags.
     all: bool = False
 
-    def holds(self, memory: Memory, situation: Situation) -> bool:
-        """Return whether a memory satisfies the condition."""
-        found = self.field.read(memory, situation)
-        if found is None:
-            return False
-        if self.field.type is FieldType.TAGS:
-            return set(self.values) <= set(found) if self.all else not set(self.values).isdisjoint(found)
-        if not self.comparisons:
-            return any(_same(found, value) for value in self.values)
-        if isinstance(found, bool) or not isinstance(found, int | float | timedelta):
-            return False
-        return all(_OPERATORS[name](found, bound) for name, bound in self.bounds(situation.settings))
-
     def bounds(self, settings: Settings) -> Iterator[tuple[str, Any]]:
         """Yield the operators and what they compare with; a setting that is compared with a duration holds days."""
         for comparison in self.comparisons:
@@ -242,26 +187,16 @@ class Condition:
             yield comparison.operator, bound
 
 
-def _same(found: object, wanted: object) -> bool:
-    """Return whether two values are equal; true and 1 are not."""
-    return found == wanted and isinstance(found, bool) is isinstance(wanted, bool)
-
-
 #: Conditions that must all hold.
 Table = tuple[Condition, ...]
 
 
-def one_holds(tables: Iterable[Table], memory: Memory, situation: Situation) -> bool:
-    """Return whether a memory satisfies every condition of one of the tables."""
-    return any(all(condition.holds(memory, situation) for condition in table) for table in tables)
-
-
 def read_tables(value: object, path: tuple[str | int, ...], found: Findings) -> tuple[Table, ...]:
     """Read the conditions of a table or a list of tables; add findings to `found`."""
-    tables = value if isinstance(value, list) else [value]
+    tables = value if isinstance(value, list | tuple) else [value]
     read = []
     for place, table in enumerate(tables):
-        where = (*path, place) if isinstance(value, list) else path
+        where = (*path, place) if isinstance(value, list | tuple) else path
         if not isinstance(table, Mapping):
             found.add("P002", f'{path[-1]} must be a table such as {{ kind = "message" }}, or a list of them', *where)
             continue
@@ -296,7 +231,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _condition(field: Field, value: object, *, whole: bool) -> Condition:
     """Return the condition that a field has a value, or raise `InvalidInput`."""
-    values = tuple(value) if isinstance(value, list) else (value,)
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not values:
         raise InvalidInput("an empty list matches nothing: name at least one value, or leave the field out")
     simple = {FieldType.YES_NO: bool, FieldType.WORD: str, FieldType.TAGS: str}.get(field.type)
@@ -308,8 +243,9 @@ def _condition(field: Field, value: object, *, whole: bool) -> Condition:
                 raise InvalidInput(f"unknown value {word!r}: {suggestion(str(word), field.words)}")
         return Condition(field, values, all=whole)
     if field.type is FieldType.VALUE and not _is_comparison(value):
-        if not all(isinstance(each, str | int | float | bool) for each in values):
+        if not all(isinstance(each, Scalar) for each in values):
             raise InvalidInput(f"expected {field.type}, not {value!r}")
+        one_of((), values)  # refuses what no store can compare
         return Condition(field, values)
     if field.type is FieldType.NUMBER and isinstance(value, int | float) and not isinstance(value, bool):
         return Condition(field, comparisons=(Comparison("==", value),))
@@ -338,9 +274,12 @@ def _bound(text: str, *, duration: bool) -> float | timedelta | str:
         return text
     if not duration:
         try:
-            return float(text)
+            number = float(text)
         except ValueError:
-            raise InvalidInput(f"{text!r} is neither a number nor a setting that holds one") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidInput(f"{text!r} is neither a number nor a setting that holds one")
+        return number
     if re.fullmatch(r"0+[smhdw]?", text):
         return timedelta(0)
     return as_duration(text)

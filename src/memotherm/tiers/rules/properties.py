@@ -24,13 +24,21 @@ HALF_LIFE_DAYS = 30
 
 def decay(memory: Memory, now: datetime) -> float:
     """Return 1 for a memory that is used now, halved for every half-life without use."""
-    idle = max(timedelta(0), now - memory.last_accessed_at) / timedelta(days=1)
-    return float(0.5 ** (idle / HALF_LIFE_DAYS))
+    return _decay(now - memory.last_accessed_at)
 
 
 def heat(memory: Memory, now: datetime) -> float:
     """Return the logarithm of the weight of the uses of a memory, decayed since the last one."""
-    return math.log2(1 + memory.use_weight) * decay(memory, now)
+    return heat_of(memory.use_weight, now - memory.last_accessed_at)
+
+
+def heat_of(use_weight: float, idle: timedelta) -> float:
+    """Return the heat of a memory by the weight of its uses and the time without one."""
+    return math.log2(1 + use_weight) * _decay(idle)
+
+
+def _decay(idle: timedelta) -> float:
+    return float(0.5 ** (max(timedelta(0), idle) / timedelta(days=HALF_LIFE_DAYS)))
 
 
 def recent_uses(memory: Memory, now: datetime) -> float:
@@ -45,8 +53,9 @@ def recent_uses(memory: Memory, now: datetime) -> float:
 #: How the source of a memory begins that is part of a note.
 FILE_SOURCE = "file:"
 
-_OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
-_CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled", "superseded"}
+#: What a status says of something open, and of something done.
+OPEN = {"open", "active", "in_progress", "in progress", "pending", "todo", "doing", "started"}
+CLOSED = {"closed", "done", "resolved", "completed", "cancelled", "canceled", "superseded"}
 _STATE_KEYS = ("status", "state")
 #: Metadata keys of dates that protect a memory until they have passed.
 DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
@@ -59,17 +68,12 @@ def is_blocker(memory: MemoryFields) -> bool:
 
 def is_closed(memory: MemoryFields) -> bool:
     """Return whether the status in its metadata says that it is done."""
-    return _state(memory) in _CLOSED
+    return _state(memory) in CLOSED
 
 
 def in_file(memory: Memory) -> bool:
     """Return whether a memory is part of a note: its content changes with the file, its tier with its age."""
     return memory.source.startswith(FILE_SOURCE)
-
-
-def is_open(memory: Memory) -> bool:
-    """Return whether the status in its metadata says that it is open."""
-    return _state(memory) in _OPEN
 
 
 def protected(memory: Memory, now: datetime) -> str | None:

@@ -61,11 +61,7 @@ class UnusedForArchive:
     """A memory that is not used for `archive_after_days` is archived; 0 turns this off."""
 
     id = "maintain.archive"
-    selects = Select(during="maintain", unused_for="archive_after_days")
-
-    def enabled(self, settings: Settings) -> bool:
-        """Return whether the window is set."""
-        return settings.archive_after_days > 0
+    selects = Select(during="maintain", when={"setting.archive_after_days": "> 0", "idle": ">= archive_after_days"})
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
         """Archive it, unless it is protected."""
@@ -80,12 +76,11 @@ class ArchivedMemories:
 
     id = "maintain.delete"
     selects = Select(
-        during="maintain", retentions=(Retention.ARCHIVED,), expired=None, in_retention_for="delete_after_days"
+        during="maintain",
+        retentions=(Retention.ARCHIVED,),
+        expired=None,
+        when={"setting.delete_after_days": "> 0", "in_retention": ">= delete_after_days"},
     )
-
-    def enabled(self, settings: Settings) -> bool:
-        """Return whether the window is set."""
-        return settings.delete_after_days > 0
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
         """Delete it."""
@@ -97,7 +92,9 @@ class DeletedMemories:
     """A memory that was deleted `grace_days` ago is purged, unless the clock may have jumped there."""
 
     id = "maintain.purge"
-    selects = Select(during="maintain", retentions=(Retention.DELETED,), expired=None, in_retention_for="grace_days")
+    selects = Select(
+        during="maintain", retentions=(Retention.DELETED,), expired=None, when={"in_retention": ">= grace_days"}
+    )
 
     def decide(self, memory: Memory, situation: Situation) -> Move | None:
         """Purge it."""

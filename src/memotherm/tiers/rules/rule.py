@@ -5,19 +5,18 @@ A rule is pure: it sees a memory and a `Situation`, and returns a move, `STAY` o
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.settings import Settings
 from memotherm.tiers.rules.properties import is_blocker
-from memotherm.tiers.rules.select import Select, Word, words_of
+from memotherm.tiers.rules.select import Select
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,9 +74,12 @@ class Situation:
     hot: HotUse = field(default_factory=HotUse)
     #: During compact: whether an active blocker has no room in hot.
     blocker_waits: bool = False
-    #: During promote: whether a recall has found the memory, and how well it answers the query, 0 to 1.
-    recalled: bool = False
+    #: During promote: the ids of what a recall has found, and how well each memory answers the query, 0 to 1.
+    recalled: Mapping[str, float] = field(default_factory=dict)
+    #: The same of the memory that is decided.
     relevance: float = 0.0
+    #: Of a rule that moves to several tiers: the one whose conditions hold for the memory.
+    target: Tier | None = None
     #: During maintain, if the clock may have jumped ahead: the time at which a purge must have been due already.
     due_at: datetime | None = None
     #: During spill: why room is needed.
@@ -98,8 +100,7 @@ STAY = Stay.STAY
 class Rule(Protocol):
     """Decides whether a memory moves. It must not read anything but its arguments.
 
-    A rule may also have a method `enabled(settings) -> bool`; when that returns False, the rule does not run. Memories
-    from the web and from imports become hot only by a rule with `names_trust = True`.
+    Memories from the web and from imports become hot only by a rule with `names_trust = True`.
     """
 
     @property
@@ -135,44 +136,49 @@ def checked_rules(rules: Iterable[object]) -> tuple[Rule, ...]:
     return tuple(checked.values())
 
 
+#: Returns the memories of a selection in order of number: only a store knows them.
+Selector = Callable[[Select, Situation], Iterable[Memory]]
+
+
+class Decision(NamedTuple):
+    """A move, and the memory as it was when the rule decided."""
+
+    memory: Memory
+    move: Move
+
+
 class RuleSet:
     """Rules of one run in their order, with the failures of that run."""
 
-    def __init__(self, rules: Iterable[Rule], during: str, settings: Settings) -> None:
+    def __init__(self, rules: Iterable[Rule], during: str) -> None:
         self.during = during
         #: Rule id -> the exception it raised.
         self.failures: dict[str, str] = {}
-        self._rules: list[tuple[Rule, Select]] = []
-        #: Word -> the places of the rules that look at memories with it; None -> of those that look at any.
-        self._places: defaultdict[Word | None, list[int]] = defaultdict(list)
-        for rule in rules:
-            if rule.selects.during != during:
-                continue
-            enabled = getattr(rule, "enabled", None)
-            try:
-                if enabled is None or enabled(settings):
-                    self._rules.append((rule, rule.selects.resolved(settings)))
-            except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
-                self._fail(rule, exc)
-        for place, (_, selects) in enumerate(self._rules):
-            for word in selects.words:
-                self._places[word].append(place)
+        self._rules = [rule for rule in rules if rule.selects.during == during]
 
-    def __iter__(self) -> Iterator[tuple[Rule, Select]]:
-        """Yield each rule that has not failed, with its resolved selection."""
-        return iter([(rule, selects) for rule, selects in self._rules if rule.id not in self.failures])
+    def __iter__(self) -> Iterator[Rule]:
+        """Yield each rule that has not failed."""
+        return iter([rule for rule in self._rules if rule.id not in self.failures])
+
+    def asked(self, selected: Selector, situation: Situation) -> Iterator[tuple[Rule, Memory, Tier | None]]:
+        """Yield each rule with each memory that it has to decide about, and the tier whose conditions hold."""
+        for rule in self:
+            for memory, target in _selected_by(rule, selected, situation):
+                yield rule, memory, target
 
     def decide(self, rule: Rule, memory: Memory, situation: Situation) -> Move | Stay | None:
         """Return the decision of a rule; a rule that raises is recorded and skipped from then on."""
         if rule.id in self.failures:
             return None
+        if situation.recalled:
+            situation = replace(situation, relevance=situation.recalled.get(memory.id, 0.0))
         try:
             decision: object = rule.decide(memory, situation)
             if decision is not None and not isinstance(decision, Move | Stay):
                 kind = type(decision).__name__
                 raise InvalidInput(f"decide() must return a Move, STAY or None, not {kind}")  # noqa: TRY301
         except Exception as exc:  # noqa: BLE001 - a rule of another package may raise anything
-            self._fail(rule, exc)
+            self.failures[rule.id] = f"{type(exc).__name__}: {exc}"
             return None
         if not isinstance(decision, Move):
             return decision
@@ -183,39 +189,25 @@ class RuleSet:
         policy = getattr(rule, "policy", "")
         return replace(decision, id=memory.id, from_tier=memory.tier, rule=rule.id, policy=policy)
 
-    def _fail(self, rule: Rule, error: Exception) -> None:
-        self.failures[rule.id] = f"{type(error).__name__}: {error}"
+    def decisions(self, selected: Selector, situation: Situation) -> Iterator[Decision]:
+        """Yield what the rules decide about each memory alone, in the order of the rules; the first one wins."""
+        decided: set[str] = set()
+        for rule, memory, target in self.asked(selected, situation):
+            if memory.id in decided:
+                continue
+            decision = self.decide(rule, memory, replace(situation, target=target))
+            if decision is not None:
+                decided.add(memory.id)
+            if isinstance(decision, Move):
+                yield Decision(memory, decision)
 
-    def still_holds(self, move: Move, memory: Memory, situation: Situation) -> bool:
-        """Return whether the rule would decide the same move for the current memory, if there is room."""
-        for rule, selects in self:
-            if rule.id == move.rule:
-                again = self.decide(rule, memory, situation) if selects.matches(memory, situation.now) else None
+    def still_holds(self, move: Move, selected: Selector, situation: Situation) -> bool:
+        """Return whether the rule would decide the same move for the memory as it is now, if there is room."""
+        for rule in (rule for rule in self if rule.id == move.rule):
+            for memory, target in _selected_by(rule, _only(selected, move.id), situation):
+                again = self.decide(rule, memory, replace(situation, target=target))
                 return isinstance(again, Move) and (again.to, again.retention) == (move.to, move.retention)
         return False
-
-    def first_move(self, memory: Memory, situation: Situation) -> Move | None:
-        """Return the move that the rules decide together, or None if the memory stays."""
-        places = (self._places.get(word, ()) for word in (None, *words_of(memory)))
-        for place in sorted(set(chain.from_iterable(places))):
-            rule, selects = self._rules[place]
-            if selects.matches(memory, situation.now):
-                decision = self.decide(rule, memory, situation)
-                if decision is not None:
-                    return decision if isinstance(decision, Move) else None
-        return None
-
-    def spills(self, hot: Iterable[Memory], situation: Situation) -> Iterator[tuple[Memory, Move]]:
-        """Yield the hot memories that spill rules move out, in the order of the rules."""
-        left = {memory.id: memory for memory in hot}
-        for rule, selects in self:
-            selected = [memory for memory in left.values() if selects.matches(memory, situation.now)]
-            for memory in selects.sorted(selected):
-                decision = self.decide(rule, memory, situation)
-                if isinstance(decision, Stay):
-                    del left[memory.id]
-                elif decision is not None and decision.to is not Tier.HOT:
-                    yield left.pop(memory.id), decision
 
     def degraded(self) -> tuple[str, ...]:
         """Return one line for each rule that raised."""
@@ -224,20 +216,27 @@ class RuleSet:
         )
 
 
+def _selected_by(rule: Rule, selected: Selector, situation: Situation) -> Iterable[tuple[Memory, Tier | None]]:
+    """Return what a rule has to decide about in its order, with the tier whose conditions hold."""
+    choices: Sequence[tuple[Tier | None, Select]] = getattr(rule, "choices", ((None, rule.selects),))
+    if len(choices) == 1 and not rule.selects.order:
+        ((target, selects),) = choices
+        return ((memory, target) for memory in selected(selects, situation))
+    found = [(memory, target) for target, selects in choices for memory in selected(selects, situation)]
+    targets = {memory.id: target for memory, target in found}
+    ordered = rule.selects.sorted(sorted((memory for memory, _ in found), key=attrgetter("id")))
+    return [(memory, targets[memory.id]) for memory in ordered]
+
+
+def _only(selected: Selector, *ids: str) -> Selector:
+    """Return a selector of some memories."""
+    return lambda selects, situation: selected(replace(selects, ids=ids), situation)
+
+
 # Decisions of one run
 
 #: Selects hot and active memories, expired or not.
 ACTIVE_HOT = Select(tiers=(Tier.HOT,), expired=None)
-
-#: Returns the memories of a selection in order of number.
-Selector = Callable[[Select], Iterable[Memory]]
-
-
-class Decision(NamedTuple):
-    """A move, and the memory as it was when the rule decided."""
-
-    memory: Memory
-    move: Move
 
 
 def decide_all(
@@ -259,24 +258,22 @@ def decide_all(
         own: Whether a memory may be changed.
         beside: More hot memories, which stay and count towards the caps.
     """
+    selected_hot = _of_hot(selected, own)
+    hot = list(selected_hot(ACTIVE_HOT, situation))
     #: Memory id -> its decision; None if a rule keeps it where it is.
-    decided: dict[str, Decision | None] = {}
-    hot = [memory for memory in selected(ACTIVE_HOT) if own(memory)]
-    for memory in hot:
-        move = rules.first_move(memory, situation)
-        if move is not None:
-            decided[memory.id] = Decision(memory, move)
+    decided: dict[str, Decision | None] = {
+        found.memory.id: found for found in (rules.decisions(selected_hot, situation) if hot else ())
+    }
     leaving = {found.memory.id for found in decided.values() if found and found.move.rule not in rules.failures}
     staying = [memory for memory in hot if memory.id not in leaving and memory.visible_at(situation.now)]
     situation = replace(situation, hot=HotUse.of([*staying, *beside]))
-    staying.sort(key=lambda memory: memory.last_accessed_at)
-    _decide_others(rules, situation, selected, own, decided, staying)
-    by_rule: dict[str, list[Decision]] = {rule.id: [] for rule, _ in rules}
+    _decide_others(rules, situation, selected, own, decided)
+    by_rule: dict[str, list[Decision]] = {rule.id: [] for rule in rules}
     for found in decided.values():
         if found is not None and found.move.rule in by_rule:
             by_rule[found.move.rule].append(found)
-    for rule, selects in rules:
-        if not selects.order:
+    for rule in rules:
+        if not rule.selects.order:
             by_rule[rule.id].sort(key=lambda found: found.memory.id)
     return [found for decisions in by_rule.values() for found in decisions]
 
@@ -287,47 +284,69 @@ def _decide_others(
     selected: Selector,
     own: Callable[[Memory], bool],
     decided: dict[str, Decision | None],
-    hot: list[Memory],
 ) -> None:
-    """Decide the memories that are not active and hot, with one selection for each rule.
-
-    `hot` are those that stay hot unless a blocker needs their place, least recently used first.
-    """
-    for rule, selects in rules:
-        tiers = selects.tiers
-        if Retention.ACTIVE in selects.retentions:
-            tiers = tuple(tier for tier in tiers if tier is not Tier.HOT)
-        memories = selected(replace(selects, tiers=tiers)) if tiers else ()
-        for memory in selects.sorted(list(memories)) if selects.order else memories:
-            if memory.id in decided or not own(memory):
-                continue
-            decision = rules.decide(rule, memory, situation)
-            if decision is None and rules.during == "compact" and is_blocker(memory):
-                for displaced in _displaced(rules, rule, memory, situation, hot):
-                    hot.remove(displaced.memory)
-                    decided[displaced.memory.id] = displaced
-                    situation = replace(situation, hot=situation.hot.plus(displaced.memory, -1))
-                decision = rules.decide(rule, memory, situation)
-            if isinstance(decision, Stay):
-                decided[memory.id] = None
-            elif decision is not None:
-                decided[memory.id] = Decision(memory, decision)
-                if decision.to is Tier.HOT and decision.retention is None:
-                    situation = replace(situation, hot=situation.hot.plus(memory))
+    """Decide the memories that are not active and hot, with one selection for each rule."""
+    displaceable: list[Decision] | None = None
+    for rule, memory, target in rules.asked(_of_others(selected), situation):
+        if memory.id in decided or not own(memory):
+            continue
+        asked = replace(situation, target=target)
+        decision = rules.decide(rule, memory, asked)
+        if decision is None and rules.during == "compact" and is_blocker(memory):
+            if displaceable is None:
+                waiting = rules.decisions(_of_hot(selected, own), replace(situation, blocker_waits=True))
+                displaceable = sorted(waiting, key=lambda found: found.memory.last_accessed_at)
+            for displaced in _displaced(rules, rule, memory, asked, displaceable, decided):
+                decided[displaced.memory.id] = displaced
+                situation = replace(situation, hot=situation.hot.plus(displaced.memory, -1))
+            decision = rules.decide(rule, memory, replace(situation, target=target))
+        if isinstance(decision, Stay):
+            decided[memory.id] = None
+        elif decision is not None:
+            decided[memory.id] = Decision(memory, decision)
+            if decision.to is Tier.HOT and decision.retention is None:
+                situation = replace(situation, hot=situation.hot.plus(memory))
 
 
 def _displaced(
-    rules: RuleSet, rule: Rule, blocker: Memory, situation: Situation, hot: Iterable[Memory]
+    rules: RuleSet,
+    rule: Rule,
+    blocker: Memory,
+    situation: Situation,
+    displaceable: Iterable[Decision],
+    decided: Mapping[str, object],
 ) -> list[Decision]:
     """Return the moves that make room for a blocker that a rule would move to hot; none if there cannot be enough."""
     if rules.decide(rule, blocker, replace(situation, hot=HotUse())) is None:
         return []
     displaced, use = list[Decision](), situation.hot
-    for memory in hot:
-        move = rules.first_move(memory, replace(situation, blocker_waits=True))
-        if move is not None:
-            displaced.append(Decision(memory, move))
-            use = use.plus(memory, -1)
+    for found in displaceable:
+        if found.memory.id not in decided:
+            displaced.append(found)
+            use = use.plus(found.memory, -1)
             if rules.decide(rule, blocker, replace(situation, hot=use)) is not None:
                 return displaced
     return []
+
+
+def _of_hot(selected: Selector, own: Callable[[Memory], bool]) -> Selector:
+    """Return a selector of the hot and active memories that may be changed."""
+
+    def select(selects: Select, situation: Situation) -> Iterable[Memory]:
+        if Tier.HOT not in selects.tiers or Retention.ACTIVE not in selects.retentions:
+            return ()
+        return filter(own, selected(replace(selects, tiers=(Tier.HOT,), retentions=(Retention.ACTIVE,)), situation))
+
+    return select
+
+
+def _of_others(selected: Selector) -> Selector:
+    """Return a selector of all other memories."""
+
+    def select(selects: Select, situation: Situation) -> Iterable[Memory]:
+        tiers = selects.tiers
+        if Retention.ACTIVE in selects.retentions:
+            tiers = tuple(tier for tier in tiers if tier is not Tier.HOT)
+        return selected(replace(selects, tiers=tiers), situation) if tiers else ()
+
+    return select

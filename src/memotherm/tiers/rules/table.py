@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Tier
-from memotherm.tiers.rules.conditions import FIELDS, Condition, Findings, Table, one_holds, read_tables, suggestion
-from memotherm.tiers.rules.properties import is_blocker, protected
+from memotherm.model.recall import UseKind
+from memotherm.tiers.rules.conditions import Findings, Table, read_tables, suggestion
+from memotherm.tiers.rules.properties import USE_WEIGHTS, is_blocker, protected, recent_uses
 from memotherm.tiers.rules.rule import STAY, Situation, Stay
-from memotherm.tiers.rules.select import RUNS, Select
+from memotherm.tiers.rules.select import ALWAYS, NEVER, RUNS, Select
 
 _KEYS = ("id", "run", "when", "unless", "to", "why", "order")
 _TARGETS = (*Tier, "stay")
-#: One table without conditions always holds; no table never does.
-_ALWAYS: Final[tuple[Table, ...]] = ((),)
-_NEVER: Final[tuple[Table, ...]] = ()
 
 
 def _whole_if_it_is(number: float) -> float:
     return int(number) if number == int(number) else number
+
+
+def _recent_uses(memory: Memory, situation: Situation) -> float:
+    if not situation.recalled:
+        return memory.recent_uses
+    return recent_uses(memory, situation.now) + USE_WEIGHTS[UseKind.RETURNED]
 
 
 #: The placeholders of `why`, and how to read their values.
@@ -31,7 +35,7 @@ _WORDS: Mapping[str, Callable[[Memory, Situation], object]] = {
     "days": lambda memory, situation: (situation.now - memory.last_accessed_at).days,
     "untouched": lambda memory, situation: (situation.now - max(memory.updated_at, memory.last_accessed_at)).days,
     "uses": lambda memory, _: memory.access_count,
-    "recent_uses": lambda memory, situation: _whole_if_it_is(FIELDS["recent_uses"].read(memory, situation)),
+    "recent_uses": lambda memory, situation: _whole_if_it_is(_recent_uses(memory, situation)),
     "relevance": lambda _, situation: situation.relevance,
     "reason": lambda _, situation: situation.reason,
 }
@@ -49,18 +53,33 @@ class TableRule:
     id: str
     run: str
     #: Tables of conditions, one of which must hold.
-    when: tuple[Table, ...] = _ALWAYS
-    unless: tuple[Table, ...] = _NEVER
+    when: tuple[Table, ...] = ALWAYS
+    unless: tuple[Table, ...] = NEVER
     #: The tiers it can move to, each with its condition; the first that holds decides. Empty means that it stays.
     targets: tuple[tuple[Tier, tuple[Table, ...]], ...] = ()
     why: str = ""
     order: tuple[str, ...] = ()
     #: The hash of the policy that it belongs to, if that was adopted.
     policy: str = ""
+    #: Which memories it looks at, and for each tier those that it would move there.
     selects: Select = field(init=False)
+    choices: tuple[tuple[Tier | None, Select], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "selects", _selection(self))
+        # A recall that promotes has found the memory, so it is not asked again whether it has expired.
+        expired = None if self.run == "promote" else False
+        selects = Select(during=self.run, order=self.order, expired=expired, when=self.when, unless=self.unless)
+        object.__setattr__(self, "selects", selects)
+        object.__setattr__(self, "choices", tuple(self._choices()) or ((None, selects),))
+
+    def _choices(self) -> Iterator[tuple[Tier, Select]]:
+        """Yield the tiers with the memories for which no earlier one is chosen."""
+        unless = self.unless
+        for target, tables in self.targets:
+            when = tuple((*table, *more) for table in self.when for more in tables)
+            others = tuple(tier for tier in Tier if tier is not target)
+            yield target, replace(self.selects, when=when, unless=unless, tiers=others)
+            unless = (*unless, *tables)
 
     @property
     def names_trust(self) -> bool:
@@ -69,13 +88,11 @@ class TableRule:
         return any(condition.field.name == "trust" for table in tables for condition in table)
 
     def decide(self, memory: Memory, situation: Situation) -> Move | Stay | None:
-        """Return the move if the conditions hold, nothing forbids it, and there is room."""
-        if not one_holds(self.when, memory, situation) or one_holds(self.unless, memory, situation):
-            return None
+        """Return the move of a memory that a store has selected, if nothing forbids it and there is room."""
         if not self.targets:
             return STAY
-        target = next((tier for tier, tables in self.targets if one_holds(tables, memory, situation)), None)
-        if target is None or target is memory.tier or not self._allowed(memory, target, situation):
+        target = situation.target or self.targets[0][0]
+        if target is memory.tier or not self._allowed(memory, target, situation):
             return None
         return Move.of(memory, target, self._reason(memory, situation))
 
@@ -112,8 +129,8 @@ def read_rule(table: Mapping[str, Any], path: tuple[str | int, ...], found: Find
         found.add("P002", 'a rule needs an id, such as id = "house.contracts"', *path)
     if run not in RUNS:
         found.add("P002", f"unknown run {run!r}: {suggestion(str(run), RUNS)}", *path, "run")
-    when = read_tables(table["when"], (*path, "when"), found) if "when" in table else _ALWAYS
-    unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else _NEVER
+    when = read_tables(table["when"], (*path, "when"), found) if "when" in table else ALWAYS
+    unless = read_tables(table["unless"], (*path, "unless"), found) if "unless" in table else NEVER
     targets = tuple(_targets(table, path, found))
     why = _why(table.get("why", ""), path, found)
     order = tuple(table.get("order", ()))
@@ -142,7 +159,7 @@ def _targets(
                 message = f"a rule needs to: {', '.join(_TARGETS)}"
             found.add("P002", message, *path)
             continue
-        yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else _ALWAYS
+        yield Tier.of(target), read_tables(condition, (*path, str(target)), found) if condition else ALWAYS
 
 
 def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
@@ -161,68 +178,3 @@ def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
     except (ValueError, AttributeError, LookupError) as exc:
         found.add("P002", f"cannot read why: {exc}", *path)
     return why
-
-
-# From conditions to a selection. The selection may be wider than the conditions, which `decide` looks at again.
-
-
-def _selection(rule: TableRule) -> Select:
-    """Return the memories that a rule has to look at."""
-    parts = [_part(table) for table in rule.when]
-    if len(parts) == 1:
-        return Select(during=rule.run, order=rule.order, expired=_expired(rule), **parts[0])
-    tiers = {tier for part in parts for tier in part.get("tiers", tuple(Tier))}
-    return Select(
-        during=rule.run,
-        order=rule.order,
-        expired=_expired(rule),
-        tiers=tuple(tier for tier in Tier if tier in tiers),
-        either=tuple(Select(**part) for part in parts),
-    )
-
-
-def _expired(rule: TableRule) -> bool | None:
-    # A recall that promotes has found the memory, so it is not asked again whether it has expired.
-    return None if rule.run == "promote" else False
-
-
-def _part(table: Table) -> dict[str, Any]:
-    """Return the fields of a `Select` for one table of conditions."""
-    fields: dict[str, Any] = {}
-    for condition in table:
-        for name, value in _selected_fields(condition):
-            if name == "metadata":
-                fields[name] = {**value, **fields.get(name, {})}
-            else:
-                fields.setdefault(name, value)
-    return fields
-
-
-def _selected_fields(condition: Condition) -> Iterator[tuple[str, Any]]:
-    name = condition.field.name
-    words = {"tier": "tiers", "kind": "kinds", "priority": "priorities"}
-    if name in words:
-        yield words[name], condition.values
-    elif name == "tags":
-        yield "tags", condition.values[:1] if condition.all else condition.values
-    elif name == "blocker" and condition.values == (True,):
-        yield "tags", ("blocker",)
-    elif name == "used_in_tier" and len(condition.values) == 1:
-        yield "used_in_tier", condition.values[0]
-    elif name.startswith("metadata.") and not condition.comparisons:
-        yield "metadata", {name.removeprefix("metadata."): condition.values}
-    for comparison in condition.comparisons:
-        if comparison.operator in (">", ">=", "=="):
-            for duration in _AT_LEAST.get(name, ()):
-                yield duration, comparison.value
-        elif name == "used" and comparison.operator in ("<", "<="):
-            yield "used_within", comparison.value
-
-
-#: The durations of a `Select` that hold whenever a field is at least as long.
-_AT_LEAST = {
-    "idle": ("unused_for",),
-    "age": ("older_than",),
-    "in_tier": ("in_tier_for",),
-    "untouched": ("unchanged_for", "unused_for"),
-}
