@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 #: An example id in the help of commands.
 ID = "mem_01J8ZQ4X0000000000000000"
 _KIND = ("--kind", "-k", "--type", "--category")
-#: Options that are not called as the parameter, and those with a short name.
+#: Options whose name differs from that of their parameter, or that also have a short name.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "auto_promote": ("--promote/--no-promote",),
     "budget": ("--budget", "-b"),

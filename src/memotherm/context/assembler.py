@@ -51,7 +51,7 @@ _NEVER = 1 << 62
 #: The role in the format `messages`.
 ROLE = "user"
 _NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
-#: The most memories that a stored receipt names as left out for want of space, and for another reason: hits of the
+#: The most memories that a stored receipt names as left out by the budget, and for another reason: hits of the
 #: search, and pinned or hot ones, of which a well-kept store has fewer.
 _MOST_HITS_NAMED, _MOST_LISTED_NAMED = 25, 200
 

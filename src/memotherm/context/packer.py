@@ -75,7 +75,7 @@ class Packed:
     obstacles: Lazy[dict[str, tuple[str, str]]]
     #: Tokens of each part of the text.
     shares: dict[str, int]
-    #: Whether pinned memories were shortened or left out for want of space.
+    #: Whether pinned memories were shortened or left out because they did not fit.
     pinned_cut: bool = False
     notes: tuple[str, ...] = ()
 

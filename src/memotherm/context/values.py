@@ -101,7 +101,7 @@ class Receipt(Value):
     settings: str
     #: Computed when it is first read, as are the entries that are left out.
     _included: Lazy[tuple[Entry, ...]]
-    #: Whether pinned memories were shortened or left out: for want of space, or because of `max_pinned`.
+    #: Whether pinned memories were shortened or left out, because of the budget or of `max_pinned`.
     pinned_cut: bool = False
     #: What a reader should know: pinned memories that were shortened, a budget too small for anything.
     notes: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class Context(Value):
 
     @property
     def pinned_cut(self) -> bool:
-        """Whether pinned memories were shortened or left out: for want of space, or because of `max_pinned`."""
+        """Whether pinned memories were shortened or left out, because of the budget or of `max_pinned`."""
         return self.receipt.pinned_cut
 
     @property

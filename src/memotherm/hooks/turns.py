@@ -81,7 +81,7 @@ class Content(NamedTuple):
     """A text of a turn that is worth storing."""
 
     text: str
-    #: The role of who said what is new in it.
+    #: The role of the speaker: the one who says something new in the turn.
     role: str
     kind: Kind = Kind("message")
 

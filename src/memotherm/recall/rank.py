@@ -10,8 +10,8 @@ cosine of unrelated texts):
     author      the query names the author, or is in the first person and the author is the user
     time        the query names a time, and the memory is from about then
 
-Half of a difference counts as it is. The other half is scaled by the range of the candidates' values: where all
-candidates are about equally close, or nearly all have the query's words, a small difference counts more.
+Each difference is averaged from two scales: an absolute one, and one normalised to the candidates of the query. Where
+all candidates are about equally close, or nearly all have the query's words, a small difference counts more.
 
 `vector_weight` and `text_weight` reduce closeness, as a difference from the usual cosine, or coverage, if their
 ratio is not the default one. Closeness is reduced in the same way for a query in a language that the embedder
@@ -53,8 +53,8 @@ _FAR = 0.01
 _MICROS_PER_DAY = 86_400_000_000
 #: Uses after which more of them add nothing.
 _MANY_USES = 20
-#: The share of the best candidate's author and time hints that is subtracted from all: a candidate without a
-#: hint that another one has is less likely the answer.
+#: The share of the best candidate's author and time hints that is subtracted from all candidates, so that one
+#: without a hint is ranked lower if another one has it.
 _MISSING_HINT = 0.3
 #: Ranges of closeness (in units of the embedder's spread) and of coverage up to which a difference counts in full.
 _CLOSENESS_RANGE = 1.0

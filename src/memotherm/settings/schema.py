@@ -444,7 +444,7 @@ class Settings:
     )
     server_origins: tuple[str, ...] = setting((), "Origins of web pages whose scripts may call the server.")
     server_proxies: tuple[str, ...] = setting(
-        (), "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed."
+        (), "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted."
     )
     server_rate_per_minute: int = setting(30_000, "Maximum requests per key and minute; 0: unlimited.")
     daemon: bool = setting(True, "Whether hooks start a daemon that answers the next hooks and commands faster.")
