@@ -185,6 +185,15 @@ def test_a_rejected_decision_changes_nothing_and_is_not_proposed_again(proposed:
         propose()
 
 
+def test_a_purge_of_the_memory_to_keep_takes_the_proposal_with_it(proposed: list[Any]) -> None:
+    """No copy of what was purged waits for an approval."""
+    mem, said, kept, propose = proposed
+    propose()
+    mem.purge(kept.id)
+    assert [each.id for each in mem.find(retention="any")] == [said.id]
+    assert AIRPORT not in str(mem.inspect.everything())
+
+
 def test_a_decision_between_scopes_is_approved_where_both_are_seen(
     open_mem: Callable[..., Memotherm], tmp_path: Path
 ) -> None:

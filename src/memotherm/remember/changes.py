@@ -13,7 +13,7 @@ from memotherm.model.memory import placed_in
 from memotherm.remember.authority import require_authority
 from memotherm.remember.forgotten import require_allowed
 from memotherm.remember.limits import Limits
-from memotherm.remember.summaries import remake, summaries_of
+from memotherm.remember.summaries import KEEPS, proposals_to_keep, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
@@ -219,6 +219,7 @@ class Changes:
 
         def change(transaction: Transaction) -> None:
             records = [require_visible(transaction, scope, memory_id) for memory_id in dict.fromkeys(memory_ids)]
+            records += [record for record in copies if record.memory.id not in memory_ids]
             contents = [record.memory.content.casefold() for record in records]
             found = {value for value in named if any(value.casefold() in content for content in contents)}
             reason = cause.why
@@ -232,6 +233,7 @@ class Changes:
             remake(transaction, summaries, cause, self._settings.tokenizer)
 
         summaries = summaries_of(self._store, scope, memory_ids, cause)
+        copies = proposals_to_keep(self._store, scope, memory_ids, cause)
         self._store.transact(change)
 
     def undo(
@@ -457,10 +459,6 @@ def archive_superseded(
     return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
 
 
-#: The entry in the metadata of a proposal that names the memory which it keeps.
-_KEEPS = "keeps"
-
-
 def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory, cause: Cause) -> Record:
     """Store the proposal that one memory replaces another one of more trust than the caller, and return it.
 
@@ -470,18 +468,16 @@ def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory,
     name = digest(f"{kept.id} {kept.digest} {superseded.id} {superseded.digest}")[:26]
     known = transaction.get(f"mem_{name}")
     if known is not None and known.memory.retention is not Retention.PROPOSED:
-        raise Forbidden(
-            f"that {kept.id} replaces {superseded.id} was proposed before, and a person has decided: ask the user"
-        )
+        raise Forbidden(f"whether {kept.id} replaces {superseded.id} was proposed and decided before: ask the user")
     if known is not None:
         return known
     scope = kept.scope.narrowed(**dict(superseded.scope.items()))
     at = cause.at
     proposal = replace(
         kept, id=f"mem_{name}", key=None, priority=Priority.NORMAL, retention=Retention.PROPOSED, scope=scope,
-        metadata={_KEEPS: kept.id}, trust=kept.trust.at_most(cause.by), created_at=at, updated_at=at, tier_since=at,
-        retention_since=at, accessed_at=None, access_count=0, use_weight=0.0, recent_uses=0.0,
-        supersedes=superseded.id,
+        metadata={KEEPS: {kept.id: kept.version}}, trust=kept.trust.at_most(cause.by), supersedes=superseded.id,
+        created_at=at, updated_at=at, tier_since=at, retention_since=at, accessed_at=None, verified_at=None,
+        access_count=0, use_weight=0.0, recent_uses=0.0,
     )  # fmt: skip
     stored = replace(cause, action="remember", rule=proposal.tier_rule)
     return transaction.insert(transaction.space(scope), proposal, None, stored)
@@ -489,8 +485,8 @@ def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory,
 
 def _kept_by(transaction: Transaction, proposal: Record) -> Record | None:
     """Return the memory that a proposal keeps, if it still says the same."""
-    named = proposal.memory.metadata.get(_KEEPS)
-    kept = transaction.get(named) if isinstance(named, str) else None
+    named = proposal.memory.metadata.get(KEEPS)
+    kept = transaction.get(next(iter(named))) if isinstance(named, Mapping) and named else None
     if (
         kept is None
         or kept.memory.retention is not Retention.ACTIVE

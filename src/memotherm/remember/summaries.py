@@ -1,7 +1,8 @@
-"""How summaries of sessions follow what they were made from.
+"""How summaries of sessions, and proposals of decisions, follow what they were made from.
 
 The metadata of a summary name its sources: `derived_from`, with the version of each. If one of them is purged, hidden,
 replaced or corrected, the summary is erased with its history and made again from the others, in the same transaction.
+The metadata of a proposal to keep a memory name it in `keeps`; the proposal is purged with it.
 """
 
 from __future__ import annotations
@@ -23,17 +24,31 @@ from memotherm.tiers.rules.where import AnyOf, FieldTest
 _BATCH, _MOST_FOUND = 50, 1000
 
 
+#: The entry of a proposal's metadata that names the memory which its approval keeps, with its version.
+KEEPS = "keeps"
+
+
 def summaries_of(store: Store, scope: Scope, ids: Sequence[str], cause: Cause) -> list[Record]:
     """Return the summaries of a tenant that were made from one of some memories."""
+    search = Search(
+        spaces=(), now=cause.at, retentions=EVERY_RETENTION, kinds=(SUMMARY,), prefix=SUMMARY_KEYS, limit=_MOST_FOUND
+    )
+    return _naming(store, scope, ids, DERIVED_FROM, search)
+
+
+def proposals_to_keep(store: Store, scope: Scope, ids: Sequence[str], cause: Cause) -> list[Record]:
+    """Return the proposals of a tenant that have the content of one of some memories, and would keep it."""
+    search = Search(spaces=(), now=cause.at, retentions=(Retention.PROPOSED,), limit=_MOST_FOUND)
+    return _naming(store, scope, ids, KEEPS, search)
+
+
+def _naming(store: Store, scope: Scope, ids: Sequence[str], name: str, search: Search) -> list[Record]:
+    """Return the memories of a tenant that a search finds and whose metadata name one of some memories in an entry."""
     spaces = store.spaces_within(Scope(tenant=scope.tenant))
     found: dict[int, Record] = {}
     for first in range(0, len(ids), _BATCH):
-        tests = tuple(FieldTest((DERIVED_FROM, memory_id), "exists") for memory_id in ids[first : first + _BATCH])
-        search = Search(
-            spaces=spaces, now=cause.at, retentions=EVERY_RETENTION, kinds=(SUMMARY,), prefix=SUMMARY_KEYS,
-            where=AnyOf(tests), limit=_MOST_FOUND,
-        )  # fmt: skip
-        found |= {record.no: record for record in store.find(search)}
+        tests = tuple(FieldTest((name, memory_id), "exists") for memory_id in ids[first : first + _BATCH])
+        found |= {record.no: record for record in store.find(replace(search, spaces=spaces, where=AnyOf(tests)))}
     return list(found.values())
 
 
