@@ -1,7 +1,7 @@
 """The coding agents that Memotherm works with, one module for each.
 
 A new host is a module with a `Host` and its name here: `install`, `doctor`, the hooks and the readers of transcripts
-use nothing else. The modules import the standard library only, because a host waits for its hooks.
+use nothing else. Every hook imports these modules, so they import nothing from outside the standard library and ours.
 """
 
 from __future__ import annotations
