@@ -290,11 +290,13 @@ class View(Queries):
                 recall = (past.recaller.list if listing else past.recaller.recall)(question, limit, track=False)
                 return past.restored(recall)
         view = self.with_narrower() if include_narrower else self
-        store, spaces = view.place(include_narrower=include_narrower)
-        if fields and not include_narrower:
-            wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
-            spaces = tuple(space for space in spaces if space not in wider)
-        place = (spaces, store.identity()) if fields or include_narrower else None
+        place = None
+        if fields or include_narrower:
+            store, spaces = view.place(include_narrower=include_narrower)
+            if not include_narrower:
+                wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
+                spaces = tuple(space for space in spaces if space not in wider)
+            place = (spaces, store.identity())
         question = view.question(query, tiers, **filters, retentions=retentions, place=place)
         if listing:
             return view.services.recaller.list(question, limit, track=track)

@@ -341,7 +341,7 @@ class Bands:
         """Return the nearest memories of some bands that pass a filter (None = all), nearest first."""
         near = []
         for key in keys:
-            band = self._band(key, identity)
+            band = self._band(key, identity) if statements.committed else _LoadedBand(key, identity, self._place)
             with band.lock:
                 size = band.size
                 band.follow(statements)
@@ -368,7 +368,7 @@ class Bands:
         """Return the similarity of some memories, from the loaded bands or from the store."""
         found: dict[int, float] = {}
         for key in keys:
-            band = self._loaded.get((key, identity))
+            band = self._loaded.get((key, identity)) if statements.committed else None
             if band is not None:
                 with band.lock:
                     band.follow(statements)
@@ -379,11 +379,6 @@ class Bands:
             vectors = decoded([blob for _, blob in rows], identity.dimensions)
             found |= strongest_parts([key - base for key, _ in rows], products(vectors, query))
         return found
-
-    def clear(self) -> None:
-        """Read all bands again."""
-        with self._lock:
-            self._loaded.clear()
 
     def forget_files(self) -> None:
         """Delete the files, whose codes may contain purged vectors."""

@@ -327,9 +327,9 @@ class CandidateColumns(Projection):
             self._table.slots.pop(no, None)
 
     def _follow(self, statements: SqliteStatements) -> bool:
-        """Take the state that a snapshot sees; return False if uses were counted since it began."""
+        """Take the state that a snapshot sees; return False if that is not committed, or older in its uses."""
         counted = statements.moment().counted
-        if counted < self._counted:
+        if not statements.committed or counted < self._counted:
             return False
         self.follow(statements)
         if counted > self._counted:
@@ -361,7 +361,7 @@ class CandidateColumns(Projection):
                 if self._table.size > self._capacity:
                     self._table = self._table.cut(self._capacity // 2)
                 return taken
-        # Another thread has followed a newer snapshot.
+        # Another thread has followed a newer snapshot, or the rows are not committed.
         table = _Table()
         table.add(candidate_rows(statements, list(nos)) if current else read)
         return table.taken(table.here(nos), self._read_texts)

@@ -14,7 +14,11 @@ _MOST_STEPS = 64
 
 
 class Projection(ABC):
-    """The state of one event, used by one thread at a time: whoever uses it holds its lock."""
+    """The state of one event, used by one thread at a time: whoever uses it holds its lock.
+
+    It follows committed reads only. A store in memory has one connection, so a search in a unit of work reads what may
+    be rolled back, under numbers of events that others will get: such a search reads the rows, and leaves it as it is.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -112,15 +112,8 @@ class SqliteStore(Store):
     def _exclusive(self) -> Iterator[SqliteStatements]:
         self._process.require()
         self._writer.flush()
-        try:
-            with self._writer.held(), self._connections.transaction(self._count_uses) as statements:
-                yield statements
-        except BaseException:
-            if self.name == MEMORY:
-                # There, a search sees what is not committed, under numbers of events that others will get.
-                self._bands.clear()
-                self._columns.clear()
-            raise
+        with self._writer.held(), self._connections.transaction(self._count_uses) as statements:
+            yield statements
 
     def _execute(self, jobs: Sequence[Job], entries: Sequence[UnwrittenEntry], committing: Committing) -> None:
         """Write entries of the log and run jobs in one transaction."""
@@ -225,15 +218,17 @@ class SqliteStore(Store):
             finally:
                 self._snapshot.statements = None
 
+    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
+        """Return the spaces whose memories a scope can see, and the embedder that serves searches, in one read."""
+        with self._reading(logged=False) as statements:
+            spaces, identity = _visible_spaces(statements, scope), identity_of(statements)
+        if spaces:
+            self._saw(spaces[0][1])
+        return tuple(row[0] for row in spaces), identity
+
     def _visible_spaces(self, scope: Scope) -> list[Row]:
-        # A field that is not set has one value to look up in the index of scopes instead of two.
-        fields = {name: value for name, value in scope_row(scope).items() if value}
-        conditions = " AND ".join(
-            f"{_SCOPE_COLUMNS[name]} IN ('', :{name})" if name in fields else f"{_SCOPE_COLUMNS[name]} = ''"
-            for name in SCOPE_FIELDS
-        )
         with self._reading(once=True, logged=False) as statements:
-            return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
+            return _visible_spaces(statements, scope)
 
     def pending(self, spaces: Sequence[int]) -> int:
         """Return the number of visible memories without vectors."""
@@ -278,6 +273,8 @@ class SqliteStore(Store):
         with self._searching() as statements:
             place = {"spaces": list(search.spaces), "tiers": [tier.rank for tier in search.tiers]}
             total = int(statements.value("count_in", **place))
+            if not total:
+                return TextMatches({}, 0, dict.fromkeys(words, 0))
             try:
                 lists, self._lost_text = posting_lists(statements, search.spaces, search.tiers, words), ""
             except driver.errors() as exc:
@@ -452,6 +449,16 @@ class SqliteStore(Store):
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)
         self._connections.close()
+
+
+def _visible_spaces(statements: SqliteStatements, scope: Scope) -> list[Row]:
+    # A field that is not set has one value to look up in the index of scopes instead of two.
+    fields = {name: value for name, value in scope_row(scope).items() if value}
+    conditions = " AND ".join(
+        f"{_SCOPE_COLUMNS[name]} IN ('', :{name})" if name in fields else f"{_SCOPE_COLUMNS[name]} = ''"
+        for name in SCOPE_FIELDS
+    )
+    return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
 
 
 def _bands_of(search: Search) -> list[BandKey]:
