@@ -225,7 +225,7 @@ _SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 #: The rounding error of a share.
 _NOISE = 1e-9
-#: How many bits a text has for its words.
+#: How many bits a text has for its words: a power of two.
 _BITS = 128
 #: What `Why.version` says of the two.
 OLDER, NEWER = "older", "newer"
@@ -317,7 +317,7 @@ def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     bits = np.zeros((len(texts), _BITS), np.float32)
     firsts = np.arange(0, bits.size, _BITS).repeat(lengths)
-    bits.reshape(-1)[firsts + np.concatenate(texts) % _BITS] = 1
+    bits.reshape(-1)[firsts + (np.concatenate(texts) & (_BITS - 1))] = 1
     common = bits @ bits.T
     own = common.diagonal()
     alone = own[:, np.newaxis] - common

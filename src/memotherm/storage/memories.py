@@ -292,11 +292,6 @@ class MemoryStore(StoreBase):
         return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
 
 
-def any_expired(statements: Statements, spaces: Sequence[int], now: datetime) -> bool:
-    """Return whether there are expired memories that maintenance has not processed yet."""
-    return bool(statements.value("expired", now=to_micros(now), spaces=list(spaces)))
-
-
 def identity_of(statements: Statements) -> Identity | None:
     """Return the embedder that serves searches, if there is one."""
     return _identity(statements.rows("embedder_serving"))

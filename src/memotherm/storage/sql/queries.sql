@@ -170,12 +170,6 @@ SELECT {columns} FROM {table memories} {index memories_by_urgency}
 WHERE {own}space {in spaces} AND priority = 0 AND priority < 2 AND retention = 0
 ORDER BY no
 
--- expired: Whether there are memories that are past their time and that no maintenance has taken out yet.
-SELECT EXISTS (
-    SELECT 1 FROM {table memories} {index memories_by_expiry}
-    WHERE {own}retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0
-      AND space {in spaces})
-
 -- filtered: Which of some memories a filter lets through. Its conditions are those of `select`.
 SELECT no FROM {table memories} WHERE {own}no {in nos} AND $conditions
 

@@ -219,6 +219,14 @@ RETURNING CAST(value AS INTEGER)
 SELECT 1 WHERE EXISTS (SELECT 1 FROM text_live WHERE text_live MATCH :match)
     OR EXISTS (SELECT 1 FROM text_cold WHERE text_cold MATCH :match)
 
+-- searched: How many active memories some spaces have in some tiers, and whether any of these spaces has memories that
+-- are past their time and that no maintenance has taken out yet.
+SELECT (SELECT coalesce(sum(memories), 0) FROM {table counters}
+        WHERE retention = 0 AND space {in spaces} AND tier {in tiers}),
+    EXISTS (
+        SELECT 1 FROM {table memories} {index memories_by_expiry}
+        WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
+
 -- vectors_all: Every vector after a key, with the space and tier of its memory.
 SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,
        CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector

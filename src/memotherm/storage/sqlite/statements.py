@@ -101,8 +101,8 @@ class SqliteStatements(Statements):
         self._changed: dict[int, list[int]] = {}
         #: At that moment: whether any memory waits for its vectors, and the last adoption of a policy.
         self.any_pending = False
-        #: Whether memories of some spaces have expired at a time.
-        self.expired: dict[tuple[tuple[int, ...], datetime], bool] = {}
+        #: For spaces, tiers and a time: how many memories there are, and whether any of the spaces has expired ones.
+        self.searched: dict[tuple[tuple[int, ...], tuple[Tier, ...], datetime], tuple[int, bool]] = {}
         self.adopted = 0
 
     def rows(self, name: str, /, **values: object) -> list[Row]:

@@ -24,7 +24,7 @@ from memotherm.storage.base import Expected
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import filtered_numbers
-from memotherm.storage.memories import any_expired, identity_of
+from memotherm.storage.memories import identity_of
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
@@ -220,7 +220,7 @@ class SqliteStore(Store):
 
     def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
         """Return the spaces whose memories a scope can see, and the embedder that serves searches, in one read."""
-        with self._reading(logged=False) as statements:
+        with self._reading(once=True, logged=False) as statements:
             spaces, identity = _visible_spaces(statements, scope), identity_of(statements)
         if spaces:
             self._saw(spaces[0][1])
@@ -271,8 +271,7 @@ class SqliteStore(Store):
 
     def _active_matches(self, search: Search, words: Sequence[str], limit: int) -> TextMatches:
         with self._searching() as statements:
-            place = {"spaces": list(search.spaces), "tiers": [tier.rank for tier in search.tiers]}
-            total = int(statements.value("count_in", **place))
+            total, any_expired = _searched(statements, search)
             if not total:
                 return TextMatches({}, 0, dict.fromkeys(words, 0))
             try:
@@ -282,7 +281,7 @@ class SqliteStore(Store):
                     raise
                 self._lost_text = str(exc)
                 return TextMatches({}, total, dict.fromkeys(words, 0))
-            filtered = self._is_filtered(statements, search)
+            filtered = any_expired or search.selective
             # About as many as a filter over half leaves enough of.
             wanted = 3 * limit if search.selective else limit
             while True:
@@ -296,19 +295,12 @@ class SqliteStore(Store):
                     return TextMatches(dict(islice(scores.items(), limit)), total, frequencies)
                 wanted *= 4
 
-    def _is_filtered(self, statements: SqliteStatements, search: Search) -> bool:
-        """Return whether conditions exclude memories, or expired ones wait for maintenance; that is read once."""
-        asked = (search.spaces, search.now)
-        if asked not in statements.expired:
-            statements.expired[asked] = any_expired(statements, search.spaces, search.now)
-        return statements.expired[asked] or search.selective
-
     def _active_nearest(self, search: Search, vector: Vectors, limit: int, by: Identity | None) -> Scores:
         with self._searching() as statements:
             identity = by or identity_of(statements)
             if identity is None:
                 return {}
-            filtered = search if self._is_filtered(statements, search) else None
+            filtered = search if _searched(statements, search)[1] or search.selective else None
             return self._bands.search(statements, identity, _bands_of(search), vector, limit, filtered)
 
     def similarities(
@@ -459,6 +451,17 @@ def _visible_spaces(statements: SqliteStatements, scope: Scope) -> list[Row]:
         for name in SCOPE_FIELDS
     )
     return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
+
+
+def _searched(statements: SqliteStatements, search: Search) -> tuple[int, bool]:
+    """Return how many memories a search is about, and whether expired ones may be among them; it is read once."""
+    asked = (search.spaces, search.tiers, search.now)
+    if asked not in statements.searched:
+        tiers = [tier.rank for tier in search.tiers]
+        values = {"spaces": list(search.spaces), "tiers": tiers, "now": to_micros(search.now)}
+        ((count, any_expired),) = statements.rows("searched", **values)
+        statements.searched[asked] = int(count), bool(any_expired)
+    return statements.searched[asked]
 
 
 def _bands_of(search: Search) -> list[BandKey]:
