@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memotherm.errors import StoreBusy, StoreDamaged, StoreError, StoreUnavailable
 from memotherm.model import SCOPE_FIELDS, Retention, Scope, Tier
+from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.base import Expected
