@@ -59,6 +59,25 @@ def test_a_name_is_looked_for_in_what_was_there_at_that_moment(mem: Memotherm, c
     assert contents(mem.recall("ferry", mentions=["Ann"], as_of=then)) == []
 
 
+def test_a_memory_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
+    """Its tokens and its digest are those of its content then, and its times those of the changes until then."""
+    memory = mem.remember("the port is 5433")
+    clock.advance(days=1)
+    mem.update(memory.id, content="the port of the database is 5434")
+    clock.advance(days=1)
+    mem.move(memory.id, "cold")
+    clock.advance(days=1)
+    before, then = mem.get(memory.id), clock.now
+    clock.advance(days=1)
+    mem.move(memory.id, "warm")
+    mem.update(memory.id, content="5435")
+    mem.forget(memory.id)
+    (hit,) = mem.recall("port", tiers="cold", as_of=then)
+
+    for name in ("content", "tokens", "digest", "created_at", "updated_at", "tier_since", "retention_since"):
+        assert getattr(hit.memory, name) == getattr(before, name)
+
+
 def test_a_context_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
     """Tiers and priorities are as they were then as well; nothing is counted or logged, and the receipt says when."""
     rule = mem.remember("never deploy on Fridays", priority="pinned")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memotherm.model import Event, Memory, Priority, Retention, Tier
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
-from memotherm.recall.as_of import state_at
+from memotherm.recall.past import state_at
 
 
 def explain(receipt: KeptReceipt, memory: Memory, history: Sequence[Event]) -> ReceiptAnswer:

@@ -21,7 +21,7 @@ from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
 from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
-from memotherm.recall.as_of import state_at
+from memotherm.recall.past import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
 from memotherm.text.content import pluralize

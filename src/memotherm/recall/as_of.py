@@ -11,7 +11,6 @@ Uses have no events, so nobody knows how often a memory had been used at a momen
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -22,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
+from memotherm.recall.past import histories_until, state_at
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
 from memotherm.recall.values import Question, RankingOptions
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
-from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.vectors.vectorizer import Vectorizer
@@ -64,40 +63,16 @@ def require_moment(value: object) -> datetime:
         raise InvalidInput(f"as_of is out of range: {value.isoformat()}") from None
 
 
-def state_at(memory: Memory, history: Sequence[Event], moment: datetime) -> Memory | None:
-    """Return what a memory was at a moment; None when it did not exist yet.
-
-    If it was changed after the moment, `updated_at` is when it was created: earlier changes are not read.
-    """
-    if memory.created_at > moment:
-        return None
-    if memory.updated_at > moment:
-        memory = replace(memory, updated_at=memory.created_at)
-    for event in reversed(history):
-        if event.at <= moment:
-            break
-        before = {name: value for name, (value, _) in event.changes.items()}
-        if before.get("retention", "") is None:
-            return None
-        memory = apply_changes(memory, before)
-    return memory
-
-
-def memories_at(
-    store: Store, spaces: tuple[int, ...], moment: datetime, retentions: Sequence[Retention] = _ACTIVE
-) -> Iterator[tuple[Record, Memory]]:
-    """Yield every memory of some spaces that had one of some retentions at a moment, as it is now and as it was then.
+def _memories_at(store: Store, key: Key, tokenizer: str) -> Iterator[tuple[Record, Memory]]:
+    """Yield every memory that had one of the wanted retentions at a moment, as it is now and as it was then.
 
     Those that had expired are among them, and none has been used.
     """
-    later = _events_after(store, spaces, moment)
-    after = 0
-    while page := store.written_before(spaces, moment, after, _PAGE):
-        for record in page:
-            then = state_at(record.memory, later.get(record.memory.id, ()), moment)
-            if then is not None and then.content and then.retention in retentions:
-                yield record, _unused(then)
-        after = page[-1].no
+    scope, moment, retentions = key
+    for record, history in histories_until(store, store.spaces(scope), moment):
+        then = state_at(record.memory, history, moment, tokenizer)
+        if then is not None and then.content and then.retention in retentions:
+            yield record, _unused(then)
 
 
 def _unused(memory: Memory) -> Memory:
@@ -105,14 +80,6 @@ def _unused(memory: Memory) -> Memory:
     if all(getattr(memory, name) == value for name, value in _UNUSED.items()):
         return memory
     return replace(memory, **_UNUSED)
-
-
-def _events_after(store: Store, spaces: tuple[int, ...], moment: datetime) -> dict[str, list[Event]]:
-    """Return the events after a moment by memory, oldest first."""
-    events: dict[str, list[Event]] = defaultdict(list)
-    for event in store.events_since(spaces, moment):
-        events[event.memory_id].append(event)
-    return events
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +197,10 @@ class PastStates:
                     _drop(tenant.states)
 
     def _rebuilt(self, source: Store, vectorizer: Vectorizer, key: Key) -> PastState:
-        scope, moment, retentions = key
+        scope, moment, _ = key
         store = open_store(":memory:", self._settings)
         with source.snapshot():
-            hidden, expiries = _copy(source, store, source.spaces(scope), moment, retentions)
+            hidden, expiries = _copy(source, store, key, self._settings.tokenizer)
         own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
@@ -299,13 +266,12 @@ def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool
     return True
 
 
-def _copy(
-    source: Store, target: Store, spaces: tuple[int, ...], moment: datetime, retentions: tuple[Retention, ...]
-) -> tuple[dict[str, Memory], list[datetime]]:
+def _copy(source: Store, target: Store, key: Key, tokenizer: str) -> tuple[dict[str, Memory], list[datetime]]:
     """Fill a store with what was stored at a moment, with the vectors of contents that are still the same.
 
     Return the memories that were not active then, and when memories expire.
     """
+    _, moment, retentions = key
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
     cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
@@ -314,7 +280,7 @@ def _copy(
 
     def fill(transaction: Transaction) -> None:
         space = cache(transaction.space)
-        memories = memories_at(source, spaces, moment, retentions)
+        memories = _memories_at(source, key, tokenizer)
         while page := list(islice(memories, _PAGE)):
             vectors = _vectors(source, page)
             for record, then in page:

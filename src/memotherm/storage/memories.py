@@ -196,7 +196,14 @@ class MemoryStore(StoreBase):
 
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
-        return [event_of(row) for row in self._rows("events_of", no=record.no)]
+        return [event_of(row) for row in self._rows("events_of", nos=[record.no])]
+
+    def histories(self, nos: Sequence[int]) -> dict[str, list[Event]]:
+        """Return the histories of memories, oldest event first, by id."""
+        found: dict[str, list[Event]] = {}
+        for event in map(event_of, self._rows("events_of", nos=list(nos))):
+            found.setdefault(event.memory_id, []).append(event)
+        return found
 
     def event(self, spaces: Sequence[int], seq: int) -> tuple[Event, Record] | None:
         """Return one event of a memory in one of the spaces, and that memory as it is now."""
@@ -223,10 +230,6 @@ class MemoryStore(StoreBase):
 
     def _events_after(self, **values: object) -> list[Row]:
         return self._rows("events_after", **values)
-
-    def events_since(self, spaces: Sequence[int], moment: datetime) -> list[Event]:
-        """Return the events of memories in some spaces from the first event after a moment on, oldest first."""
-        return [event_of(row) for row in self._rows("events_since", spaces=list(spaces), moment=to_micros(moment))]
 
     def changed_between(self, spaces: Sequence[int], after: datetime, until: datetime) -> bool:
         """Return whether memories of some spaces were created or changed after a moment and up to another."""

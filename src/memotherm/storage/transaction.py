@@ -414,7 +414,7 @@ class Transaction(ABC):
 
     def events(self, record: Record) -> list[Event]:
         """Return the history of one memory, oldest first."""
-        return [event_of(row) for row in self._sql.rows("events_of", no=record.no)]
+        return [event_of(row) for row in self._sql.rows("events_of", nos=[record.no])]
 
     # Vectors
 

@@ -171,17 +171,17 @@ class ReadingContract(Contract):
         assert changes[0].retention is changes[2].retention is Retention.PURGED
         assert self.store.tier_changes(spaces, later, later, hour) == []
 
-    def test_events_are_read_by_moment(self) -> None:
+    def test_events_are_read_by_memory_and_by_moment(self) -> None:
         """Those of other spaces are left out, and an event at the moment itself is not after it."""
-        self.stored("one")
+        first = self.stored("one")
         earlier = self.clock()
         later = self.clock.advance(seconds=1)
         second = self.stored("two", _PROJECT)
         spaces = self.seen(_PROJECT)
 
-        assert [event.memory_id for event in self.store.events_since(spaces, earlier)] == [second.memory.id]
-        assert len(self.store.events_since(spaces, earlier - timedelta(seconds=1))) == 2
-        assert self.store.events_since(spaces, later) == self.store.events_since((), earlier) == []
+        histories = self.store.histories([second.no, first.no])
+        assert histories == {record.memory.id: self.store.events(record) for record in (first, second)}
+        assert self.store.histories([]) == {}
         assert self.store.changed_between(spaces, earlier, later)
         assert not self.store.changed_between(spaces, later, later + timedelta(seconds=1))
         assert not self.store.changed_between(self.seen(), earlier, later)

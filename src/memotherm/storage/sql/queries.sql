@@ -338,9 +338,9 @@ VALUES (:seq, :at, :no, :action, :actor, :rule, :why, :changes, :policy)
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy, m.no, m.space
 FROM {table events e} JOIN {table memories m} ON {same e m}m.no = e.no WHERE {own e}e.seq = :seq
 
--- events_of: The history of one memory.
+-- events_of: The histories of some memories.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
-FROM {table events e} JOIN {table memories m} ON {same e m}m.no = e.no WHERE {own e}e.no = :no ORDER BY e.seq
+FROM {table events e} JOIN {table memories m} ON {same e m}m.no = e.no WHERE {own e}e.no {in nos} ORDER BY e.seq
 
 -- events_after: Events of memories in some spaces, in the order of the ledger, which is read until there are enough.
 SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
@@ -355,12 +355,6 @@ FROM {table events e} {cross} {table memories m} ON {same e m}m.no = e.no
 WHERE {own e}e.seq < :past AND m.space {in spaces}
   AND :action IN ('', e.action) AND :actor IN ('', e.actor) AND :rule IN ('', e.rule) AND e.at >= :since AND e.at < :until
 ORDER BY e.seq DESC LIMIT :limit
-
--- events_since: Events of memories in some spaces, in order, from the first event after a moment on.
-SELECT e.seq, e.at, m.id, e.action, e.actor, e.rule, e.why, e.changes, e.policy
-FROM {table events e} {cross} {table memories m} ON {same e m}m.no = e.no
-WHERE {own e}e.seq >= (SELECT min(l.seq) FROM {table events l} WHERE {own l}l.at > :moment) AND m.space {in spaces}
-ORDER BY e.seq
 
 -- changed_between: Whether any memory of some spaces has an event after a moment and up to another, or was created then.
 SELECT EXISTS (
