@@ -115,6 +115,45 @@ def test_intervals_and_rows_are_ordered(lived: Memotherm):
             assert oracle.live_hits >= lru.live_hits
 
 
+def test_an_expired_memory_is_not_live():
+    """It is not counted from its expiry on, although no maintenance has deleted it yet."""
+    clock = FakeClock()
+    with memotherm.open(":memory:", clock=clock, embedder=HashEmbedder()) as mem:
+        mem.remember("the blue ferry leaves at noon")
+        mem.remember("the garden is closed today", tier="hot", ttl="1d")
+        clock.advance(hours=1)
+        mem.recall("blue ferry")
+        clock.advance(days=2)
+        mem.recall("blue ferry")
+        found = mem.policies.replay(["builtin"])
+
+    for name in ("everything", "builtin", "recorded"):
+        assert (found.row(name).live_max, found.row(name).live_mean) == (2, 1.5)
+
+
+def test_a_policy_decides_with_what_its_own_moves_left():
+    """A use counts only if the policy would have returned the memory, so that another policy never promotes it."""
+    cool = policy.loads(
+        '[policy]\nname = "cool"\n[[rule]]\nid = "cool.all"\nrun = "compact"\n'
+        'when = { tier = "warm", uses = 0 }\nto = "cold"\nwhy = "unused"\n'
+        '[[rule]]\nid = "cool.used"\nrun = "maintain"\nwhen = { uses = ">= 2" }\nto = "hot"\nwhy = "used"\n'
+    )
+    warm = policy.loads(cool.text.replace("cool", "warm").replace('to = "cold"', 'to = "stay"'))
+    clock = FakeClock()
+    with memotherm.open(":memory:", clock=clock, embedder=HashEmbedder(), rules=()) as mem:
+        ferry = mem.remember("the blue ferry leaves at noon")
+        clock.advance(hours=1)
+        mem.recall("garden")
+        steps = (mem.compact, lambda: mem.recall("blue ferry"), lambda: mem.recall("blue ferry"), mem.maintain)
+        for step in steps:
+            clock.advance(hours=1)
+            step()
+        found = mem.policies.replay([cool, warm])
+
+    assert found.final == {"cool": {ferry.id: Tier.COLD}, "warm": {ferry.id: Tier.HOT}}
+    assert (found.row("cool").cold_asked, found.row("warm").cold_asked) == (2, 0)
+
+
 def test_a_store_without_a_log_says_what_is_missing():
     """The message names the setting; a log of hashes cannot be asked again."""
     with memotherm.open(":memory:", embedder=HashEmbedder(), settings={"recall_log": "off"}) as mem:

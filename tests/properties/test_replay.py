@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-import memotherm
 from memotherm import Memotherm
-from memotherm.testing import FakeClock, HashEmbedder
+from memotherm.testing import FakeClock
 from memotherm.tiers import policy
 from memotherm.tiers.policy import Policy
 
@@ -105,22 +106,27 @@ def _change(mem: Memotherm, source: random.Random, memory_id: str) -> None:
         mem.prioritize(memory_id, source.choice(("normal", "important")))
 
 
-@pytest.mark.parametrize(("seed", "at_once"), [*((seed, 1) for seed in (*range(5), 115)), (5, 4), (6, 6), (7, 10)])
-def test_replaying_the_policy_in_force_reproduces_the_recorded_state(seed: int, at_once: int):
-    """Every memory ends in the tier that it has, by as many moves, also if much happens at one instant."""
-    source, clock = random.Random(seed), FakeClock()
+@pytest.mark.parametrize(("seed", "at_once"), [(1, 1), (3, 1), (115, 1), (5, 4), (7, 10)])
+def test_replaying_the_policy_in_force_reproduces_the_recorded_state(
+    open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Path, seed: int, at_once: int
+):
+    """Every memory ends in the tier that it has, by as many moves, also from the middle of the past on, and if much
+    happens at one instant.
+    """
+    source = random.Random(seed)
     house = _a_policy(source)
     settings = {**house.limits, "log_days": 1000, "retention": "0/0/1000"}
-    with memotherm.open(":memory:", rules=house.rules, settings=settings, clock=clock, embedder=HashEmbedder()) as mem:
-        mem.remember("the first otter of the pond")
-        clock.advance(minutes=1)
-        mem.recall("otter")
-        _live(mem, clock, source, 120, at_once)
-        found = mem.policies.replay([house])
-        recorded = {memory.id: memory.tier for memory in mem.find(limit=1000)}
-        for scope in ("s0", "s1"):
-            recorded |= {memory.id: memory.tier for memory in mem.scoped(session=scope).find(limit=1000)}
+    mem = open_mem(tmp_path / "a.db", rules=house.rules, settings=settings)
+    mem.remember("the first otter of the pond")
+    first = clock.advance(minutes=1)
+    mem.recall("otter")
+    _live(mem, clock, source, 120, at_once)
+    whole, half = (mem.policies.replay([house], since=since) for since in (None, first + (clock.now - first) / 2))
+    recorded = {memory.id: memory.tier for memory in mem.find(limit=1000)}
+    for scope in ("s0", "s1"):
+        recorded |= {memory.id: memory.tier for memory in mem.scoped(session=scope).find(limit=1000)}
 
-    assert found.final["random"] == recorded
-    own, real = found.row("random"), found.row("recorded")
-    assert (own.moves, own.flaps, own.live_hits) == (real.moves, real.flaps, real.live_hits)
+    for found in (whole, half):
+        assert found.final["random"] == recorded
+        own, real = found.row("random"), found.row("recorded")
+        assert (own.moves, own.flaps, own.live_hits) == (real.moves, real.flaps, real.live_hits)

@@ -50,8 +50,12 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime, tokeniz
     """
     if memory.created_at > moment:
         return None
-    count = next((count for count in range(len(history), 0, -1) if history[count - 1].at <= moment), 0)
-    return state_after(memory, history, count, tokenizer)
+    return state_after(memory, history, count_until(history, moment), tokenizer)
+
+
+def count_until(history: Sequence[Event], moment: datetime) -> int:
+    """Return how many events of a history were made until a moment."""
+    return next((count for count in range(len(history), 0, -1) if history[count - 1].at <= moment), 0)
 
 
 def state_after(memory: Memory, history: Sequence[Event], count: int, tokenizer: str = DEFAULT) -> Memory | None:

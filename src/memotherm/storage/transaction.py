@@ -261,10 +261,10 @@ class Transaction(ABC):
         self._sql.run("memory_parts", no=record.no, parts=0)
         return purged
 
-    def touch(self, nos: Iterable[int], now: datetime) -> None:
+    def touch(self, nos: Iterable[int], now: datetime, weight: float = 1.0) -> None:
         """Count a use of each memory."""
         moment = to_micros(now)
-        count_uses(self._sql, [(Use(no), moment) for no in nos])
+        count_uses(self._sql, [(Use(no, weight), moment) for no in nos])
 
     def add_later_use(self, later: LaterUse) -> bool:
         """Record and count a use that followed a recall; tell whether it was not recorded before."""
@@ -378,6 +378,10 @@ class Transaction(ABC):
         return self._records(
             "tier_prunable", space=space, now=to_micros(now), limit=limit if limit >= 0 else _UNLIMITED
         )
+
+    def set_relevance(self, no: int, relevance: float) -> None:
+        """Set the running relevance of a memory."""
+        self._sql.run("relevance_set", no=no, relevance=relevance)
 
     def set_session(self, space: int, state: str, now: datetime) -> None:
         """Set the state of a session: active, archived or summarized."""

@@ -84,8 +84,8 @@ class Policies:
             progress: Called with (done, total) for the questions and then for the steps of all policies.
         """
         # Loaded here, because only a replay needs them.
-        from memotherm.tiers.lab.read_timeline import read_timeline
         from memotherm.tiers.lab.replay import replay_timeline
+        from memotherm.tiers.lab.timeline import read_timeline
 
         loaded = [_loaded(policy) for policy in policies]
         if not loaded:
@@ -105,7 +105,7 @@ class Policies:
             first=limit,
             progress=progress,
         )
-        return replay_timeline(timeline, loaded, settings, progress)
+        return replay_timeline(view.services.store, timeline, loaded, settings, progress)
 
     def current(self) -> Policy:
         """Return the active policy: the last adopted one, or the built-in one."""

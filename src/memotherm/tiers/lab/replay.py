@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,18 +14,21 @@ from numpy.typing import NDArray
 from memotherm.model import Tier
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.tiers.lab.caches import Step, belady_hits, lru_hits
-from memotherm.tiers.lab.simulate import Outcome, simulate
-from memotherm.tiers.lab.state import Asked, Timeline
+from memotherm.storage.store import Store
+from memotherm.storage.values import LogEntry
+from memotherm.tiers.lab.caches import Kind, belady_hits, lru_hits
+from memotherm.tiers.lab.run import Outcome, PastStore
+from memotherm.tiers.lab.timeline import Progress, Timeline
 from memotherm.tiers.policy import Policy
 
 _RESAMPLES = 1000
 #: The most memories that a report names for one policy.
 _MOST_CAUSES = 12
-_HOT, _COLD = 0, 2
+_NAME_CHARS = 60
+_EVERYTHING = "nothing ever cools"
 
-#: Called with (done, total).
-Progress = Callable[[int, int], None]
+#: For each demanded memory, in order.
+Hits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -102,67 +106,62 @@ class Replay(Value):
 
 
 def replay_timeline(
-    timeline: Timeline, policies: Sequence[Policy], settings: Settings, progress: Progress | None = None
+    store: Store, timeline: Timeline, policies: Sequence[Policy], settings: Settings, progress: Progress | None = None
 ) -> Replay:
-    """Replay policies on a time line and compare them with the baselines."""
+    """Replay policies on the time line of a store, and compare them with the baselines."""
     length = len(timeline.steps)
-    groups = _Groups([step for step in timeline.steps if isinstance(step, Asked) and step.counted])
 
     def ticks(passes: int) -> Callable[[int], None]:
         """Return the progress callback of the next pass."""
         return lambda done: progress and progress(passes * length + done, (len(policies) + 1) * length)
 
-    outcome = simulate(timeline, None, settings, {}, ticks(0))
-    (_, recorded, _), _ = _policy_rows("recorded", outcome, groups, note="what really happened")
-    everything = np.ones(groups.demanded, np.bool_)
-    rows = [_row("everything", everything, groups, outcome.active, moves=0, flaps=0, note="nothing ever cools")]
-    unsearched = outcome.unsearched
-    causes: list[Cause] = []
-    regret_by_rule: dict[str, dict[str, int]] = {}
-    shares: dict[str, NDArray[np.float64]] = {}
-    final: dict[str, dict[str, Tier]] = {}
-    for passes, policy in enumerate(policies, 1):
-        # The memories of the last pass are not needed any more.
-        del outcome
-        outcome = simulate(timeline, policy.tier_rules, policy.settings(settings), unsearched, ticks(passes))
-        found, oracle = _policy_rows(policy.name, outcome, groups)
-        rows += found
-        regretted = np.flatnonzero(oracle & ~_live(outcome)).tolist()
-        causes += _causes(policy.name, outcome, regretted, timeline)
-        rules = Counter(outcome.rules.get(position, "") for position in regretted)
-        regret_by_rule[policy.name] = dict(rules.most_common())
-        shares[policy.name] = groups.resampled(_live(outcome))
-        final[policy.name] = outcome.state.final()
+    with closing(PastStore(timeline, settings)) as past:
+        recorded = past.run(None, settings, {}, ticks(0))
+        outcomes = {
+            policy.name: past.run(policy.tier_rules, policy.settings(settings), recorded.unsearched, ticks(passes))
+            for passes, policy in enumerate(policies, 1)
+        }
+    groups = _Groups(timeline)
+    report = _Report(store, groups)
+    report.add_row(
+        "everything", np.ones(groups.demanded, np.bool_), recorded.active, moves=0, flaps=0, note=_EVERYTHING
+    )
+    for name, outcome in outcomes.items():
+        report.add_policy(name, outcome)
+    baseline = _Report(store, groups)
+    baseline.add_policy("recorded", recorded, note="what really happened")
+    shares = {name: groups.resampled(_live(outcome)) for name, outcome in outcomes.items()}
     first, *others = shares
     return Replay(
-        rows=(*rows, recorded),
-        causes=tuple(causes),
-        regret_by_rule=regret_by_rule,
+        rows=(*report.rows, *(row for row in baseline.rows if row.name == "recorded")),
+        causes=tuple(report.causes),
+        regret_by_rule=report.regret_by_rule,
         differences={(first, other): _interval(shares[first] - shares[other]) for other in others},
-        final=final,
+        final={name: outcome.final for name, outcome in outcomes.items()},
         questions=timeline.questions,
-        askable=timeline.askable,
+        askable=len(timeline.demanded),
         demanded=groups.demanded,
-        notes=timeline.notes,
+        notes=tuple(timeline.notes()),
     )
 
 
 class _Groups:
     """The demands by session, or by day where there is none, and how to resample them."""
 
-    def __init__(self, asked: Sequence[Asked]) -> None:
+    def __init__(self, timeline: Timeline) -> None:
         numbers: dict[object, int] = {}
+        asked = [step for step in timeline.steps if isinstance(step, LogEntry)]
         group = [
-            numbers.setdefault(step.scope.session or step.at.date(), len(numbers))
-            for step in asked
-            for _ in step.demanded
+            numbers.setdefault(timeline.scope_of(entry).session or entry.at.date(), len(numbers))
+            for entry in asked
+            for _ in timeline.demanded.get(entry.number, ())
         ]
         self.demanded = len(group)
         self._group = np.array(group, np.int64)
         self._count = max(1, len(numbers))
         self._sizes = np.bincount(self._group, minlength=self._count).astype(np.float64)
 
-    def resampled(self, hits: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def resampled(self, hits: Hits) -> NDArray[np.float64]:
         """Return the shares of hits of resamples, which are the same for every call."""
         sums = np.bincount(self._group, weights=hits.astype(np.float64), minlength=self._count)
         source = np.random.default_rng(0)
@@ -179,79 +178,73 @@ def _interval(shares: NDArray[np.float64]) -> Interval:
     return Interval(low=float(low), high=float(high))
 
 
-def _share(hits: NDArray[np.bool_]) -> float:
-    return float(hits.mean()) if len(hits) else 0.0
+def _live(outcome: Outcome) -> Hits:
+    return np.array([tier is not Tier.COLD for tier in outcome.tiers], np.bool_)
 
 
-def _live(outcome: Outcome) -> NDArray[np.bool_]:
-    return np.asarray(np.array(outcome.tiers, np.int8) < _COLD)
+def _mean(values: Sequence[float] | Hits) -> float:
+    return float(sum(values) / len(values)) if len(values) else 0.0
 
 
-def _asked_hits(hits: bytearray, outcome: Outcome) -> NDArray[np.bool_]:
-    """Return the hits of the asking steps of a cache."""
-    asks = np.array(outcome.steps, np.int8) == Step.ASK
-    return np.asarray(np.frombuffer(hits, np.uint8).astype(np.bool_)[asks])
+class _Report:
+    """The rows of a report, and what explains its regret."""
 
+    def __init__(self, store: Store, groups: _Groups) -> None:
+        self.rows: list[ReplayRow] = []
+        self.causes: list[Cause] = []
+        self.regret_by_rule: dict[str, dict[str, int]] = {}
+        self._store = store
+        self._groups = groups
 
-def _mean(values: Sequence[int]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    def add_row(self, name: str, hits: Hits, sizes: Sequence[int], **more: Any) -> None:  # noqa: ANN401
+        """Add a row that has the demanded memories live in `hits`."""
+        row = ReplayRow(
+            name=name,
+            live_hits=_mean(hits),
+            interval=_interval(self._groups.resampled(hits)),
+            cold_asked=int((~hits).sum()),
+            live_mean=_mean(sizes),
+            live_max=max(sizes, default=0),
+            **more,
+        )
+        self.rows.append(row)
 
-
-def _row(name: str, hits: NDArray[np.bool_], groups: _Groups, sizes: Sequence[int], **more: Any) -> ReplayRow:  # noqa: ANN401
-    """Return the row of a policy or a baseline that has the demanded memories live in `hits`."""
-    return ReplayRow(
-        name=name,
-        live_hits=_share(hits),
-        interval=_interval(groups.resampled(hits)),
-        cold_asked=int((~hits).sum()),
-        live_mean=_mean(sizes),
-        live_max=max(sizes, default=0),
-        **more,
-    )
-
-
-def _policy_rows(
-    name: str, outcome: Outcome, groups: _Groups, note: str = ""
-) -> tuple[list[ReplayRow], NDArray[np.bool_]]:
-    """Return the rows of the oracle, the policy and an LRU of the same size, and the hits of the oracle."""
-    live, state, sizes = _live(outcome), outcome.state, outcome.live
-    oracle = _asked_hits(belady_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
-    lru = _asked_hits(lru_hits(outcome.keys, outcome.sizes, outcome.steps), outcome)
-    best, bound = _share(oracle), outcome.hot_bound / groups.demanded if groups.demanded else 0.0
-    told, recent = "knows what is asked later, same size", "keeps what was used last, same size"
-    rows = [
-        _row(f"oracle@{name}", oracle, groups, sizes, hot_hits=bound, note=told),
-        _row(
+    def add_policy(self, name: str, outcome: Outcome, note: str = "") -> None:
+        """Add the rows of the oracle, the policy and an LRU of the same size."""
+        live, sizes = _live(outcome), outcome.live
+        oracle, lru = (np.array(hits(outcome.trace), np.bool_) for hits in (belady_hits, lru_hits))
+        bound = outcome.hot_bound / max(1, self._groups.demanded)
+        self.add_row(f"oracle@{name}", oracle, sizes, hot_hits=bound, note="knows what is asked later, same size")
+        self.add_row(
             name,
             live,
-            groups,
             sizes,
-            hot_hits=_share(np.array(outcome.tiers, np.int8) == _HOT),
+            hot_hits=_mean([tier is Tier.HOT for tier in outcome.tiers]),
             tokens_per_turn=_mean(outcome.tokens),
-            moves=state.moves,
-            flaps=state.flaps,
-            regret=best - _share(live),
+            moves=outcome.moves,
+            flaps=outcome.flaps,
+            regret=_mean(oracle) - _mean(live),
             note=note,
-        ),
-        _row(f"lru@{name}", lru, groups, sizes, regret=best - _share(lru), note=recent),
-    ]
-    return rows, oracle
+        )
+        regret = _mean(oracle) - _mean(lru)
+        self.add_row(f"lru@{name}", lru, sizes, regret=regret, note="keeps what was used last, same size")
+        self._add_causes(name, outcome, np.flatnonzero(oracle & ~live).tolist())
 
+    def _add_causes(self, name: str, outcome: Outcome, regretted: Sequence[int]) -> None:
+        """Add the regret by rule, and the memories that explain half of it, largest share first.
 
-def _causes(name: str, outcome: Outcome, regretted: Sequence[int], timeline: Timeline) -> list[Cause]:
-    """Return the memories that explain half of the regret, largest share first.
-
-    `regretted` are the positions of demands that were cold and that the oracle has live.
-    """
-    asked = [key for key, step in zip(outcome.keys, outcome.steps, strict=True) if step == Step.ASK]
-    times = Counter(asked[position] for position in regretted)
-    rules = {asked[position]: outcome.rules.get(position, "") for position in regretted}
-    causes: list[Cause] = []
-    explained = 0
-    for index, count in times.most_common(_MOST_CAUSES):
-        if explained * 2 >= len(regretted):
-            break
-        explained += count
-        memory_id, content = timeline.names[index]
-        causes.append(Cause(policy=name, id=memory_id, content=content, rule=rules[index], times=count))
-    return causes
+        `regretted` are the positions of demands that were cold and that the oracle has live.
+        """
+        asked = [step.key for step in outcome.trace if step.kind is Kind.ASK]
+        self.regret_by_rule[name] = dict(Counter(outcome.rules[position] for position in regretted).most_common())
+        rules = {asked[position]: outcome.rules[position] for position in regretted}
+        most = Counter(asked[position] for position in regretted).most_common(_MOST_CAUSES)
+        records = self._store.records([no for no, _ in most])
+        explained = 0
+        for no, times in most:
+            if explained * 2 >= len(regretted):
+                break
+            explained += times
+            memory = records[no].memory
+            content = memory.content[:_NAME_CHARS]
+            self.causes.append(Cause(policy=name, id=memory.id, content=content, rule=rules[no], times=times))

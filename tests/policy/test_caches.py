@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import random
 from bisect import bisect_right
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-from memotherm.errors import InvalidInput
-from memotherm.tiers.lab.caches import Step, belady_hits, lru_hits, next_uses
+from memotherm.tiers.lab.caches import CacheStep, Kind, belady_hits, lru_hits
 
-_FOLDER = os.environ.get("MEMOTHERM_DATA")
-_TRACES = sorted(Path(_FOLDER, "traces").glob("*.txt.gz")) if _FOLDER else []
-#: So many requests of each public trace, so that the suite stays quick; 0 reads them whole.
-_REQUESTS = int(os.environ.get("MEMOTHERM_TRACE_REQUESTS", "10000"))
+
+def _asked(keys: Sequence[int], size: int) -> list[CacheStep]:
+    return [CacheStep(key, Kind.ASK, size) for key in keys]
 
 
 def plain_lru(keys: list[int], size: int) -> list[bool]:
@@ -73,8 +69,8 @@ def plain_optimum(keys: list[int], size: int) -> list[bool]:
 
 
 def _checked(keys: list[int], size: int) -> None:
-    assert [bool(hit) for hit in lru_hits(keys, size)] == plain_lru(keys, size)
-    assert sum(belady_hits(keys, size)) == sum(plain_optimum(keys, size))
+    assert lru_hits(_asked(keys, size)) == plain_lru(keys, size)
+    assert sum(belady_hits(_asked(keys, size))) == sum(plain_optimum(keys, size))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,17 +79,6 @@ def test_hits_equal_an_independent_implementation(seed: int):
     source = random.Random(seed)
     keys = [min(200, int(source.paretovariate(0.7))) for _ in range(2000)]
     for size in (1, 2, 7, 40, 150):
-        _checked(keys, size)
-
-
-@pytest.mark.skipif(not _TRACES, reason="MEMOTHERM_DATA names no folder with traces")
-@pytest.mark.parametrize("path", _TRACES, ids=lambda path: path.name)
-def test_hits_on_public_traces_equal_an_independent_implementation(path: Path):
-    """The same on traces of real caches."""
-    numbers: dict[str, int] = {}
-    with gzip.open(path, "rt") as lines:
-        keys = [numbers.setdefault(key, len(numbers)) for line in lines if (key := line.strip())][: _REQUESTS or None]
-    for size in (max(1, round(len(set(keys)) * share)) for share in (0.03, 0.1, 0.2, 0.4, 0.8)):
         _checked(keys, size)
 
 
@@ -112,18 +97,17 @@ def test_no_cache_of_the_same_size_has_more_hits_than_the_optimum():
                 ]:
                     following[kept] = max(following.get(kept, 0), hit)
             states = following
-        assert sum(belady_hits(keys, 2)) == max(states.values())
+        assert sum(belady_hits(_asked(keys, 2))) == max(states.values())
 
 
 def test_keys_that_are_added_or_dropped_do_not_count_as_requests():
     """A key that was added is found, a dropped one is not, and only requests count."""
-    keys, steps = [1, 1, 2, 1, 1], [Step.ADD, Step.ASK, Step.ADD, Step.DROP, Step.ASK]
-    assert list(lru_hits(keys, 5, steps)) == list(belady_hits(keys, 5, steps)) == [0, 1, 0, 0, 0]
-    assert next_uses(keys, steps) == [1, 4, 5, 5, 5]
+    kinds = [(1, Kind.ADD), (1, Kind.ASK), (2, Kind.ADD), (1, Kind.DROP), (1, Kind.ASK)]
+    trace = [CacheStep(key, kind, 5) for key, kind in kinds]
+    assert lru_hits(trace) == belady_hits(trace) == [True, False]
 
 
 def test_a_cache_that_becomes_smaller_evicts_at_once():
     """Sizes may differ from step to step."""
-    assert list(lru_hits([1, 2, 1, 2], [2, 2, 1, 1])) == [0, 0, 1, 0]
-    with pytest.raises(InvalidInput, match="4 steps need 4 sizes"):
-        lru_hits([1, 2, 1, 2], [2])
+    trace = [CacheStep(key, Kind.ASK, size) for key, size in ((1, 2), (2, 2), (1, 1), (2, 1))]
+    assert lru_hits(trace) == [False, False, True, False]
