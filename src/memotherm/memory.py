@@ -19,6 +19,7 @@ from memotherm.facade.services import Services
 from memotherm.facade.undoing import undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
 from memotherm.model.process import OwnProcess
@@ -533,7 +534,9 @@ class Memotherm(Correction):
     def prioritize(self, memory_id: str, priority: Priority | PriorityName | int, why: str = "") -> Memory:
         """Set the priority of a memory."""
         wanted = Priority.of(priority)
-        return self._services.changes.prioritize(self.scope, memory_id, wanted, self._view.cause("prioritize", why))
+        return self._services.changes.prioritize(
+            self.scope, memory_id, wanted, self._view.cause(Action.PRIORITIZE, why)
+        )
 
     def pin(self, memory_id: str, why: str = "") -> Memory:
         """Include a memory in every recall and context until it is unpinned."""
@@ -541,18 +544,20 @@ class Memotherm(Correction):
 
     def unpin(self, memory_id: str, why: str = "") -> Memory:
         """Give a pinned memory normal priority; another one is left as it is."""
-        return self._services.changes.unpin(self.scope, memory_id, self._view.cause("prioritize", why))
+        return self._services.changes.unpin(self.scope, memory_id, self._view.cause(Action.PRIORITIZE, why))
 
     def verify(self, memory_id: str, why: str = "") -> Memory:
         """Record that a memory still holds; contexts say when an old fact was last verified.
 
         If a person verifies it, it has the trust of a person from then on.
         """
-        return self._services.changes.verify(self.scope, memory_id, self._view.cause("verify", why), self._view.trust)
+        return self._services.changes.verify(
+            self.scope, memory_id, self._view.cause(Action.VERIFY, why), self._view.trust
+        )
 
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""
-        cause = self._view.cause("move_out_of_session", why)
+        cause = self._view.cause(Action.MOVE_OUT_OF_SESSION, why)
         return self._services.changes.rescope(self.scope, memory_id, cause)
 
     def rescope(self, memory_id: str, scope: Mapping[str, str], why: str = "") -> Memory:
@@ -565,35 +570,35 @@ class Memotherm(Correction):
         """
         if not isinstance(scope, Mapping) or "owner" in scope:
             raise InvalidInput(f"scope must be fields such as {{'project': 'shop'}}, not {scope!r}")
-        cause = self._view.cause("rescope", why)
+        cause = self._view.cause(Action.RESCOPE, why)
         return self._services.changes.rescope(self.scope, memory_id, cause, scope)
 
     def archive(self, memory_id: str, why: str = "") -> Memory:
         """Hide a memory from every search; it can be read by its id and restored at any time."""
-        return self._view.retain([memory_id], Retention.ARCHIVED, "archive", why)[0]
+        return self._view.retain([memory_id], Retention.ARCHIVED, Action.ARCHIVE, why)[0]
 
     def forget(self, memory_id: str, why: str = "") -> Memory:
         """Delete a memory; `restore` brings it back within the grace days."""
-        return self._view.retain([memory_id], Retention.DELETED, "forget", why)[0]
+        return self._view.retain([memory_id], Retention.DELETED, Action.FORGET, why)[0]
 
     def restore(self, memory_id: str, why: str = "") -> Memory:
         """Make an archived or deleted memory active again."""
-        return self._view.retain([memory_id], Retention.ACTIVE, "restore", why)[0]
+        return self._view.retain([memory_id], Retention.ACTIVE, Action.RESTORE, why)[0]
 
     def approve(self, memory_id: str, why: str = "") -> Memory:
         """Make a proposal active; what it supersedes is archived. `find(retention="proposed")` lists proposals.
 
         Only a person can do so: others get `Forbidden`.
         """
-        return self._view.review([memory_id], Retention.ACTIVE, "approve", why)[0]
+        return self._view.review([memory_id], Retention.ACTIVE, Action.APPROVE, why)[0]
 
     def reject(self, memory_id: str, why: str = "") -> Memory:
         """Delete a proposal, and keep it from being proposed or captured again."""
-        return self._view.review([memory_id], Retention.DELETED, "reject", why)[0]
+        return self._view.review([memory_id], Retention.DELETED, Action.REJECT, why)[0]
 
     def purge(self, memory_id: str, why: str = "") -> None:
         """Erase the content, vectors and words of a memory permanently; only its events remain."""
-        self._services.changes.purge(self.scope, [memory_id], self._view.cause("purge", why))
+        self._services.changes.purge(self.scope, [memory_id], self._view.cause(Action.PURGE, why))
 
     def erase(self, *, jobs: bool = True) -> Erased:
         """Erase everything at and below this scope permanently, and return what was removed.

@@ -15,6 +15,7 @@ from memotherm.errors import InvalidInput, StoreError
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
+from memotherm.model.actions import Action
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.recall.recaller import RecallLog
@@ -65,7 +66,7 @@ class Session(Generic[M]):
         if tier is not None and Tier.of(tier) is not Tier.HOT:
             raise InvalidInput("a session adds to hot: use remember(tier=...) for another tier")
         draft = Draft(content=content, kind=type, metadata=metadata, tier=tier, source="session")
-        return self._services.working.add(self._view.scope, draft, self._view.cause("remember"), self._view.trust)
+        return self._services.working.add(self._view.scope, draft, self._view.cause(Action.REMEMBER), self._view.trust)
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; this counts as a use of them."""
@@ -78,18 +79,18 @@ class Session(Generic[M]):
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
         """Move hot memories out: those named, or the least relevant and oldest ones."""
         _require_whole("count", count)
-        return self._services.working.spill(self._space, count, ids, self._view.cause("move"))
+        return self._services.working.spill(self._space, count, ids, self._view.cause(Action.MOVE))
 
     def promote(self, memory_id: str) -> bool:
         """Move a memory of this session to hot, spilling others if needed; tell whether it moved."""
-        return self._services.working.promote(self._space, memory_id, self._view.cause("move"))
+        return self._services.working.promote(self._space, memory_id, self._view.cause(Action.MOVE))
 
     def demote(self, memory_id: str, tier: Tier | TierName = Tier.WARM) -> Memory:
         """Move a memory of this session to warm or cold."""
         if Tier.of(tier) is Tier.HOT:
             raise InvalidInput("a demotion goes to warm or cold: use promote() for hot")
         self._require_own(memory_id)
-        cause = self._view.cause("move", "demoted in its session")
+        cause = self._view.cause(Action.MOVE, "demoted in its session")
         return self._services.changes.move(self._view.scope, memory_id, Tier.of(tier), cause)
 
     def recall(
@@ -113,7 +114,7 @@ class Session(Generic[M]):
         found, promotion = recaller.search(question, limit), None
         if wanted:
             hits = (*found.pinned, *found.hits)
-            promotion = self._services.working.promote_hits(self._space, hits, self._view.cause("move"))
+            promotion = self._services.working.promote_hits(self._space, hits, self._view.cause(Action.MOVE))
         recall = recaller.answer(found, promotion, average=True)
         return recall if recall.hits else replace(recall, hint=self._hint())
 
@@ -125,22 +126,22 @@ class Session(Generic[M]):
         """Delete the least relevant cold memories beyond `keep`; return their ids."""
         most = self._services.settings.max_cold_items if keep is None else keep
         _require_whole("keep", most)
-        return self._services.working.prune(self._space, most, self._view.cause("forget"))
+        return self._services.working.prune(self._space, most, self._view.cause(Action.FORGET))
 
     def forget(self, memory_id: str) -> Memory:
         """Delete a memory of this session; `restore` brings it back within the grace days."""
         self._require_own(memory_id)
-        return self._view.retain([memory_id], Retention.DELETED, "forget")[0]
+        return self._view.retain([memory_id], Retention.DELETED, Action.FORGET)[0]
 
     def keep(self, memory_id: str) -> Memory:
         """Move a memory of this session to the scope around it, so that it remains after the session."""
         return self._services.changes.rescope(
-            self._view.scope, memory_id, self._view.cause("move_out_of_session"), owner=self._space
+            self._view.scope, memory_id, self._view.cause(Action.MOVE_OUT_OF_SESSION), owner=self._space
         )
 
     def clear(self) -> int:
         """Delete the memories of this session, except pinned ones; return how many."""
-        return self._services.working.clear(self._space, self._view.cause("forget"))
+        return self._services.working.clear(self._space, self._view.cause(Action.FORGET))
 
     def end(self, summary: str | None = None) -> Compaction | None:
         """End the session, and run compaction if the settings say so.

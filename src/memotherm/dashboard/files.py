@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+
+from memotherm.model.actions import Action
 
 #: The path of the page, and that of its scripts and styles.
 INDEX_PATH = "/"
@@ -27,6 +30,8 @@ _ASSET_HEADERS = {**_HEADERS, "cache-control": "public, max-age=31536000, immuta
 
 _FOLDER = Path(__file__).parent / "static"
 _INDEX = "index.html"
+#: A file that is made here: the words for the events of the ledger.
+_WORDS = "components/words.js"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
@@ -34,6 +39,8 @@ def routes() -> list[BaseRoute]:
     """Return the routes of the page and of its files, which are read once: a page needs some forty of them."""
     paths = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
     contents = {path.relative_to(_FOLDER).as_posix(): path.read_bytes() for path in paths}
+    words = json.dumps({action.value: action.done for action in Action})
+    contents[_WORDS] = f"export const DONE = {words};\n".encode()
     assets = f"{ASSETS_PATH}{hashlib.sha256(b''.join(contents.values())).hexdigest()[:16]}/"
     page = contents.pop(_INDEX).replace(ASSETS_PATH.encode(), assets.encode())
 

@@ -11,6 +11,7 @@ from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE
 from memotherm.facade.undoing import undo_events
 from memotherm.facade.view import View
 from memotherm.model import Memory, Retention
+from memotherm.model.actions import Action
 from memotherm.model.memory import MemoryFilters
 from memotherm.model.results import Undone
 
@@ -33,7 +34,7 @@ class Bulk:
             filters: As in `find`; at least one.
         """
         chosen = self._selected(count, filters)
-        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.DELETED, "forget", why)
+        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.DELETED, Action.FORGET, why)
 
     def restore(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -43,7 +44,7 @@ class Bulk:
         The arguments are those of `forget`.
         """
         chosen = self._selected(count, {"retention": Retention.DELETED, **filters})
-        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.ACTIVE, "restore", why)
+        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.ACTIVE, Action.RESTORE, why)
 
     def approve(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -53,7 +54,7 @@ class Bulk:
         The arguments are those of `forget`.
         """
         chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        return chosen if dry_run else self._view.review(_ids(chosen), Retention.ACTIVE, "approve", why)
+        return chosen if dry_run else self._view.review(_ids(chosen), Retention.ACTIVE, Action.APPROVE, why)
 
     def reject(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -63,7 +64,7 @@ class Bulk:
         The arguments are those of `forget`.
         """
         chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        return chosen if dry_run else self._view.review(_ids(chosen), Retention.DELETED, "reject", why)
+        return chosen if dry_run else self._view.review(_ids(chosen), Retention.DELETED, Action.REJECT, why)
 
     def purge(
         self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
@@ -75,7 +76,7 @@ class Bulk:
         memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
         if memories and not dry_run:
             named = [filters.get("contains") or "", *(filters.get("mentions") or ())]
-            cause = self._view.cause("purge", why)
+            cause = self._view.cause(Action.PURGE, why)
             self._view.services.changes.purge(self._view.scope, _ids(memories), cause, named)
         return memories
 

@@ -8,6 +8,7 @@ from memotherm.errors import InvalidInput
 from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
+from memotherm.model.actions import Action
 from memotherm.model.results import Conflict, Selection
 from memotherm.recall.mentioned import ALIAS, ALIASES, mentioned
 from memotherm.remember.draft import Draft
@@ -83,7 +84,9 @@ class Correction:
             part if part is not None and part in old else self._closest(statements(old) or [old], f"{part or ''} {new}")
         )
         removed = () if chosen == old else (chosen, with_subject(old, chosen, new))
-        return view.update(memory_id, replaced(old, chosen, new.strip()), {}, why=why, action="amend", removed=removed)
+        return view.update(
+            memory_id, replaced(old, chosen, new.strip()), {}, why=why, action=Action.AMEND, removed=removed
+        )
 
     def _closest(self, parts: Sequence[str], text: str) -> str:
         """Return the statement that shares most words with a text, then the one with the closest meaning."""
@@ -158,7 +161,7 @@ class Correction:
         kept = view.record(memory_id).memory.id
         found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts()))
         replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
-        services, cause = view.services, view.cause("archive", why)
+        services, cause = view.services, view.cause(Action.ARCHIVE, why)
         return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
     def _conflicts(self, newest: int = _MOST_COMPARED, *, include_narrower: bool = False) -> list[Conflict]:

@@ -15,6 +15,7 @@ from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
@@ -320,7 +321,7 @@ def erase(view: View, *, jobs: bool) -> Erased:
     if not view.scope.items():
         raise InvalidInput("name the scope to erase, such as mem.scoped(user='ana').erase(): this one has no field")
     _require_erasable(view)
-    cause = replace(view.cause("purge"), rule="erase")
+    cause = replace(view.cause(Action.PURGE), rule="erase")
     # Before the store, so that no worker stores them afterwards.
     waiting = erase_jobs(user_spool(), view.services.store.name, view.scope) if jobs else 0
     erase_results(view)

@@ -9,6 +9,7 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Scope
+from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.results import SkippedEvent, Undone
 from memotherm.storage.store import Store
@@ -18,7 +19,7 @@ from memotherm.storage.values import EventFilter, Record
 def undo_event(view: View, seq: int) -> Memory:
     """Undo one event, or raise why it cannot be undone."""
     event, record = _event(view, view.services.store, view.spaces(), seq)
-    ((_, outcome),) = view.services.changes.undo([(view.scope, event, record)], view.cause("undo"))
+    ((_, outcome),) = view.services.changes.undo([(view.scope, event, record)], view.cause(Action.UNDO))
     if isinstance(outcome, MemothermError):
         raise outcome
     return outcome
@@ -39,7 +40,7 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
         own = record.memory.scope
         scope = view.scope if view.scope.sees(own) else view.scope.narrowed(**dict(own.items()))
         wanted[scope.tenant].append((scope, event, record))
-    cause = view.cause("undo")
+    cause = view.cause(Action.UNDO)
     memories: list[Memory] = []
     skipped: list[SkippedEvent] = []
     for tenant, events in wanted.items():

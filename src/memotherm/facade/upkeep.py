@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.facade.view import View
 from memotherm.model import Scope, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
@@ -128,7 +129,7 @@ class Upkeep:
             For each memory, by its id, why it was not moved; an empty text if it was.
         """
         view = self._view
-        cause = view.cause("move_project", f"{old} -> {new}")
+        cause = view.cause(Action.MOVE_PROJECT, f"{old} -> {new}")
         services = view.services
         return move_project(services.store, services.changes, view.scope.tenant, old, new, cause)
 

@@ -21,6 +21,7 @@ from memotherm.facade.queries import (
 )
 from memotherm.facade.services import Services
 from memotherm.model import Memory, Priority, Recall, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, TierName, placement
 from memotherm.model.recall import Feedback
@@ -113,19 +114,19 @@ class View(Queries):
     def maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules over the memories of one part of the store inside the scope."""
         self.refresh()
-        cause = replace(self.cause("maintain"), actor="maintain")
+        cause = replace(self.cause(Action.MAINTAIN), actor="maintain")
         return self.services.on(part).engine.maintain(self.scope, cause, progress)
 
     def compact(self, *, dry_run: bool = False) -> Compaction:
         """Run the compaction rules over the visible memories."""
         self.refresh()
-        return self.services.engine.compact(self.scope, self.cause("move"), dry_run=dry_run)
+        return self.services.engine.compact(self.scope, self.cause(Action.MOVE), dry_run=dry_run)
 
-    def retain(self, ids: Sequence[str], wanted: Retention, action: str, why: str = "") -> list[Memory]:
+    def retain(self, ids: Sequence[str], wanted: Retention, action: Action, why: str = "") -> list[Memory]:
         """Change the retention of memories, of all or none."""
         return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why))
 
-    def review(self, ids: Sequence[str], wanted: Retention, action: str, why: str) -> list[Memory]:
+    def review(self, ids: Sequence[str], wanted: Retention, action: Action, why: str) -> list[Memory]:
         """Approve or reject proposals, all or none."""
         return self.services.changes.review(self.scope, ids, wanted, self.cause(action, why), self.trust)
 
@@ -151,7 +152,7 @@ class View(Queries):
         """Return the time by the memory's clock."""
         return read_clock(self._services.clock)
 
-    def cause(self, action: str, why: str = "") -> Cause:
+    def cause(self, action: Action, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now."""
         return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
 
@@ -306,7 +307,7 @@ class View(Queries):
         found, promotion = recaller.search(question, limit), None
         if promote and not hidden:
             hits = (*found.pinned, *found.hits)
-            promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause("move"))
+            promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause(Action.MOVE))
         recall = recaller.answer(found, promotion, track=track and not hidden)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall
@@ -408,9 +409,9 @@ class View(Queries):
         """Set the tier of a memory, or its priority, as `tier` names one or the other."""
         wanted, priority = placement(tier)
         if wanted is None:
-            cause = self.cause("prioritize", why)
+            cause = self.cause(Action.PRIORITIZE, why)
             return self.services.changes.prioritize(self.scope, memory_id, Priority.of(priority), cause)
-        return self.services.changes.move(self.scope, memory_id, wanted, self.cause("move", why))
+        return self.services.changes.move(self.scope, memory_id, wanted, self.cause(Action.MOVE, why))
 
     def events(
         self, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
@@ -440,7 +441,7 @@ class View(Queries):
         expires_at: datetime | str | None = None,
         why: str = "",
         version: int | None = None,
-        action: str = "update",
+        action: Action = Action.UPDATE,
         removed: Sequence[str] = (),
     ) -> Memory:
         """Change the content and the fields of a memory; None changes nothing. `removed` are parts that were wrong."""

@@ -71,7 +71,7 @@ class Event(Value):
     at: datetime
     #: The memory that changed.
     memory_id: str
-    #: remember, update, move, prioritize, archive, forget, restore, purge, expire, undo, ...
+    #: What was done, as one of `memotherm.model.actions.Action`: remember, update, move, ...
     action: str
     #: Who requested it.
     actor: str

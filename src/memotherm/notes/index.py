@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any
 
 from memotherm.model import Memory, Move, Priority, Retention, Scope, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
 from memotherm.remember.changes import with_content
@@ -115,7 +116,7 @@ class NoteWriter:
         A priority that is full there becomes normal.
         """
         for path in paths:
-            cause = replace(self.cause, action="sync", rule="note.scope", why=f"part of {path}")
+            cause = replace(self.cause, action=Action.SYNC, rule="note.scope", why=f"part of {path}")
             note = self.transaction.note(self.space, path)
             for row in self.transaction.chunks(note.note) if note is not None else []:
                 before = row.record.memory
@@ -148,7 +149,7 @@ class NoteWriter:
             memory = self._memory(path, chunk, tokens[index], placement, None if row is None else row.record.memory)
             if row is not None:
                 self._discard(row.record, f"edited: replaced by {memory.id}")
-            cause = replace(self.cause, action="sync", rule=memory.tier_rule, why=f"from {path}")
+            cause = replace(self.cause, action=Action.SYNC, rule=memory.tier_rule, why=f"from {path}")
             record = self.transaction.insert(self.space, memory, vectors.get(digests[index]), cause)
             yield ChunkRow(record, chunk.start, chunk.end, chunk.heading, digests[index], linked=False)
 
@@ -182,7 +183,7 @@ class NoteWriter:
 
     def _discard(self, record: Record, why: str) -> None:
         if record.memory.retention is not Retention.PURGED:
-            self.transaction.discard(record, replace(self.cause, action="purge", rule=DISCARDED, why=why))
+            self.transaction.discard(record, replace(self.cause, action=Action.PURGE, rule=DISCARDED, why=why))
 
     def _positioned(self, path: str, row: ChunkRow, why: str) -> Record:
         memory = row.record.memory
@@ -192,7 +193,7 @@ class NoteWriter:
         source = memory.source if row.linked else f"{FILE_SOURCE}{path}"
         after = replace(memory, metadata=metadata, source=source)
         return self.transaction.change(
-            row.record, after, replace(self.cause, action="sync", rule="note.moved", why=why)
+            row.record, after, replace(self.cause, action=Action.SYNC, rule="note.moved", why=why)
         )
 
     def _placed(self, record: Record, placement: Placement) -> Record:
@@ -204,7 +205,7 @@ class NoteWriter:
         if memory.tier is not placement.tier:
             move = Move(id=memory.id, from_tier=memory.tier, to=placement.tier, rule=placement.rule, why=placement.why)
             self.moves.append(move)
-        cause = replace(self.cause, action="move", rule=placement.rule, why=placement.why)
+        cause = replace(self.cause, action=Action.MOVE, rule=placement.rule, why=placement.why)
         return self.transaction.change(record, replace(memory, tier=placement.tier, tier_rule=placement.rule), cause)
 
     # Linked list items
@@ -226,7 +227,7 @@ class NoteWriter:
         if in_file == memory.digest:
             agreed = in_file
         elif memory.digest == agreed and memory.retention is Retention.ACTIVE and not self._is_forgotten(chunk.text):
-            cause = replace(self.cause, action="update", rule="note.edited", why=f"edited in {path}")
+            cause = replace(self.cause, action=Action.UPDATE, rule="note.edited", why=f"edited in {path}")
             after = with_content(memory, chunk.text, self.settings.tokenizer)
             after = replace(after, trust=memory.trust.at_most(Trust.DOCUMENT))
             record = self.transaction.change(record, after, cause, vectors.get(in_file))
@@ -237,7 +238,7 @@ class NoteWriter:
             self.chunks_kept += 1
         why = f"a list item of {path}"
         record = self.transaction.move_to_collection(
-            record, self.space, replace(self.cause, action="link", rule="note.link", why=why)
+            record, self.space, replace(self.cause, action=Action.LINK, rule="note.link", why=why)
         )
         linked = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
         return linked._replace(record=self._positioned(path, linked, why))
@@ -251,7 +252,7 @@ class NoteWriter:
         space = self.transaction.space(self.scope) if rows else 0
         for row in rows:
             why = "its list item is gone"
-            cause = replace(self.cause, action="unlink", rule="note.unlink", why=why)
+            cause = replace(self.cause, action=Action.UNLINK, rule="note.unlink", why=why)
             record = self.transaction.move_to_collection(row.record, space, cause)
             memory = record.memory
             if memory.retention is not Retention.PURGED:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from memotherm.errors import EmbedderError, InvalidInput
 from memotherm.model import Scope
+from memotherm.model.actions import Action
 from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, list_files, read_file, transcript
 from memotherm.notes.index import NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_placement
@@ -133,7 +134,7 @@ class Syncer:
         return len(run.removed)
 
     def _run(self, space: int, listing: FileListing, now: datetime, actor: str) -> _SyncRun:
-        cause = Cause(action="sync", at=now, actor=actor, rule="note.sync")
+        cause = Cause(action=Action.SYNC, at=now, actor=actor, rule="note.sync")
         indexed = {row.path: row for row in self.store.notes(space)}
         return _SyncRun(space, cause, local_day(now, self.settings), listing, indexed)
 

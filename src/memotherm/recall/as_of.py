@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
 from memotherm.model import Event, Memory, Recall, Retention, Scope
+from memotherm.model.actions import Action
 from memotherm.recall.past import histories_until, state_at
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import Recaller
@@ -274,7 +275,7 @@ def _copy(source: Store, target: Store, key: Key, tokenizer: str) -> tuple[dict[
     _, moment, retentions = key
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
-    cause = Cause(action="remember", at=moment, actor="as_of", rule="as_of")
+    cause = Cause(action=Action.REMEMBER, at=moment, actor="as_of", rule="as_of")
     hidden: dict[str, Memory] = {}
     expiries: list[datetime] = []
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.memory import placed_in
 from memotherm.remember.authority import require_authority
 from memotherm.remember.forgotten import require_allowed
@@ -199,10 +200,10 @@ class Changes:
             archived = archive_superseded(transaction, superseded, target.memory.id, target.memory.content, cause)
             if key is None and archived.memory.scope == target.memory.scope:
                 key = archived.memory.key
-                passed_on = replace(cause, action="update", rule="superseded")
+                passed_on = replace(cause, action=Action.UPDATE, rule="superseded")
                 transaction.change(archived, replace(archived.memory, key=None), passed_on)
         if kept is not None:
-            used = replace(cause, action="forget", why=f"its approval keeps {target.memory.id}")
+            used = replace(cause, action=Action.FORGET, why=f"its approval keeps {target.memory.id}")
             transaction.change(proposal, replace(proposal.memory, retention=Retention.DELETED), used)
         after = replace(
             target.memory, retention=Retention.ACTIVE, trust=cause.by, key=key, supersedes=proposal.memory.supersedes
@@ -288,7 +289,7 @@ class Changes:
             return exc
         if _is_first(event):
             _mark_forgotten(transaction, current, cause)
-        if event.action == "approve" and current.memory.supersedes is not None:
+        if event.action == Action.APPROVE and current.memory.supersedes is not None:
             self._bring_back(transaction, current.memory.supersedes, event, cause)
         return changed.memory
 
@@ -414,7 +415,7 @@ def _prioritized(memory: Memory, priority: Priority) -> Memory:
 
 
 def _require_undoable(event: Event, record: Record | None) -> None:
-    if event.action == "purge" or (record is not None and record.memory.retention is Retention.PURGED):
+    if event.action == Action.PURGE or (record is not None and record.memory.retention is Retention.PURGED):
         raise InvalidInput(f"event {event.seq} cannot be undone: {event.memory_id} was purged and its content is gone")
     if not event.changes:
         raise InvalidInput(f"event {event.seq} ({event.action}) changed nothing that could be put back")
@@ -456,7 +457,7 @@ def archive_superseded(
     require_authority(superseded.memory, archived, cause.by, "replace it")
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
     transaction.tombstones.add(superseded, cause, beside=content)
-    return transaction.change(superseded, archived, replace(cause, action="archive", rule="superseded", why=why))
+    return transaction.change(superseded, archived, replace(cause, action=Action.ARCHIVE, rule="superseded", why=why))
 
 
 def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory, cause: Cause) -> Record:
@@ -479,7 +480,7 @@ def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory,
         created_at=at, updated_at=at, tier_since=at, retention_since=at, accessed_at=None, verified_at=None,
         access_count=0, use_weight=0.0, recent_uses=0.0,
     )  # fmt: skip
-    stored = replace(cause, action="remember", rule=proposal.tier_rule)
+    stored = replace(cause, action=Action.REMEMBER, rule=proposal.tier_rule)
     return transaction.insert(transaction.space(scope), proposal, None, stored)
 
 
@@ -504,7 +505,7 @@ def _mark_forgotten(transaction: Transaction, record: Record, cause: Cause) -> N
 
 def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:
     """Break a cycle of `supersedes` before it closes; return the superseded memory."""
-    reason = replace(cause, action="update", rule="superseded", why=f"{successor} replaces what had replaced it")
+    reason = replace(cause, action=Action.UPDATE, rule="superseded", why=f"{successor} replaces what had replaced it")
     link: Record | None = superseded
     seen: set[str] = set()
     while link is not None and link.memory.supersedes is not None and link.memory.id not in seen:

@@ -13,6 +13,7 @@ from logging import getLogger
 
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
@@ -128,7 +129,7 @@ class Limits:
                     f"{limit}: lower another one first, {hint}"
                 )
             why = f"made room for another {priority} memory"
-            demotion = replace(cause, action="prioritize", rule="limit.demote_oldest", why=why)
+            demotion = replace(cause, action=Action.PRIORITIZE, rule="limit.demote_oldest", why=why)
             transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memotherm.model import Retention, Scope
+from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.summary import DERIVED_FROM, SUMMARY_KEYS, sources, summary_of
@@ -60,7 +61,7 @@ def remake(transaction: Transaction, summaries: Iterable[Record], cause: Cause, 
         named = (transaction.get(memory_id) for memory_id in memory.metadata[DERIVED_FROM])
         left = [each.memory for each in named if each and each.memory.retention is Retention.ACTIVE]
         text = summary_of(left, tokenizer)
-        transaction.discard(record, replace(because, action="purge"))
+        transaction.discard(record, replace(because, action=Action.PURGE))
         if text:
             content = f"{memory.content.partition(chr(10))[0]}\n{text}"
             metadata = {**memory.metadata, **sources(left)}
@@ -68,4 +69,4 @@ def remake(transaction: Transaction, summaries: Iterable[Record], cause: Cause, 
                 memory, id=new_id("mem", cause.at), content=content, digest=digest(content), metadata=metadata,
                 tokens=count_tokens(content, tokenizer), updated_at=cause.at,
             )  # fmt: skip
-            transaction.insert(record.space, made, None, replace(because, action="remember"))
+            transaction.insert(record.space, made, None, replace(because, action=Action.REMEMBER))

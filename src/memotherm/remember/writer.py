@@ -10,6 +10,7 @@ from typing import Any
 
 from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
+from memotherm.model.actions import Action
 from memotherm.remember.authority import outranks, require_authority
 from memotherm.remember.changes import archive_superseded, duplicate_of, propose_decision, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
@@ -91,7 +92,7 @@ class MemoryWriter:
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         rule = memories[0].tier_rule if memories else "explicit"
-        cause = Cause(action="remember", at=now, actor=actor, rule=rule, by=by)
+        cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
@@ -116,7 +117,7 @@ class MemoryWriter:
                 retention = changed_retention(unwanted.memory, Retention.DELETED, now, self._settings)
                 after = replace(unwanted.memory, retention=retention)
                 require_authority(unwanted.memory, after, by)
-                transaction.change(unwanted, after, replace(cause, action="forget", why=why))
+                transaction.change(unwanted, after, replace(cause, action=Action.FORGET, why=why))
                 transaction.tombstones.add(unwanted, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
@@ -260,7 +261,7 @@ class MemoryWriter:
             tier=before.tier if keeps_tier else memory.tier,
             tier_rule=before.tier_rule if keeps_tier else memory.tier_rule,
         )
-        again = replace(cause, action="update", rule="key", why="remembered again under its key")
+        again = replace(cause, action=Action.UPDATE, rule="key", why="remembered again under its key")
         require_allowed(write.transaction, after, cause.by, before)
         self._limits.admit(write.transaction, write.space, after, again, stored)
         return write.transaction.change(stored, after, again, write.vectors)
@@ -291,7 +292,7 @@ class MemoryWriter:
             valid_from=memory.valid_from if ceased else said.valid_from or stored.valid_from,
             valid_until=memory.valid_until if ceased else said.valid_until or stored.valid_until,
         )
-        repeat = replace(cause, action="update", rule="duplicate", why="remembered again")
+        repeat = replace(cause, action=Action.UPDATE, rule="duplicate", why="remembered again")
         require_allowed(transaction, after, cause.by, stored)
         self._limits.admit(transaction, write.space, after, repeat, current)
         return transaction.change(current, after, repeat)

@@ -11,6 +11,7 @@ from typing import cast
 
 from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreError, StoreUnavailable
 from memotherm.model import Memory, Retention, Scope, entry_points
+from memotherm.model.actions import Action
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
 from memotherm.storage.statements import Row
@@ -107,7 +108,9 @@ class Purges:
             record = transaction.get(memory.id)
             if record is not None and record.memory.retention is not Retention.PURGED:
                 why = "purged after the checkpoint"
-                transaction.purge(record, Cause(action="purge", at=memory.retention_since, rule="restore", why=why))
+                transaction.purge(
+                    record, Cause(action=Action.PURGE, at=memory.retention_since, rule="restore", why=why)
+                )
 
         with copy.read_tables() as reader:
             tombstones = self.tombstones if reader.meta("secret") == self.secret else ()
@@ -140,7 +143,7 @@ def _purged(store: Store) -> Iterator[Memory]:
     """Yield the memories that were purged, as opposed to copies of lines that are no longer in their file."""
     spaces, purged = store.spaces_within(Scope()), (Retention.PURGED,)
     for record in store.each(Search(spaces=spaces, now=system_clock(), retentions=purged, limit=_PAGE)):
-        last = next(event for event in reversed(store.events(record)) if event.action == "purge")
+        last = next(event for event in reversed(store.events(record)) if event.action == Action.PURGE)
         if last.rule != DISCARDED:
             yield record.memory
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
@@ -237,7 +238,7 @@ class Transaction(ABC):
         values = set(secrets).union(*map(secret_values, (*contents, json.dumps(memory.metadata, ensure_ascii=False))))
         # What maintenance removes because of its age, an agent may store again.
         asked = cause.rule == "explicit" or any(
-            each.action in ("forget", "reject") and each.rule == "explicit" for each in events
+            each.action in (Action.FORGET, Action.REJECT) and each.rule == "explicit" for each in events
         )
         self.tombstones.add_values(record, replace(cause, by=Trust.PERSON if asked else cause.by), values)
         for content in contents:
@@ -395,7 +396,7 @@ class Transaction(ABC):
 
     def adopt(self, adoption: AdoptionRow) -> int:
         """Store the policy that is in force from now on, and return its number."""
-        row = {name: getattr(adoption, name) for name in ("actor", "action", "name", "hash", "document")}
+        row = {name: str(getattr(adoption, name)) for name in ("actor", "action", "name", "hash", "document")}
         self.adopted = self._next_seq()
         self._sql.run("adoption_add", seq=self.adopted, at=to_micros(adoption.at), **row)
         return self.adopted
@@ -511,7 +512,7 @@ class Transaction(ABC):
             seq=seq,
             at=to_micros(cause.at),
             no=no,
-            action=cause.action,
+            action=str(cause.action),
             actor=cause.actor,
             rule=cause.rule,
             why=cause.why,

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.model import Event, Memory, Move, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import OrderName, StoredFields
 from memotherm.model.recall import UseKind
@@ -46,7 +47,7 @@ class Record(NamedTuple):
 class Cause:
     """The cause of a change: the part of an event that the caller supplies."""
 
-    action: str
+    action: Action
     at: datetime
     actor: str = "agent"
     rule: str = "explicit"
@@ -58,7 +59,7 @@ class Cause:
 
     def for_move(self, move: Move) -> Cause:
         """Return the cause of a move that a rule decided."""
-        return replace(self, action="move", rule=move.rule, why=move.why, policy=move.policy)
+        return replace(self, action=Action.MOVE, rule=move.rule, why=move.why, policy=move.policy)
 
 
 #: What most reads want, and what can be read at all: a purged memory has no content.

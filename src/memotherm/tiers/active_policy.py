@@ -10,6 +10,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from memotherm.errors import PolicyError
+from memotherm.model.actions import Action
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import AdoptionRow
@@ -76,12 +77,12 @@ class ActivePolicy:
         rules, settings, problem = self.given or _installed_rules, self._settings, ""
         policy = shadow = None
         try:
-            policy = _last_policy(adoptions, "adopt", "rollback")
+            policy = _last_policy(adoptions, Action.ADOPT, Action.ROLLBACK)
         except PolicyError as exc:
             _log.warning("the adopted policy cannot be read, and the built-in rules are used: %s", exc)
             problem = f"the adopted policy cannot be read: {exc}"
         try:
-            shadow = _last_policy(adoptions, "shadow", "end_shadow")
+            shadow = _last_policy(adoptions, Action.SHADOW, Action.END_SHADOW)
         except PolicyError as exc:
             _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
         if policy is not None and self.given is None:
@@ -104,7 +105,7 @@ class ActivePolicy:
         return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
 
 
-def _last_policy(adoptions: Sequence[AdoptionRow], *actions: str) -> Policy | None:
+def _last_policy(adoptions: Sequence[AdoptionRow], *actions: Action) -> Policy | None:
     """Return the policy of the last adoption with one of the actions; None for the built-in one."""
     document = next((row.document for row in reversed(adoptions) if row.action in actions), "")
     if not document:

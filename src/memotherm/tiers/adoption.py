@@ -9,6 +9,7 @@ from datetime import datetime
 
 from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
+from memotherm.model.actions import Action
 from memotherm.model.results import TierCount
 from memotherm.model.value import Value
 from memotherm.remember.changes import Changes
@@ -16,12 +17,13 @@ from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
 
+_SHADOWING = (Action.SHADOW, Action.END_SHADOW)
 #: The reasons of the events by action.
 _WHY = {
-    "adopt": "put the policy {name} in force",
-    "rollback": "took back a policy, and put {name} in force",
-    "shadow": "put the policy {name} in the shadow",
-    "end_shadow": "took the policy {name} out of the shadow",
+    Action.ADOPT: "put the policy {name} in force",
+    Action.ROLLBACK: "took back a policy, and put {name} in force",
+    Action.SHADOW: "put the policy {name} in the shadow",
+    Action.END_SHADOW: "took the policy {name} out of the shadow",
 }
 
 
@@ -107,8 +109,8 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
     events: list[Event] = []
     before: dict[str, str | None] = {"policy": "builtin", "shadow": None}
     for row in store.adoptions():
-        place = "shadow" if row.action in ("shadow", "end_shadow") else "policy"
-        now = None if row.action == "end_shadow" else row.name
+        place = "shadow" if row.action in _SHADOWING else "policy"
+        now = None if row.action == Action.END_SHADOW else row.name
         if past is None or (row.number > past if oldest_first else row.number < past):
             event = Event(
                 seq=row.number,
@@ -117,7 +119,7 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
                 action=row.action,
                 actor=row.actor,
                 rule="explicit",
-                why=_WHY[row.action].format(name=row.name),
+                why=_WHY[Action(row.action)].format(name=row.name),
                 changes={place: (before[place], now)},
                 policy=row.hash,
             )
@@ -130,7 +132,7 @@ def record_adoption(store: Store, row: AdoptionRow) -> Adoption:
     """Record an adoption; a shadow that begins or ends drops its earlier shadow tiers."""
 
     def change(transaction: Transaction) -> int:
-        if row.action in ("shadow", "end_shadow"):
+        if row.action in _SHADOWING:
             transaction.drop_shadow_tiers(row.hash)
         return transaction.adopt(row)
 
@@ -141,9 +143,9 @@ def adopted_policies(store: Store) -> list[AdoptionRow]:
     """Return the adopted policies that were not rolled back, the active one last."""
     line: list[AdoptionRow] = []
     for adoption in store.adoptions():
-        if adoption.action == "adopt":
+        if adoption.action == Action.ADOPT:
             line.append(adoption)
-        elif adoption.action == "rollback" and line:
+        elif adoption.action == Action.ROLLBACK and line:
             line.pop()
     if not line:
         raise NotFound("no adopted policy is in force: there is nothing to roll back")
@@ -154,7 +156,9 @@ def restored_moves(
     store: Store, changes: Changes, policy: AdoptionRow, cause: Cause
 ) -> tuple[list[Move], list[Skipped]]:
     """Undo all moves of a policy in one transaction, except for memories that were moved since."""
-    cause = replace(cause, action="undo", rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}")
+    cause = replace(
+        cause, action=Action.UNDO, rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}"
+    )
     tenant = store.tenant
 
     def take_back(transaction: Transaction) -> list[Move | Skipped | None]:

@@ -10,6 +10,7 @@ from functools import partial
 
 from memotherm.errors import EmbedderError, LimitReached
 from memotherm.model import Hit, Memory, Move, Retention, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.model.clock import from_micros, system_clock, to_micros
 from memotherm.model.results import Compaction, Maintenance
 from memotherm.remember.changes import Changes
@@ -85,7 +86,11 @@ _BATCH = 500
 _SESSION_IDLE = timedelta(days=7)
 #: Idle sessions ended per run, at most.
 _MOST_ENDED = 100
-_ACTIONS = {Retention.ACTIVE: "restore", Retention.ARCHIVED: "archive", Retention.DELETED: "forget"}
+_ACTIONS = {
+    Retention.ACTIVE: Action.RESTORE,
+    Retention.ARCHIVED: Action.ARCHIVE,
+    Retention.DELETED: Action.FORGET,
+}
 
 
 def combined(runs: Sequence[Maintenance]) -> Maintenance:
@@ -218,7 +223,7 @@ class RuleEngine:
             self._store.clear_injected(space)
             self._end_session(space, cause.at)
             if settings.compaction_on_session_end:
-                moves += self.compact(scope, replace(cause, action="move"), dry_run=False).moves
+                moves += self.compact(scope, replace(cause, action=Action.MOVE), dry_run=False).moves
         return len(idle), moves
 
     def _end_session(self, space: int, now: datetime) -> None:
@@ -325,7 +330,7 @@ class RuleEngine:
         """Apply one move, unless the memory has moved since it was decided, or a limit forbids it."""
         cause = cause.for_move(move)
         if move.retention is Retention.PURGED:
-            transaction.purge(record, replace(cause, action="purge"), clean=clean)
+            transaction.purge(record, replace(cause, action=Action.PURGE), clean=clean)
             return True
         if move.retention is not None:
             after = replace(record.memory, retention=move.retention)

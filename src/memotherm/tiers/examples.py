@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from memotherm.model import Memory, Scope
+from memotherm.model.actions import Action
 from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.store import Store, Transaction
@@ -19,7 +20,7 @@ def stored_examples(memories: Iterable[Memory]) -> Iterator[tuple[Store, tuple[i
 
     def fill(transaction: Transaction) -> None:
         for memory in memories:
-            cause = Cause(action="remember", at=memory.created_at)
+            cause = Cause(action=Action.REMEMBER, at=memory.created_at)
             transaction.insert(transaction.space(memory.scope), memory, None, cause)
 
     try:

@@ -12,6 +12,7 @@ from memotherm.errors import InvalidInput, NotFound, PolicyError
 from memotherm.facade.queries import require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Move
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
 from memotherm.storage.values import AdoptionRow, Cause, Tally
@@ -125,7 +126,7 @@ class Policies:
         It is kept in the store with everything that it extends, and its moves carry its hash. A policy with lint
         errors or failing tests is refused with all of them, and the one in force stays.
         """
-        return self._record("adopt", self._adoptable(policy))
+        return self._record(Action.ADOPT, self._adoptable(policy))
 
     def rollback(self) -> Rollback:
         """Undo all moves of the active policy, and make the previous policy active.
@@ -133,13 +134,13 @@ class Policies:
         Memories that were moved since are skipped and listed.
         """
         self._require_whole()
-        whole, cause = self._view.services.all_tenants, self._view.cause("rollback")
+        whole, cause = self._view.services.all_tenants, self._view.cause(Action.ROLLBACK)
         line = adopted_policies(whole)
         # The moves come first, so that an interrupted rollback can be repeated; and once more for what another
         # process has moved meanwhile.
         moves, _ = self._moves_back(line[-1], cause)
         before = line[-2] if len(line) > 1 else replace(line[-1], name="builtin", hash="", document="")
-        row = replace(before, number=0, at=cause.at, actor=cause.actor, action="rollback")
+        row = replace(before, number=0, at=cause.at, actor=cause.actor, action=Action.ROLLBACK)
         adoption = record_adoption(whole, row)
         late, skipped = self._moves_back(line[-1], cause)
         return Rollback(
@@ -160,19 +161,19 @@ class Policies:
 
         One policy at a time can be in the shadow; what it would have done there before is forgotten.
         """
-        return self._record("shadow", self._adoptable(policy))
+        return self._record(Action.SHADOW, self._adoptable(policy))
 
     def stop_shadow(self) -> ShadowReport:
         """Take the policy out of the shadow, and return its last report."""
         self._require_whole()
         report = self.shadow_report()
-        self._record("end_shadow", self._shadow())
+        self._record(Action.END_SHADOW, self._shadow())
         return report
 
     def shadow_report(self) -> ShadowReport:
         """Return what the shadow policy would have missed and spared, and the tiers it would use."""
         policy, store = self._shadow(), self._view.store_inside
-        started = next(row for row in store.adoptions() if (row.action, row.hash) == ("shadow", policy.digest))
+        started = next(row for row in store.adoptions() if (row.action, row.hash) == (Action.SHADOW, policy.digest))
         spaces = store.spaces_within(self._view.scope)
         # Recalls from scopes without visible spaces are counted under space 0.
         tallies = store.tallies(spaces if self._view.scope.items() else (0, *spaces))
@@ -203,7 +204,7 @@ class Policies:
 
     def _record(self, action: str, policy: Policy) -> Adoption:
         cause = self._view.cause(action)
-        document = "" if action == "end_shadow" else policy.packed()
+        document = "" if action == Action.END_SHADOW else policy.packed()
         row = AdoptionRow(
             at=cause.at, actor=cause.actor, action=action, name=policy.name, hash=policy.digest, document=document
         )

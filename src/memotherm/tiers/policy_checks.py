@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
@@ -345,7 +346,7 @@ def _move(transaction: Transaction, decisions: Sequence[Decision]) -> None:
         record = transaction.get(memory.id)
         if record is not None:
             after = replace(memory, tier=move.to, tier_rule=move.rule)
-            transaction.change(record, after, Cause(action="move", at=_NOW))
+            transaction.change(record, after, Cause(action=Action.MOVE, at=_NOW))
 
 
 def _described(memory: Memory) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, Never, cast
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
 from memotherm.remember.authority import outranks
 from memotherm.remember.draft import Draft, memory_of
@@ -275,7 +276,7 @@ def _own_trust(records: Sequence[Record], cause: Cause) -> list[Record]:
 
 def _forget(transaction: Transaction, records: Sequence[Record], cause: Cause) -> list[str]:
     """Delete memories, and return their ids."""
-    cause = replace(cause, action="forget")
+    cause = replace(cause, action=Action.FORGET)
     for record in records:
         transaction.change(record, replace(record.memory, retention=Retention.DELETED), cause)
     return [record.memory.id for record in records]

@@ -17,6 +17,7 @@ from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import DEFAULT, Calibration, estimate
 from memotherm.errors import DimensionMismatch, EmbedderRefused, StoreError
+from memotherm.model.actions import Action
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
 
@@ -124,7 +125,7 @@ class EmbedderSession:
         """
         total, done, after = self.store.count_without_vectors(identity.number), 0, 0
         refusals: list[EmbedderRefused] = []
-        cause = Cause(action="embed", at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
+        cause = Cause(action=Action.EMBED, at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
         while True:
             batch = self.store.without_vectors(identity.number, after, _BATCH)
             if not batch and (refusals or complete()):

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memotherm.model import Memory, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
@@ -62,7 +63,7 @@ class Contract:
         """Calls of its methods each run in a transaction of their own."""
         return cast("Transaction", _SingleCalls(self.store))
 
-    def cause(self, action: str = "test", rule: str = "explicit", why: str = "") -> Cause:
+    def cause(self, action: Action = Action.UPDATE, rule: str = "explicit", why: str = "") -> Cause:
         """Return a cause with the current time."""
         return Cause(action=action, at=self.clock(), rule=rule, why=why)
 
@@ -93,17 +94,19 @@ class Contract:
         vectors = self.embedder.embed(texts) if texts and self.store.identity() is not None else None
         memory = self.memory(content, scope, **fields)
         return self.store.transact(
-            lambda transaction: transaction.insert(transaction.space(scope), memory, vectors, self.cause("remember"))
+            lambda transaction: transaction.insert(
+                transaction.space(scope), memory, vectors, self.cause(Action.REMEMBER)
+            )
         )
 
     def changed(self, record: Record, **fields: Any) -> Record:
         """Change fields of a stored memory."""
         current = self.now(record)
-        return self.transaction.change(current, replace(current.memory, **fields), self.cause("change"))
+        return self.transaction.change(current, replace(current.memory, **fields), self.cause(Action.UPDATE))
 
     def purged(self, record: Record) -> Record:
         """Erase a stored memory."""
-        return self.transaction.purge(self.now(record), self.cause("purge"))
+        return self.transaction.purge(self.now(record), self.cause(Action.PURGE))
 
     @contextmanager
     def aborted_work(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memotherm.model import Retention, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, RootRow
 from tests.storage.contract.base import EVERYONE, Contract
@@ -30,7 +31,7 @@ class NotesContract(Contract):
         memory = self.memory(content, scope, kind="note", source="file:MEMORY.md")
 
         def change(transaction: Transaction) -> tuple[int, Record]:
-            record = transaction.insert(space, memory, None, self.cause("sync"))
+            record = transaction.insert(space, memory, None, self.cause(Action.SYNC))
             number = transaction.put_note(self.note(space))
             transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
             return number, record
@@ -66,7 +67,7 @@ class NotesContract(Contract):
         home = self.transaction.space(EVERYONE)
         assert self.transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
-        moved = self.transaction.move_to_collection(own, space, self.cause("link"))
+        moved = self.transaction.move_to_collection(own, space, self.cause(Action.LINK))
         duplicate = self.transaction.duplicate(home, own.memory.digest, "note", self.clock())
         assert duplicate is not None
         assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
@@ -76,7 +77,7 @@ class NotesContract(Contract):
         self.serving()
         space = self.collection()
         record = self.stored("an otter")
-        self.transaction.move_to_collection(record, space, self.cause("link"))
+        self.transaction.move_to_collection(record, space, self.cause(Action.LINK))
 
         assert self.now(record).space == space
         assert [event.action for event in self.store.events(record)] == ["remember", "link"]
@@ -96,7 +97,7 @@ class NotesContract(Contract):
         self.transaction.drop_root(space)
         assert self.store.roots(self.seen()) == [root]
         self.transaction.drop_note(number)
-        self.transaction.discard(record, self.cause("purge"))
+        self.transaction.discard(record, self.cause(Action.PURGE))
         self.transaction.drop_root(space)
         assert self.store.roots(self.seen()) == []
 
@@ -119,7 +120,7 @@ class NotesContract(Contract):
         space = self.collection()
         number, _ = self.filed(space, "plain")
         own = self.stored("linked")
-        shelved = self.transaction.move_to_collection(own, space, self.cause("link"))
+        shelved = self.transaction.move_to_collection(own, space, self.cause(Action.LINK))
         other = self.transaction.put_note(self.note(space, "memory/a.md"))
         self.transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
         assert self.transaction.is_linked_elsewhere(own.no, number)
@@ -136,7 +137,7 @@ class NotesContract(Contract):
 
         widened = self.changed(record, scope=Scope())
         assert self.store.misplaced_notes(space) == ["MEMORY.md"]
-        self.transaction.move_to_collection(widened, space, self.cause("sync"))
+        self.transaction.move_to_collection(widened, space, self.cause(Action.SYNC))
         assert self.store.misplaced_notes(space) == []
 
     def test_discarding_erases_like_a_purge(self) -> None:
@@ -144,7 +145,7 @@ class NotesContract(Contract):
         self.serving()
         record = self.stored("an otter", metadata={"a": 1})
         changed = self.changed(record, metadata={"a": 2})
-        self.transaction.discard(changed, self.cause("purge"))
+        self.transaction.discard(changed, self.cause(Action.PURGE))
 
         assert self.now(record).memory == replace(
             self.now(record).memory, content="", metadata={}, retention=Retention.PURGED

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.model.results import TierCount
 from memotherm.storage.values import EVERY_RETENTION, Record, Use
 from memotherm.testing import FakeClock
@@ -155,12 +156,12 @@ class ReadingContract(Contract):
         first = self.stored("one")
         self.stored("for the rival", _OTHER)
         second = self.stored("two", _PROJECT)
-        self.transaction.purge(first, self.cause("purge"))
+        self.transaction.purge(first, self.cause(Action.PURGE))
         spaces = self.seen(_PROJECT)
         whole = self.store.ledger(spaces, None, 10, oldest_first=True)
 
         assert [event.memory_id for event in whole] == [first.memory.id, second.memory.id, first.memory.id]
-        assert whole[2].action == "purge"
+        assert whole[2].action == Action.PURGE
         assert self.store.ledger(spaces, None, 10, oldest_first=False) == whole[::-1]
         assert self.store.ledger(spaces, whole[0].seq, 1, oldest_first=True) == whole[1:2]
         assert self.store.ledger(spaces, whole[2].seq, 1, oldest_first=False) == whole[1:2]

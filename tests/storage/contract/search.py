@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.storage.values import EVERY_RETENTION, Identity, Record
 from memotherm.testing import HashEmbedder
 from memotherm.text.word_ids import word_id
@@ -240,11 +241,11 @@ class VectorsContract(Contract):
 
         for record in waiting:
             vectors = self.embedder.embed([record.memory.content])
-            self.transaction.add_vectors(number, record.no, record.memory.content, vectors, self.cause("embed"))
+            self.transaction.add_vectors(number, record.no, record.memory.content, vectors, self.cause(Action.EMBED))
 
         assert self.store.count_without_vectors(number) == 0
         assert self.by_vector("two", limit=1) == [waiting[1].no]
-        assert self.store.events(waiting[0])[-1].action == "embed"
+        assert self.store.events(waiting[0])[-1].action == Action.EMBED
 
     def test_vectors_of_a_former_content_are_refused(self) -> None:
         """A content that changed while its vectors were made waits for new ones."""
@@ -266,7 +267,9 @@ class VectorsContract(Contract):
         assert not self.transaction.serve(new.number)
 
         assert self.by_vector("an otter") == [record.no]
-        self.transaction.add_vectors(new.number, record.no, "an otter", other.embed(["an otter"]), self.cause("embed"))
+        self.transaction.add_vectors(
+            new.number, record.no, "an otter", other.embed(["an otter"]), self.cause(Action.EMBED)
+        )
         assert self.store.identity() != new
         assert self.transaction.serve(new.number)
 
@@ -289,7 +292,9 @@ class VectorsContract(Contract):
         assert self.store.sample_vectors(5, by) is None
         for record in (first, later):
             content = record.memory.content
-            self.transaction.add_vectors(by.number, record.no, content, spare.embed([content]), self.cause("embed"))
+            self.transaction.add_vectors(
+                by.number, record.no, content, spare.embed([content]), self.cause(Action.EMBED)
+            )
         scores = self.store.search_vector(self.search(), query, 5, by)
         near = self.store.similarities(self.search(), [first.no, later.no], query, by)
         assert list(scores) == [first.no, later.no]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
+from memotherm.model.actions import Action
 from memotherm.storage.store import Transaction
 from memotherm.storage.tombstones import Passage, Passages
 from memotherm.storage.values import Cause, Record, Use
@@ -33,7 +34,7 @@ class TransactionContract(Contract):
         """The event has who, which rule, why, and each field before and after."""
         record = self.stored("a fact")
         self.clock.advance(hours=1)
-        cause = Cause(action="move", at=self.clock(), actor="planner", rule="cooling", why="not used for long")
+        cause = Cause(action=Action.MOVE, at=self.clock(), actor="planner", rule="cooling", why="not used for long")
         after = replace(record.memory, tier=Tier.COLD, tags=("x",))
         changed = self.transaction.change(record, after, cause)
         event = self.store.events(record)[-1]
@@ -154,7 +155,7 @@ class TransactionContract(Contract):
         assert purged.memory == memory
         assert memory.retention is Retention.PURGED
         assert (memory.content, memory.tags, memory.metadata, memory.source, memory.tokens) == ("", (), {}, "", 0)
-        assert [event.action for event in events] == ["remember", "change", "purge"]
+        assert [event.action for event in events] == ["remember", "update", "purge"]
         assert events[-1].changes == {"retention": ("active", "purged")}
         assert not any({"content", "tags", "metadata", "source"} & set(event.changes) for event in events)
         assert self.by_words("secret") == []
@@ -170,7 +171,7 @@ class TransactionContract(Contract):
         self.changed(record, content="another secret", digest=digest("another secret"))
         copy = self.stored("the heron", ann)
         self.purged(record)
-        self.transaction.discard(copy, self.cause("purge"))
+        self.transaction.discard(copy, self.cause(Action.PURGE))
 
         def passages(scope: Scope, *texts: str, above: Trust | None = None) -> Passages:
             return self.store.transact(lambda transaction: transaction.tombstones.find(scope, texts, above))
@@ -191,7 +192,7 @@ class TransactionContract(Contract):
         assert found(ann, *contents) == set(contents[:2]), "remembered again elsewhere"
         self.stored("the secret", ann)
         assert found(ann, *contents) == {contents[1]}
-        said, cause = "the crane left. the stork came back", self.cause("forget")
+        said, cause = "the crane left. the stork came back", self.cause(Action.FORGET)
         self.store.transact(lambda transaction: transaction.tombstones.add(copy, cause, said, "the crane left"))
         assert found(ann, "the crane left", "yes, the stork came back") == {"yes, the stork came back"}
 

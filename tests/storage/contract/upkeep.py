@@ -12,6 +12,7 @@ import pytest
 
 from memotherm.errors import InvalidInput, LeaseLost, ReadOnly, StoreClosed
 from memotherm.model import Priority, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
@@ -120,7 +121,7 @@ class UpkeepContract(Contract):
 
     def test_a_policy_of_a_unit_of_work_that_fails_is_not_in_force(self) -> None:
         """Nor does a reader take the next adoption, which gets the same number, for the one that it knows."""
-        policy = AdoptionRow(at=self.clock(), actor="ann", action="adopt", name="p", hash="h", document="one")
+        policy = AdoptionRow(at=self.clock(), actor="ann", action=Action.ADOPT, name="p", hash="h", document="one")
         before = self.store.adopted
         with self.aborted_work():
             self.transaction.adopt(policy)
@@ -352,13 +353,13 @@ class PoliciesContract(Contract):
         """Their numbers are those of the ledger; the last is known after a transaction and a read of the spaces."""
         assert (self.store.adopted, self.store.adoptions()) == (0, [])
         first = AdoptionRow(
-            at=self.clock(), actor="ana", action="adopt", name="house", hash="1f", document='[{"text": "é"}]'
+            at=self.clock(), actor="ana", action=Action.ADOPT, name="house", hash="1f", document='[{"text": "é"}]'
         )
 
         number = self.store.for_tenant(None).transact(lambda transaction: transaction.adopt(first))
         last = self.store.for_tenant(None).transact(
             lambda transaction: transaction.adopt(
-                replace(first, action="rollback", name="builtin", hash="", document="")
+                replace(first, action=Action.ROLLBACK, name="builtin", hash="", document="")
             )
         )
         assert self.store.seq() == last
@@ -378,7 +379,7 @@ class PoliciesContract(Contract):
 
         for record, policy in ((moved, "1f"), (other, "")):
             cold = replace(record.memory, tier=Tier.COLD)
-            self.transaction.change(record, cold, replace(self.cause("move"), policy=policy))
+            self.transaction.change(record, cold, replace(self.cause(Action.MOVE), policy=policy))
 
         assert self.transaction.moved_by("1f") == [moved.memory.id]
         assert self.transaction.moved_by("") == []

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
 from memotherm.errors import PolicyError
+from memotherm.model.actions import Action
 from memotherm.operations.arguments import policy_of
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import View, WholeStore
@@ -56,13 +57,13 @@ def show(mem: WholeStore) -> Json:
     policies, moves = mem.policies, mem.metrics().moves
     current, history = policies.current(), policies.history()
     shown = policy_json(current)
-    last = next((one for one in reversed(history) if one.action in ("shadow", "end_shadow")), None)
+    last = next((one for one in reversed(history) if one.action in (Action.SHADOW, Action.END_SHADOW)), None)
     return {
         **shown,
         "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
         "packed": current.packed(),
         "unused": policies.unused(),
-        "shadow": last.name if last is not None and last.action == "shadow" else None,
+        "shadow": last.name if last is not None and last.action == Action.SHADOW else None,
         "adoptions": to_json(history),
     }
 

@@ -16,6 +16,7 @@ from itertools import groupby
 from memotherm.embed.protocol import NoEmbedder
 from memotherm.errors import LimitReached
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Scope, Tier, Why
+from memotherm.model.actions import Action
 from memotherm.remember.changes import Changes
 from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
@@ -84,7 +85,7 @@ class PastStore:
     def _fill(self, transaction: Transaction) -> dict[int, int]:
         for memory in self.timeline.born.values():
             transaction.space(memory.scope)
-        cause = Cause(action="remember", at=self.timeline.start)
+        cause = Cause(action=Action.REMEMBER, at=self.timeline.start)
         return {
             no: transaction.insert(transaction.space(memory.scope), memory, None, cause).no
             for no, memory in self.timeline.memories.items()
@@ -288,7 +289,7 @@ class _Pass:
         hits = [
             Hit(memory=record.memory, score=0.0, why=Why(relevance=relevance.get(record.no, 0.0))) for record in given
         ]
-        cause = Cause(action="move", at=entry.at)
+        cause = Cause(action=Action.MOVE, at=entry.at)
         if "average" in entry.options:
             space = next((record.space for record in given if record.memory.scope == scope), 0)
             moves, _ = self._working.promote_hits(space, hits, cause)
@@ -328,7 +329,7 @@ class _Pass:
         if opened or self._open:
             self._store.transact(set_sessions)
         self._open = opened
-        scope, cause = Scope(**entry.options["scope"]), Cause(action="move", at=entry.at)
+        scope, cause = Scope(**entry.options["scope"]), Cause(action=Action.MOVE, at=entry.at)
         if entry.options["run"] == "compact":
             self._engine.compact(scope, cause, dry_run=False)
         else:
@@ -338,7 +339,8 @@ class _Pass:
         """Count the moves of rules, and list the tiers at the end."""
         outcome, seq = self.outcome, self._seq
         last: dict[str, tuple[datetime, str]] = {}
-        while events := self._store.ledger(self._spaces, seq, _PAGE, EventFilter(action="move"), oldest_first=True):
+        where = EventFilter(action=Action.MOVE)
+        while events := self._store.ledger(self._spaces, seq, _PAGE, where, oldest_first=True):
             for event in filter(moved_by_rule, events):
                 was, now = event.changes["tier"]
                 at, left = last.get(event.memory_id, (event.at, ""))

@@ -6,10 +6,10 @@ import { difference } from "../diff.js";
 import { clock, memories, shortened } from "../format.js";
 import { useWritable } from "../login.js";
 import { MemoryLink, Tier } from "./basics.js";
+// Made by the server of the events that it knows.
+import { DONE } from "./words.js";
 
 const LONGEST = 140, AT_ONCE = 500;
-const DONE = { remember: "Stored", update: "Edited", move: "Moved", prioritize: "Changed the priority", archive: "Archived", forget: "Forgot", approve: "Approved", reject: "Rejected", restore: "Restored", purge: "Purged",
-  expire: "Expired", undo: "Undid a change", verify: "Verified", adopt: "Adopted a policy", rollback: "Rolled back a policy", shadow: "Put a policy in the shadow", end_shadow: "Took a policy out of the shadow", amend: "Corrected a part", sync: "Followed its note", move_project: "Moved to another project", move_out_of_session: "Kept after its session", rescope: "Moved to another scope" };
 // What follows from other changes, or is said in another way.
 const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 
