@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from memotherm import Memory, Scope
+from memotherm.model.actions import Action
 from memotherm.storage.sqlite import store as sqlite_store
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause
@@ -88,7 +89,7 @@ def insert_all(store: Store, scope: Scope, memories: Sequence[Memory], now: date
     def insert(transaction: Transaction) -> int:
         space = transaction.space(scope)
         for memory in memories:
-            transaction.insert(space, memory, None, Cause(action="remember", at=now))
+            transaction.insert(space, memory, None, Cause(action=Action.REMEMBER, at=now))
         return space
 
     return store.transact(insert)

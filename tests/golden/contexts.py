@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memotherm import Context, Memory, Memotherm, Priority, Scope, Settings, Tier
+from memotherm.model.actions import Action
 from memotherm.storage.sqlite.store import SqliteStore
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause
@@ -87,7 +88,7 @@ def memory_with_fixed_ids(settings: Settings | None = None) -> Memotherm:
 
 def insert(store: Store, memory: Memory, vectors: Any) -> None:
     """Store a memory as `remember` does."""
-    cause = Cause(action="remember", at=memory.created_at, rule="default")
+    cause = Cause(action=Action.REMEMBER, at=memory.created_at, rule="default")
     store.transact(lambda transaction: transaction.insert(transaction.space(Scope()), memory, vectors, cause))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from memotherm import Memotherm, Scope
 from memotherm.errors import InvalidInput, MemothermError
+from memotherm.model.actions import Action
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause
 
@@ -79,7 +80,7 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
         for memory_id in (chunk, linked):
             record = transaction.get(memory_id)
             assert record is not None
-            cause = Cause(action="move_out_of_session", at=record.memory.created_at)
+            cause = Cause(action=Action.MOVE_OUT_OF_SESSION, at=record.memory.created_at)
             transaction.change(record, replace(record.memory, scope=Scope()), cause)
 
     mem._services.store.transact(move)
@@ -106,7 +107,8 @@ def test_a_sync_gives_back_no_more_pinned_memories_than_the_limit(
     def move(transaction: Transaction) -> None:
         record = transaction.get(chunk)
         assert record is not None
-        transaction.change(record, replace(record.memory, scope=other), Cause(action="x", at=record.memory.created_at))
+        cause = Cause(action=Action.RESCOPE, at=record.memory.created_at)
+        transaction.change(record, replace(record.memory, scope=other), cause)
 
     mem._services.store.transact(move)
     view.remember("The one pinned memory", priority="pinned")

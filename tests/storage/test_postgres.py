@@ -19,6 +19,7 @@ import pytest
 import memotherm
 from memotherm import Memotherm, Scope, Settings, Tier
 from memotherm.errors import InvalidInput, PluginUnavailable, SchemaTooNew, StoreBusy, StoreDamaged, StoreUnavailable
+from memotherm.model.actions import Action
 from memotherm.storage.open import open_store
 from memotherm.storage.postgres.connections import without_secrets
 from memotherm.storage.postgres.store import PostgresStore
@@ -283,7 +284,8 @@ def test_memories_of_several_tenants_in_one_transaction_stay_apart(mem: Memother
         for number in range(130):
             for model in models:
                 memory = replace(model, id=f"{model.id[:-3]}{number:03}")
-                transaction.insert(transaction.space(model.scope), memory, None, Cause(action="remember", at=clock()))
+                cause = Cause(action=Action.REMEMBER, at=clock())
+                transaction.insert(transaction.space(model.scope), memory, None, cause)
 
     mem._services.store.for_tenant(None).transact(insert)
     assert [tenant.count() for tenant in tenants] == [131, 131]
@@ -639,7 +641,7 @@ def test_a_follower_of_the_ledger_misses_no_event(mem: Memotherm, url: str, post
             record = transaction.get(shared.id)
             assert record is not None
             changed = replace(record.memory, metadata={"read": True})
-            transaction.change(record, changed, Cause(action="update", at=shared.created_at))
+            transaction.change(record, changed, Cause(action=Action.UPDATE, at=shared.created_at))
 
         with slow.unit_of_work():
             slow.transact(change)

@@ -21,6 +21,7 @@ import pytest
 import memotherm
 from memotherm import Memory, Memotherm, Scope, Settings, Tier
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
+from memotherm.model.actions import Action
 from memotherm.storage import base
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
@@ -781,7 +782,7 @@ def test_a_purge_without_cleaning_is_finished_by_the_next_start(open_mem: Open, 
         def purge(transaction: Transaction) -> None:
             record = transaction.get(memory.id)
             assert record is not None
-            transaction.purge(record, Cause(action="purge", at=memory.created_at), clean=False)
+            transaction.purge(record, Cause(action=Action.PURGE, at=memory.created_at), clean=False)
 
         store.transact(purge)
         assert _SECRET.encode() in b"".join(files(tmp_path).values())

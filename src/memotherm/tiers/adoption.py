@@ -19,7 +19,7 @@ from memotherm.storage.values import AdoptionRow, Cause, Record
 
 _SHADOWING = (Action.SHADOW, Action.END_SHADOW)
 #: The reasons of the events by action.
-_WHY = {
+_WHY: Mapping[str, str] = {
     Action.ADOPT: "put the policy {name} in force",
     Action.ROLLBACK: "took back a policy, and put {name} in force",
     Action.SHADOW: "put the policy {name} in the shadow",
@@ -119,7 +119,7 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
                 action=row.action,
                 actor=row.actor,
                 rule="explicit",
-                why=_WHY[Action(row.action)].format(name=row.name),
+                why=_WHY[row.action].format(name=row.name),
                 changes={place: (before[place], now)},
                 policy=row.hash,
             )

@@ -202,7 +202,7 @@ class Policies:
         require_adoptable(loaded, self.lint(loaded))
         return loaded
 
-    def _record(self, action: str, policy: Policy) -> Adoption:
+    def _record(self, action: Action, policy: Policy) -> Adoption:
         cause = self._view.cause(action)
         document = "" if action == Action.END_SHADOW else policy.packed()
         row = AdoptionRow(
