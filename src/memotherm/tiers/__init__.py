@@ -1,7 +1,7 @@
 """Tiers: which memories are hot, warm or cold, and why.
 
 rules            pure: selections, conditions, rules, and the decisions of one run
-policy           policy files; policy_checks lints and tests them
+policy           policy files; policy_checks lints and tests them, on examples in a store in memory
 engine           runs the rules on a store and applies their moves
 active_policy    the rules and limits that apply now; adoption changes them
 policies         the facade: mem.policies
