@@ -25,7 +25,7 @@ def rule(request: pytest.FixtureRequest) -> Rule:
 class TestBuiltInRules(RuleConformance):
     """Every built-in rule passes."""
 
-    settings = Settings(archive_after_days=10, delete_after_days=10)
+    settings = Settings(retention="10/10/7")
 
     @pytest.fixture(autouse=True)
     def _take(self, rule: Rule) -> None:
@@ -132,7 +132,7 @@ def test_the_sample_has_memories_for_every_built_in_rule(rule: Rule) -> None:
     """So that no conformance test passes for want of memories."""
 
     class Tested(RuleConformance):
-        settings = Settings(archive_after_days=10, delete_after_days=10)
+        settings = Settings(retention="10/10/7")
 
         def make_rule(self) -> Rule:
             return rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
-from memotherm.storage.store import Claim
+from memotherm.storage.store import Claim, Store
 from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally, Use
 from tests.storage.contract.base import Contract, numbers
 
@@ -293,17 +293,18 @@ class UpkeepContract(Contract):
         """Neither do its views of other tenants and its parts; what it reads is the same, and no use is counted."""
         record = self.stored("kept")
         reading, now, term = self.store.for_reading(), self.clock(), timedelta(minutes=10)
+        changes: Sequence[Callable[[Store], object]] = (
+            lambda store: store.transact(lambda transaction: transaction.touch([record.no], now)),
+            lambda store: store.put_value("space", "key", "value", now, None, replace=True),
+            lambda store: store.trim_recalls(now),
+            lambda store: next(store.claims("maintain", "a", self.clock, term, now)),
+            lambda store: store.unit_of_work().__enter__(),
+            lambda store: store.write_tables().__enter__(),
+        )
         for store in (reading, reading.for_tenant("acme"), *reading.parts(Scope())):
-            for change in (
-                lambda store=store: store.transact(lambda transaction: transaction.touch([record.no], now)),
-                lambda store=store: store.put_value("space", "key", "value", now, None, replace=True),
-                lambda store=store: store.trim_recalls(now),
-                lambda store=store: next(store.claims("maintain", "a", self.clock, term, now)),
-                lambda store=store: store.unit_of_work().__enter__(),
-                lambda store=store: store.write_tables().__enter__(),
-            ):
+            for change in changes:
                 with pytest.raises(ReadOnly):
-                    change()
+                    change(store)
         entry = RecallEntry(at=now, space=record.space, query="q", tiers=(), micros=1, candidates=(), returned=())
         reading.log_recall(replace(entry, uses=[Use(record.no)]), keep=True)
 
