@@ -24,7 +24,7 @@ from memotherm.embed.wordpiece import WordPiece
 _WEIGHTS = Path(__file__).parent.parent / "src" / "memotherm" / "embed" / "weights"
 
 
-def _file(folder: Path, *stores: dict) -> Path:
+def _file(folder: Path, *stores: dict[str, object]) -> Path:
     path = folder / "questions.jsonl.xz"
     path.write_bytes(lzma.compress("\n".join(map(json.dumps, stores)).encode()))
     return path

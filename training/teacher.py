@@ -87,7 +87,7 @@ def train_teacher(
     """Train the teacher on questions without the prefix."""
     chance = random.Random(recipe.seed)
     torch.manual_seed(recipe.seed)
-    model = CrossEncoder(weights).to(DEVICE)
+    model: CrossEncoder = CrossEncoder(weights).to(DEVICE)
     model.encoder.embeddings.requires_grad_(False)
     trained = [parameter for parameter in model.encoder.parameters() if parameter.requires_grad]
     groups = [{"params": trained}, {"params": list(model.head.parameters())}]
