@@ -248,6 +248,17 @@ def test_a_name_in_another_script_is_only_proposed(mem: Memotherm) -> None:
     assert contents(selection.proposed) == {"Иван Петров купил ноутбук"}
 
 
+def test_what_a_name_selects_is_listed_newest_first(mem: Memotherm) -> None:
+    """Also where an older memory was changed last, on every store."""
+    stored = mem.remember_many({"content": f"Frank said number {number}"} for number in range(5))
+    mem.update(stored[1].id, content="Frank said number 1 again")
+    mem.update(stored[0].id, content="Frank said number 0 again")
+
+    assert [match.memory.id for match in mem.select("everything about Frank")] == [
+        memory.id for memory in reversed(stored)
+    ]
+
+
 def test_a_selection_by_nothing_is_empty_and_bad_requests_are_refused(mem: Memotherm) -> None:
     """An empty store, a request without words, and one that is too long."""
     assert not mem.select("everything about Frank").ids

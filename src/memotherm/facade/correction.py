@@ -57,7 +57,8 @@ class Correction:
         def mentioning(names: Sequence[str]) -> list[Memory]:
             store, search = view.listing(retention=retention)
             nos = mentioned(store, search, names)
-            return [record.memory for record in store.records(sorted(nos, reverse=True)).values()]
+            records = store.records(nos)
+            return [records[no].memory for no in sorted(records, reverse=True)]
 
         return select(text, recall, mentioning, view.services.settings.context_min_confidence)
 
