@@ -162,7 +162,7 @@ def test_a_check_compares_what_is_in_memory_with_the_rows(open_mem: Open, tmp_pa
     (band,) = [band for band in store._bands._loaded.values() if len(band._vectors)]
     band._vectors.discard(4)
     assert [problem.code for problem in mem.check()] == ["vector_cache"]
-    store._bands.clear()
+    store._bands._loaded.clear()
     store._columns._table._numbers[:, 1] += 1
     assert {problem.code for problem in mem.check()} == {"column_cache"}
     store._columns.clear()

@@ -383,7 +383,8 @@ def test_what_one_opening_counts_another_one_changes(open_mem: Open, tmp_path: P
     otter = there.remember("an otter")
 
     def counted() -> tuple[int, dict[str, int]]:
-        found = here._services.store.search_text(here._view.seen(), ["otter"], 10)
+        search = replace(here._view.seen(), tiers=(Tier.HOT, Tier.WARM))
+        found = here._services.store.search_text(search, ["otter"], 10)
         return found.total, dict(found.frequencies)
 
     assert counted() == counted() == (1, {"otter": 1})
