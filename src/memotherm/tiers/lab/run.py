@@ -216,7 +216,8 @@ class _Pass:
     def _change(self, transaction: Transaction, event: Event) -> list[tuple[int, Kind]]:
         """Apply a recorded event as far as the limits admit it."""
         no = self._timeline.nos[event.memory_id]
-        cause = Cause(action=Action[event.action.upper()], at=event.at, actor=event.actor, rule=event.rule, why=event.why)
+        action = Action[event.action.upper()]
+        cause = Cause(action=action, at=event.at, actor=event.actor, rule=event.rule, why=event.why)
         record = transaction.get(event.memory_id)
         if record is None:
             if is_first(event):
