@@ -50,17 +50,6 @@ def test_nothing_is_said_where_cold_has_no_answer_either(archive: Memotherm, que
     assert archive.recall(query).hint == ""
 
 
-def test_a_setting_adds_the_better_match_itself(tmp_path: Path) -> None:
-    """It comes first, within the limit, and nothing hints at it; a good answer stays as it is."""
-    with memotherm.open(tmp_path / "memory.db", settings={"recall_adds_cold": True}) as mem:
-        mem.remember_many([{"content": content} for content in _LIVE])
-        decision = mem.remember(_DECISION, kind="decision", tier="cold")
-        found = mem.recall(_QUESTION, limit=2)
-        assert ([hit.memory.id for hit in found][:1], len(found.hits), found.hint) == ([decision.id], 2, "")
-        assert mem.find(tier="cold").memories[0].access_count == 1
-        assert mem.recall("who reviews pull requests?", limit=1)[0].memory.content == _LIVE[2]
-
-
 def test_a_context_does_not_look_at_cold(archive: Memotherm) -> None:
     """A prompt that nothing live answers stays silent."""
     assert archive.context(_QUESTION).text == ""

@@ -148,7 +148,7 @@ def test_every_search_uses_words_and_vectors(mem: Memotherm) -> None:
 def test_cold_comes_into_a_turn_only_when_it_is_switched_on(open_mem: Open) -> None:
     """The switch is a setting, or an argument of the call."""
     question = "what was decided about otters?"
-    plain, switched = open_mem(), open_mem(settings={"auto_recall_include_cold": True})
+    plain, switched = open_mem(), open_mem(settings={"context_includes_cold": True})
     for mem in (plain, switched):
         mem.remember("decided about otters: they stay", tier="cold")
 

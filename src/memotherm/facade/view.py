@@ -238,7 +238,7 @@ class View(Queries):
         """Return what is wanted of a context as the assembler takes it, with the notes synced unless `now` is past."""
         degraded = () if now is not None else self.sync_notes()
         settings = self.services.settings
-        cold = settings.auto_recall_include_cold if include_cold is None else include_cold
+        cold = settings.context_includes_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
         now = now or self.now()

@@ -102,8 +102,6 @@ class Recaller:
         ranking = self._pipeline.finish(state)
         best = [(ranking.records[candidate.no], candidate) for candidate in ranking.ranked[:limit]]
         better = self._cold.better(question, ranking) if promising else []
-        if self._settings.recall_adds_cold:
-            best = [*better, *best][:limit]
         asked = question.search.priority is Priority.PINNED
         shown, cut = (ranking.pinned, ()) if asked else _newest(ranking.pinned, self._settings.max_pinned)
         pinned, hits = _hits(shown), _hits(best)
@@ -114,7 +112,7 @@ class Recaller:
             answers=[candidate for _, candidate in best],
             pinned=() if asked else pinned,
             hits=pinned[:limit] if asked else hits,
-            hint="" if self._settings.recall_adds_cold else _cold_hint(better),
+            hint=_cold_hint(better),
             degraded=(*ranking.degraded, *cut),
         )
 
@@ -190,15 +188,15 @@ class ColdSearch:
     def is_promising(self, state: State) -> bool:
         """Return, in the snapshot of the recall, whether cold is worth a search.
 
-        Unless its hits are to be added, a memory there must have enough of the words about the subject that no live
-        memory has: a search takes as long as the recall itself, and looking up these few words a tenth of it.
+        A memory there must have enough of the words about the subject that no live memory has: a search takes as long
+        as the recall itself, and looking up these few words a tenth of it.
         """
         best = best_relevance(state.ranked) or 0.0
         is_strong = best >= HIT_THRESHOLD and state.confidence >= self._settings.context_min_confidence
         if is_strong or Tier.COLD in state.question.search.tiers:
             return False
         unknown = [word for word in subject_words(state.terms) if not state.frequencies.get(word)]
-        return self._settings.recall_adds_cold or (bool(unknown) and self._covered(state, unknown) >= _SUBJECT)
+        return bool(unknown) and self._covered(state, unknown) >= _SUBJECT
 
     def _covered(self, state: State, words: Sequence[str]) -> float:
         """Return the largest share of some words that a cold memory has, weighted by their rarity there."""

@@ -296,11 +296,6 @@ class Settings:
     priority_boosts: Boosts = setting(  # noqa: RUF009 - a value
         Boosts(), "What each priority adds to the score of a memory.", low=-10, high=10, project=True
     )
-    recall_adds_cold: bool = setting(
-        False,
-        "Whether a recall with a weak answer adds clearly better hits of cold, instead of a hint.",
-        project=True,
-    )
     recall_log: str = setting(
         "text", "What the recall log stores of a query: its text, a hash, or nothing.", choices=("text", "hash", "off")
     )
@@ -308,7 +303,11 @@ class Settings:
     # Tiers
 
     tiering: bool = setting(True, "Whether compaction moves anything.", project=True)
-    hot_max_tokens: int = setting(2000, "Maximum tokens of the hot memories in a context.", project=True)
+    hot_max_tokens: int = setting(
+        2000,
+        "Maximum tokens of the hot memories in a context; `hot_token_limit` limits those that a session stores.",
+        project=True,
+    )
     hot_max_facts: int = setting(50, "Maximum number of memories that compaction leaves hot.", project=True)
     compaction_on_session_end: bool = setting(True, "Whether the end of a session runs compaction.", project=True)
     compact_every_run: bool = setting(
@@ -347,7 +346,9 @@ class Settings:
     recall_max_tokens: int = setting(
         800, "Tokens reserved for recalled memories, and their maximum in the context of a turn.", project=True
     )
-    auto_recall_include_cold: bool = setting(False, "Whether a context also searches cold memories.", project=True)
+    context_includes_cold: bool = setting(
+        False, "Whether a context also searches cold memories; a recall takes `tiers`.", project=True
+    )
     on_pinned_overflow: str = setting(
         "cut",
         "What happens when the pinned memories exceed the budget: leave out the oldest, or raise an error.",
@@ -363,7 +364,9 @@ class Settings:
 
     # Sessions
 
-    hot_token_limit: int = setting(4000, "Maximum tokens of hot memories in one session.", project=True)
+    hot_token_limit: int = setting(
+        4000, "Maximum tokens that one session stores as hot; `hot_max_tokens` limits those of a context.", project=True
+    )
     auto_spill: bool = setting(True, "Whether older hot memories are spilled when a new one needs space.", project=True)
     auto_promote: bool = setting(True, "Whether a session's recall promotes hits to hot.", project=True)
     warm_access_threshold: int = setting(
@@ -488,7 +491,10 @@ GROUPS = {
     "fusion": ("Recall and ranking", "How candidates are found and ranked."),
     "tiering": ("Tiers", "When compaction and recalls move memories between tiers."),
     "recall_max_tokens": ("Context", "What a context contains."),
-    "hot_token_limit": ("Sessions", "The working memory of a session, and the flush before its context is compacted."),
+    "hot_token_limit": (
+        "Sessions",
+        "The working memory of a session, and the flush before its context is compacted.",
+    ),
     "cool_hot_days": (
         "Maintenance and retention",
         "What maintenance moves, hides and erases, in the whole store.",

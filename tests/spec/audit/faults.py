@@ -201,7 +201,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         ),
     ),
     "contexts_search_cold": (
-        lambda: settings_of(auto_recall_include_cold=True),
+        lambda: settings_of(context_includes_cold=True),
         "cold_is_in_auto_recall_only_if_asked",
     ),
     "no_vectors": (
