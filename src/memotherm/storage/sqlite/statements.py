@@ -158,8 +158,13 @@ class SqliteStatements(Statements):
 def _adapted(values: dict[str, object]) -> dict[str, object]:
     """Return the parameters with lists as JSON."""
     if not _LISTS.isdisjoint(map(type, values.values())):
-        values |= {name: json.dumps(value) for name, value in values.items() if type(value) in _LISTS}
+        values |= {name: _json(value) for name, value in values.items() if isinstance(value, list | tuple)}
     return values
+
+
+def _json(values: Sequence[object]) -> str:
+    """Return values of one type as JSON; for numbers, `str` takes a fifth of the time."""
+    return str(list(values)) if values and type(values[0]) is int else json.dumps(values)
 
 
 class Range(NamedTuple):
