@@ -78,6 +78,32 @@ def test_a_memory_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) ->
         assert getattr(hit.memory, name) == getattr(before, name)
 
 
+@pytest.mark.parametrize("query", ["port", ""])
+def test_hidden_memories_are_those_of_that_moment(
+    mem: Memotherm, clock: FakeClock, embedder: Flaky, query: str
+) -> None:
+    """With the retention and the expiry that they had, from the state that serves all retentions."""
+    kept = mem.remember("the port is 5433")
+    gone = mem.remember("the old port is 5000")
+    mem.remember("the port of the fair is 6000", ttl="1d")
+    mem.forget(gone.id)
+    then = clock.advance(days=2)
+
+    def found(retention: str, **more: datetime) -> set[tuple[str, str, datetime | None]]:
+        hits = mem.recall(query, retention=retention, track=False, **more)
+        return {(hit.memory.content, str(hit.memory.retention), hit.memory.expires_at) for hit in hits}
+
+    before = {retention: found(retention) for retention in ("active", "deleted", "any")}
+    clock.advance(days=1)
+    mem.update(kept.id, content="the port is 5544")
+    mem.forget(kept.id)
+    mem.restore(gone.id)
+
+    assert {retention: found(retention, as_of=then) for retention in before} == before
+    assert len(before["any"]) > len(before["deleted"]) == len(before["active"]) == 1
+    assert embedder.texts.count("the port is 5433") == 2, "when it was stored, and for the first query"
+
+
 def test_a_context_is_the_one_of_that_moment(mem: Memotherm, clock: FakeClock) -> None:
     """Tiers and priorities are as they were then as well; nothing is counted or logged, and the receipt says when."""
     rule = mem.remember("never deploy on Fridays", priority="pinned")

@@ -282,14 +282,13 @@ class View(Queries):
         if as_of is not None:
             moment = require_moment(as_of)
             services, names = self.services, filters.pop("mentions", None)
-            question = self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
-            with services.past.at(services.store, services.vectorizer, self.scope, moment, retentions) as past:
+            question = self.question(query, tiers, **filters, retentions=retentions, place=_NOWHERE, now=moment)
+            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
                 question = past.placed(question)
                 if names is not None:
                     nos = mentioned_in(past.store, past.spaces, names, moment)
                     question = replace(question, search=replace(question.search, nos=nos))
-                recall = (past.recaller.list if listing else past.recaller.recall)(question, limit, track=False)
-                return past.restored(recall)
+                return (past.recaller.list if listing else past.recaller.recall)(question, limit, track=False)
         view = self.with_narrower() if include_narrower else self
         place = None
         if fields or include_narrower:

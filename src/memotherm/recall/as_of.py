@@ -1,9 +1,9 @@
-"""What was stored at an earlier moment, rebuilt from the ledger, archived and deleted memories included if wanted.
+"""What was stored at an earlier moment, rebuilt from the ledger, archived and deleted memories included.
 
-Each memory is taken back to that moment, event by event. Those that were visible then, or had one of the wanted
-retentions, are put into a store in memory, which is searched like any other. The last states of a tenant stay in
-memory, so only the first query about a moment has to rebuild it: later events do not change the past, unless they
-purge a memory or move it to another scope. A state is also that of every other moment with no change in between.
+Each memory is taken back to that moment, event by event, and put into a store in memory, which is searched like any
+other. The last states of a tenant stay in memory, so only the first query about a moment has to rebuild it: later
+events do not change the past, unless they purge a memory or move it to another scope. A state is also that of every
+other moment with no change in between.
 
 Uses have no events, so nobody knows how often a memory had been used at a moment: in a state, none has been.
 """
@@ -11,7 +11,7 @@ Uses have no events, so nobody knows how often a memory had been used at a momen
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import EmbedderError, EmbedderRefused, InvalidInput
-from memotherm.model import Event, Memory, Recall, Retention, Scope
+from memotherm.model import Event, Memory, Retention, Scope
 from memotherm.model.actions import Action
 from memotherm.recall.past import histories_until, state_at
 from memotherm.recall.pipeline import Pipeline
@@ -43,8 +43,7 @@ _PAGE = 1000
 _MOST_STATES = 2
 _MOST_TENANTS = 2
 
-Key = tuple[Scope, datetime, tuple[Retention, ...]]
-_ACTIVE = (Retention.ACTIVE,)
+Key = tuple[Scope, datetime]
 _USES = frozenset({"accessed_at", "access_count", "use_weight", "recent_uses", "relevance"})
 #: What uses change of a memory, as it is before the first.
 _UNUSED: dict[str, Any] = {field.name: field.default for field in fields(Memory) if field.name in _USES}
@@ -65,14 +64,11 @@ def require_moment(value: object) -> datetime:
 
 
 def _memories_at(store: Store, key: Key, tokenizer: str) -> Iterator[tuple[Record, Memory]]:
-    """Yield every memory that had one of the wanted retentions at a moment, as it is now and as it was then.
-
-    Those that had expired are among them, and none has been used.
-    """
-    scope, moment, retentions = key
+    """Yield every memory that there was at a moment, as it is now and as it was then, but never used."""
+    scope, moment = key
     for record, history in histories_until(store, store.spaces(scope), moment):
         then = state_at(record.memory, history, moment, tokenizer)
-        if then is not None and then.content and then.retention in retentions:
+        if then is not None and then.content:
             yield record, _unused(then)
 
 
@@ -94,25 +90,11 @@ class PastState:
     recaller: Recaller
     #: Whether all vectors are there; False when the embedder failed.
     complete: bool
-    #: The memories that were not active; the store has them as active ones.
-    hidden: Mapping[str, Memory]
-    #: When memories expire, those that had expired then among them.
-    expiries: Sequence[datetime]
 
     def placed(self, question: Question) -> Question:
         """Return a question about this state."""
         search = replace(question.search, spaces=self.spaces)
         return replace(question, search=search, serving=self.store.identity())
-
-    def restored(self, recall: Recall) -> Recall:
-        """Return a recall with the hidden memories as they were."""
-        if not self.hidden:
-            return recall
-        hits, pinned = (
-            tuple(replace(hit, memory=self.hidden.get(hit.memory.id, hit.memory)) for hit in found)
-            for found in (recall.hits, recall.pinned)
-        )
-        return replace(recall, hits=hits, pinned=pinned)
 
 
 @dataclass(slots=True)
@@ -148,16 +130,9 @@ class PastStates:
         self._lock = threading.Lock()
 
     @contextmanager
-    def at(
-        self,
-        store: Store,
-        vectorizer: Vectorizer,
-        scope: Scope,
-        moment: datetime,
-        retentions: tuple[Retention, ...] = _ACTIVE,
-    ) -> Iterator[PastState]:
+    def at(self, store: Store, vectorizer: Vectorizer, scope: Scope, moment: datetime) -> Iterator[PastState]:
         """Yield what a scope could see at a moment; one thread at a time uses the states of a tenant."""
-        key = (scope, moment, retentions)
+        key = (scope, moment)
         with self._states_of(scope.tenant) as states:
             _drop_changed(states, store)
             kept = states.get(key) or _moved(states, store, key)
@@ -198,24 +173,23 @@ class PastStates:
                     _drop(tenant.states)
 
     def _rebuilt(self, source: Store, vectorizer: Vectorizer, key: Key) -> PastState:
-        scope, moment, _ = key
+        scope, moment = key
         store = open_store(":memory:", self._settings)
         with source.snapshot():
-            hidden, expiries = _copy(source, store, key, self._settings.tokenizer)
+            _copy(source, store, key, self._settings.tokenizer)
         own = vectorizer.open_on(store)
         complete = _add_vectors(own, store, moment)
         pipeline = Pipeline(store, own, self._settings, self._options)
         recaller = Recaller(store, pipeline, self._settings)
-        return PastState(store, store.spaces(scope), pipeline, recaller, complete, hidden, expiries)
+        return PastState(store, store.spaces(scope), pipeline, recaller, complete)
 
 
 def _moved(states: States, store: Store, key: Key) -> _Kept | None:
     """Let the state of another moment be that of a new one, if it is the same; return None if none is."""
-    scope, moment, retentions = key
-    for other in [other for other in states if (other[0], other[2]) == (scope, retentions)]:
+    scope, moment = key
+    for other in [other for other in states if other[0] == scope]:
         after, until = sorted((moment, other[1]))
-        expiring = any(after < expiry <= until for expiry in states[other].state.expiries)
-        if not expiring and not store.changed_between(store.spaces(scope), after, until):
+        if not store.changed_between(store.spaces(scope), after, until):
             states[key] = states.pop(other)
             return states[key]
     return None
@@ -231,7 +205,7 @@ def _drop_changed(states: States, store: Store) -> None:
     """Drop the states that events since the last query have changed."""
     seq = store.seq()
     for key, kept in list(states.items()):
-        scope, moment, _ = key
+        scope, moment = key
         if kept.seq != seq and not _is_unchanged(store, store.spaces(scope), moment, kept.seq, seq):
             _drop(states, [key])
         kept.seq = seq
@@ -267,17 +241,11 @@ def _add_vectors(vectorizer: Vectorizer, store: Store, moment: datetime) -> bool
     return True
 
 
-def _copy(source: Store, target: Store, key: Key, tokenizer: str) -> tuple[dict[str, Memory], list[datetime]]:
-    """Fill a store with what was stored at a moment, with the vectors of contents that are still the same.
-
-    Return the memories that were not active then, and when memories expire.
-    """
-    _, moment, retentions = key
+def _copy(source: Store, target: Store, key: Key, tokenizer: str) -> None:
+    """Fill a store with what was stored at a moment, with the vectors of contents that are still the same."""
     identity = source.identity()
     number = target.register_embedder(identity.name, identity.dimensions).number if identity is not None else None
-    cause = Cause(action=Action.REMEMBER, at=moment, actor="as_of", rule="as_of")
-    hidden: dict[str, Memory] = {}
-    expiries: list[datetime] = []
+    cause = Cause(action=Action.REMEMBER, at=key[1], actor="as_of", rule="as_of")
 
     def fill(transaction: Transaction) -> None:
         space = cache(transaction.space)
@@ -285,19 +253,11 @@ def _copy(source: Store, target: Store, key: Key, tokenizer: str) -> tuple[dict[
         while page := list(islice(memories, _PAGE)):
             vectors = _vectors(source, page)
             for record, then in page:
-                if then.expires_at is not None:
-                    expiries.append(then.expires_at)
-                searched = then
-                # An expired memory was in the indexes until maintenance, and so part of what scores depend on.
-                if not then.visible_at(moment) and retentions != _ACTIVE:
-                    hidden[then.id] = then
-                    searched = replace(then, retention=Retention.ACTIVE, expires_at=None)
-                transaction.insert(space(then.scope), searched, vectors.get(record.no), cause)
+                transaction.insert(space(then.scope), then, vectors.get(record.no), cause)
 
     # In this thread, which has the snapshot of the source.
     with target.unit_of_work():
         target.transact(fill, made_by=number)
-    return hidden, expiries
 
 
 def _vectors(source: Store, memories: Sequence[tuple[Record, Memory]]) -> dict[int, Vectors]:
