@@ -83,7 +83,7 @@ def stopped_before(point: str, call: Callable[[], Result]) -> Iterator[Future[Re
     pause.thread = threading.Thread(target=run, name=f"stopped before {point}", daemon=True)
     with pytest.MonkeyPatch.context() as patch:
         running = ("rows", "rows_of", "run", "run_many")
-        for kind, methods in ((SqliteStatements, running), (PostgresStatements, (*running, "send", "expect"))):
+        for kind, methods in ((SqliteStatements, running), (PostgresStatements, (*running, "expect"))):
             for method in methods:
                 patch.setattr(kind, method, pause.before_statement(getattr(kind, method)))
         for store in (SqliteStore, PostgresStore):

@@ -404,7 +404,7 @@ def test_a_session_is_tidied_from_the_command_line(cli: Cli):
 def test_config_tells_where_a_value_comes_from(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Environment, project file and default; keys are not shown."""
     (tmp_path / "memotherm.toml").write_text("max_pinned = 3\n", "utf-8")
-    monkeypatch.setenv("MEMOTHERM_OPENAI_API_KEY", "sk-not-to-be-seen")
+    monkeypatch.setenv("MEMOTHERM_API_KEY", "sk-not-to-be-seen")
     monkeypatch.delenv("MEMOTHERM_DAEMON")
     shown = cli("config", "show", "--origin", "--json")
 

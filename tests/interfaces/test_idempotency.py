@@ -194,7 +194,7 @@ def test_a_request_that_was_undone_gives_nobody_its_scope(tmp_path: Path, monkey
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, tmp_path: Path) -> None:
     """Also those whose change another one has just made; none is answered with an error."""
-    settings = {"MEMOTHERM_DEDUPLICATE": "false", "MEMOTHERM_SERVER_RATE_PER_MINUTE": "0"}
+    settings = {"MEMOTHERM_DUPLICATE_WINDOW_HOURS": "0", "MEMOTHERM_SERVER_RATE_PER_MINUTE": "0"}
     with served(tmp_path / "server.db", store=url, **settings) as server:
         for number in range(6):
             body, key = {"content": f"Otter of number {number}"}, {"idempotency-key": f"k{number}"}

@@ -21,6 +21,7 @@ from memotherm.notes.notes import Notes
 from memotherm.rest.app import application
 from memotherm.session import Session
 from memotherm.settings import FIELDS, Settings, load
+from memotherm.settings.schema import Boosts
 from memotherm.settings.sources import OTHER_NAMES
 from tests.helpers import ROOT, opened
 
@@ -115,7 +116,10 @@ def test_every_setting_of_the_sources_is_read_from_a_file(tmp_path: Path) -> Non
     """Blocks of their configuration can be copied; each name sets one of our settings."""
     defaults = Settings()
     wanted = {theirs: other_value(getattr(defaults, ours)) for theirs, ours in OTHER_NAMES.items()}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in wanted.items()]
+    lines = [
+        f"{name} = {{low = {value.low}}}" if isinstance(value, Boosts) else f"{name} = {json.dumps(value)}"
+        for name, value in wanted.items()
+    ]
     (tmp_path / "memotherm.toml").write_text("\n".join(lines))
 
     settings = load({"trust_project": True}, environ={}, folder=tmp_path)
@@ -219,6 +223,8 @@ def other_value(default: Any) -> Any:
     """Return a valid value that is not the default."""
     if isinstance(default, bool):
         return not default
+    if isinstance(default, Boosts):
+        return default._replace(low=-0.5)
     return default + 16 if isinstance(default, int) else round(default / 2 + 0.01, 3)
 
 

@@ -52,7 +52,7 @@ def test_keys_are_listed_without_their_secrets_and_settings_without_credentials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing that gives access to anything is in a response."""
-    monkeypatch.setenv("MEMOTHERM_OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("MEMOTHERM_API_KEY", "sk-very-secret")
     monkeypatch.setenv("MEMOTHERM_STORE", "postgresql://ana:hunter2@db/agent?password=hunter3")
     with opened(tmp_path / "memory.db") as mem, asking(mem, token="once") as client:
         secret = mem.keys.create("ci", "acme", user="ana", read_only=True)

@@ -112,7 +112,7 @@ class MemothermStore(BaseStore):
                 )
             self.memory = memory
             return
-        chosen = {"max_content_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
+        chosen = {"max_metadata_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
         self.memory = opening.open(
             memory, scope=scope, embedder=self._embedder(chosen), settings=chosen, clock=clock, key=key
         )

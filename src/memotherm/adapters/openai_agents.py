@@ -63,7 +63,7 @@ class MemothermSession:
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
         self._budget = budget
-        self.memory, self._owner = opened(memory, scope, {"max_content_chars": _LONGEST_ITEM, **(settings or {})})
+        self.memory, self._owner = opened(memory, scope, {"max_metadata_chars": _LONGEST_ITEM, **(settings or {})})
         self._conversation = Conversation(self.memory, session_id, _SOURCE)
         self._prefix = f"{_SOURCE}/{quote(session_id, safe='')}/"
 

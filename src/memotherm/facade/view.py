@@ -448,7 +448,7 @@ class View(Queries):
         check: dict[str, Callable[[Any], Any]] = {
             "kind": lambda kind: checked_kind(kind, settings),
             "tags": checked_tags,
-            "metadata": lambda metadata: checked_metadata(metadata, settings.max_content_chars),
+            "metadata": lambda metadata: checked_metadata(metadata, settings.max_metadata_chars),
             "key": checked_key,
             "valid_from": lambda moment: as_moment(moment, "valid_from", now),
             "valid_until": lambda moment: end_of(moment, now),

@@ -165,7 +165,7 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         tier_rule=rule,
         priority=priority,
         scope=scope,
-        metadata=checked_metadata(draft.metadata, settings.max_content_chars),
+        metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
         source=source,
         trust=trust,
         tokens=count_tokens(content, settings.tokenizer),
@@ -286,7 +286,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None, longest: int) -> dict[s
     if len(text) > longest:
         raise InvalidInput(
             f"metadata takes {len(text):,} characters and the limit is {longest:,}: raise the setting "
-            "max_content_chars, or keep less in it"
+            "max_metadata_chars, or keep less in it"
         )
     _require_flat(loaded)
     return loaded

@@ -19,6 +19,7 @@ from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound, StoreBusy
 from memotherm.facade.upkeep import KeyValue
 from memotherm.operations.codec import to_json
+from memotherm.operations.forms import with_item_names
 from memotherm.rest.problems import KeyReused
 
 Json = dict[str, Any]
@@ -28,7 +29,7 @@ _MAX_KEY_CHARS = 200
 #: How often a request is carried out anew if another one with its key has come first, but cannot be seen.
 _ATTEMPTS = 5
 #: What a response says about the request beside the memory itself; it quotes no content.
-_ADDED = ("rule", "warnings")
+_ADDED = ("rule", "warnings", "sessionId")
 
 
 class Answer(NamedTuple):
@@ -112,7 +113,8 @@ def _with_contents(mem: Memotherm, value: Any) -> Any:  # noqa: ANN401 - any par
         if value.keys() == {"memory", "scope", "added"}:
             # This way of reading counts no use.
             memory = mem.scoped(**value["scope"]).get(value["memory"], include_narrower=True)
-            return {**to_json(memory), **value["added"]}
+            found = {**to_json(memory), **value["added"]}
+            return with_item_names(found) if "sessionId" in found else found
         return {name: _with_contents(mem, part) for name, part in value.items()}
     return [_with_contents(mem, part) for part in value] if isinstance(value, list) else value
 

@@ -243,8 +243,9 @@ class Settings:
         high=MAX_DAYS,
         project=True,
     )
-    max_content_chars: int = setting(
-        1_000_000, "Maximum length of a content, and of the metadata as JSON, in characters.", low=2, project=True
+    max_content_chars: int = setting(1_000_000, "Maximum length of a content, in characters.", low=1, project=True)
+    max_metadata_chars: int = setting(
+        65_536, "Maximum length of the metadata, in characters of JSON.", low=2, project=True
     )
     kinds: tuple[str, ...] = setting((), "The accepted kinds; empty: any well-formed word.", project=True)
     duplicate_window_hours: float = setting(

@@ -193,7 +193,8 @@ def as_toml(text: str) -> list[str]:
 
 
 def _line(name: str, value: str) -> str:
-    ours = OTHER_NAMES.get(name) or snake_case(name)
+    table = name.rpartition(".")[0]
+    ours = OTHER_NAMES.get(name) or OTHER_NAMES.get(table) or snake_case(name)
     shown = ours in FIELDS and not isinstance(FIELDS[ours].default, Secret | Address)
     return f"{name} = {value}" if shown else f'{name} = "..."'
 

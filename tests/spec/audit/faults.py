@@ -113,8 +113,7 @@ def _any_word(original: Any) -> Any:
 
 def no_pins() -> Fault:
     return {
-        **returning("memotherm.storage.memories:MemoryStore.pinned", []),
-        **returning("memotherm.storage.postgres.store:PostgresStore.pinned", []),
+        **returning("memotherm.storage.searches:SearchStore.pinned", []),
     }
 
 
@@ -457,7 +456,7 @@ FAULTS: dict[str, tuple[Callable[[], Fault], str]] = {
         "vectors_are_cached_and_deleted_files_vanish",
     ),
     "degradation_is_silent": (
-        lambda: answering("memotherm.recall.pipeline:Pipeline.run", lambda found: replace(found, degraded=())),
+        lambda: answering("memotherm.recall.pipeline:Pipeline.finish", lambda found: replace(found, degraded=())),
         "a_failing_embedder_degrades_and_says_so",
     ),
     "notes_do_not_age": (

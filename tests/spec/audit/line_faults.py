@@ -239,7 +239,7 @@ LINE_FAULTS: Mapping[str, Callable[[], Fault]] = {
     "O34": lambda: {"memotherm.notes.search:read_lines": _must_exist},
     "O35": lambda: _answering("memotherm.recall.evidence:GatherEvidence._coverage", lambda found: found * 0 + 1),
     "O39": lambda: _settings(fallback_embedder=""),
-    "O40": lambda: _answering("memotherm.recall.pipeline:Pipeline.run", lambda found: replace(found, degraded=())),
+    "O40": lambda: _answering("memotherm.recall.pipeline:Pipeline.finish", lambda found: replace(found, degraded=())),
     "O44": lambda: _returning("memotherm.notes.notes:Notes.refresh", (False, ())),
     "O45": lambda: _returning("memotherm.notes.index:NoteWriter.drop", None),
     "O50": lambda: _searched_notes(min_score=0.0),
