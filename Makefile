@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs site picture bench bench-fresh days torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test lint style types browser check fix docs site picture bench bench-fresh days days-unseen torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -81,8 +81,11 @@ bench-fresh: setup ## Measure the revision REVISION and this tree in turn on rea
 	$(BIN)/python -m bench.fresh $(REVISION) --write
 	$(BIN)/python -m bench.page
 
-days: setup ## Hold six scripted weeks of work through the hooks, and count what is injected, stored and hot
+days: setup ## Hold scripted weeks of work through the hooks, and count what is injected, stored, corrected and closed
 	$(BIN)/python -m bench.days --write
+
+days-unseen: setup ## Hold the weeks of work that are kept apart while rules are tuned, and show counts only
+	$(BIN)/python -m bench.days --unseen --write
 
 load: setup ## Let 32 clients at a real server for four minutes, look for losses, and write the numbers to the docs
 	$(BIN)/python -m bench.load

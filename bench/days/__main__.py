@@ -1,10 +1,9 @@
-"""`python -m bench.days [--week NAME] [--json] [--write]`: what a week of work injects, stores and keeps hot."""
+"""`python -m bench.days [--unseen] [--week NAME] [--json] [--write]`: what weeks of work inject, store and keep hot."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,184 +16,96 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import report
-from bench.days.host import Asked, Held, Week, hold
+from bench.days.counts import WAYS, summary
+from bench.days.host import hold
 from bench.report import Row
-from memotherm.text.tokens import count_tokens
 
 WEEKS = Path(__file__).parent / "weeks"
+#: Weeks that nobody reads while rules are tuned.
+UNSEEN = Path(__file__).parent / "unseen"
+#: The lists of a week that quote it.
+_QUOTES = ("unanswered", "old_value_first", "not_current", "not_kept", "not_silent", "rules_missed",
+           "others_at_start", "tasks_not_closed")  # fmt: skip
 #: Shares: numerator and denominator in a summary, the target, and whether more is better.
-_SHARES = {
+_SHARES: dict[str, tuple[str, str, float, bool]] = {
     "answered": ("answered", "answerable", 0.95, True),
-    "precision": ("relevant_lines", "lines", 0.40, True),
-    "precision_by_tokens": ("relevant_tokens", "line_tokens", 0.40, True),
+    "precision": ("relevant_lines", "lines", 0.50, True),
+    "precision_by_tokens": ("relevant_tokens", "line_tokens", 0.50, True),
     "old_first": ("old_first", "changed", 0.10, False),
     "silent": ("silent", "need_nothing", 0.80, True),
     "filler_stored": ("filler_stored", "filler", 0.10, False),
-}
+    **{f"first_by_{way}": (f"first_{way}", "corrected", 0.90, True) for way in WAYS},
+    **{f"current_by_{way}": (f"current_{way}", "corrected", 0.90, True) for way in WAYS},
+    **{f"kept_by_{way}": (f"kept_{way}", "beside", 0.90, True) for way in WAYS},
+    "terminals": ("terminal_answered", "terminal_asked", 0.90, True),
+    "rules_at_start": ("rules_shown", "rules_due", 0.95, True),
+    "rules_elsewhere": ("rules_shown_elsewhere", "rules_elsewhere", 0.0, False),
+    "others_at_start": ("other_lines_at_start", "lines_at_start", 0.10, False),
+    "profile_at_start": ("profiles_shown", "profiles_due", 0.95, True),
+    "tasks_closed": ("tasks_closed", "tasks_finished", 0.80, True),
+    "tasks_wrongly_closed": ("tasks_wrongly_closed", "tasks_given", 0.0, False),
+    "open_tasks_shown": ("tasks_shown", "tasks_open", 0.90, True),
+    **{f"{kind}_answered": (f"{kind}_answered", f"{kind}_asked", 0.95, True)
+       for kind in ("profile", "rules", "tasks", "time")},
+}  # fmt: skip
 #: Means: sum and number in a summary, and the target.
 _MEANS = {
     "tokens_per_prompt": ("tokens", "prompts", 300),
     "tokens_at_start": ("start_tokens", "starts", 300),
 }
+_MOST_AT_START = 600
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Hold the weeks, each in a process of its own, print the table, and write the results if asked to."""
     arguments = _parser().parse_args(words)
+    folder = UNSEEN if arguments.unseen else WEEKS
     if arguments.week and arguments.json and not arguments.write:
-        print(json.dumps(_held(arguments.week), indent=2, ensure_ascii=False))
+        print(json.dumps(_held(_path(arguments.week, folder)), indent=2, ensure_ascii=False))
         return 0
-    names = [arguments.week] if arguments.week else sorted(path.stem for path in WEEKS.glob("*.json"))
-    weeks = {Path(name).stem: _in_process(name) for name in names}
+    paths = [_path(arguments.week, folder)] if arguments.week else sorted(folder.glob("*.json"))
+    weeks = {path.stem: _in_process(path) for path in paths}
     for found in weeks.values():
-        del found["questions"]
-    results = report.record("days", rows(weeks.values()))
+        for name in ("questions", *(_QUOTES if arguments.unseen else ())):
+            found.pop(name, None)
+    suite = "days_unseen" if arguments.unseen else "days"
+    results = report.record(suite, rows(weeks.values()))
     results["weeks"] = weeks
     if arguments.json:
         print(json.dumps(results, indent=2, ensure_ascii=False))
     else:
         print_weeks(weeks)
     if arguments.write:
-        print(f"written to {report.write('days', results)}", file=sys.stderr)
+        print(f"written to {report.write(suite, results)}", file=sys.stderr)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.days", description="Hold weeks of work through the hooks.")
+    parser.add_argument("--unseen", action="store_true", help="the weeks that are kept apart; only counts are shown")
     parser.add_argument("--week", metavar="NAME", help="one week: its name, or the path of a JSON file")
     parser.add_argument(
         "--json", action="store_true", help="print JSON; for one week also what was injected for each question"
     )
-    parser.add_argument("--write", action="store_true", help="write bench/results/days.json")
+    parser.add_argument("--write", action="store_true", help="write bench/results/days.json or days_unseen.json")
     return parser
 
 
-def _in_process(name: str) -> dict[str, Any]:
+def _path(name: str, folder: Path) -> Path:
+    return Path(name) if name.endswith(".json") else folder / f"{name}.json"
+
+
+def _in_process(path: Path) -> dict[str, Any]:
     """Hold a week in a new process, because the clock, the working folder and the environment belong to a process."""
-    command = [sys.executable, "-m", "bench.days", "--week", name, "--json"]
+    command = [sys.executable, "-m", "bench.days", "--week", str(path), "--json"]
     found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
 
 
-def _held(name: str) -> dict[str, Any]:
-    path = Path(name) if name.endswith(".json") else WEEKS / f"{name}.json"
+def _held(path: Path) -> dict[str, Any]:
     week = json.loads(path.read_text("utf-8"))
     with tempfile.TemporaryDirectory(prefix="memotherm-days-", ignore_cleanup_errors=True) as home:
         return summary(week, hold(week, Path(home)))
-
-
-# Counting
-
-
-def summary(week: Week, held: Held) -> dict[str, Any]:
-    """Return the counts of a week, the prompts that went wrong, and each question with what was injected for it."""
-    questions = [_judged(asked) for asked in held.asked]
-    answerable = [each for each in questions if each["answered"] is not None]
-    changed = [each for each in questions if each["old_first"] is not None]
-    idle = [each for each in questions if each["needs_nothing"]]
-    filler = [turn for session in week["sessions"] for turn in session["turns"] if turn.get("filler")]
-    contents = [memory.content for memory in held.memories]
-    start_tokens = [count_tokens(text) for text in held.starts]
-    return {
-        "language": week["language"],
-        "about": week["about"],
-        "prompts": len(questions),
-        "answerable": len(answerable),
-        "answered": sum(each["answered"] for each in answerable),
-        "lines": sum(each["lines"] for each in questions),
-        "relevant_lines": sum(each["relevant_lines"] for each in questions),
-        "line_tokens": sum(each["line_tokens"] for each in questions),
-        "relevant_tokens": sum(each["relevant_tokens"] for each in questions),
-        "tokens": sum(each["tokens"] for each in questions),
-        "changed": len(changed),
-        "old_first": sum(each["old_first"] for each in changed),
-        "need_nothing": len(idle),
-        "silent": sum(not each["injected"] for each in idle),
-        "turns": sum(len(session["turns"]) for session in week["sessions"]),
-        "filler": len(filler),
-        "filler_stored": sum(_is_stored(turn, contents) for turn in filler),
-        "memories": len(held.memories),
-        "starts": len(held.starts),
-        "start_tokens": sum(start_tokens),
-        "most_start_tokens": max(start_tokens),
-        "last_start_tokens": count_tokens(held.asked[-1].start) if held.asked else start_tokens[-1],
-        "hot_after_sessions": [len(hot) for hot in held.hot],
-        "hot": _hot(held.hot[-1], filler),
-        "hot_most": _hot(max(held.hot, key=len), filler),
-        "unanswered": [each["prompt"] for each in answerable if not each["answered"]],
-        "old_value_first": [each["prompt"] for each in changed if each["old_first"]],
-        "not_silent": [each["prompt"] for each in idle if each["injected"]],
-        "questions": questions,
-    }
-
-
-def _hot(hot: Sequence[tuple[str, str]], filler: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how many memories are hot, how many of them are filler, and which rules made them hot."""
-    stored = (any(_is_stored(turn, [content]) for turn in filler) for content, _ in hot)
-    return {
-        "memories": len(hot), "filler": sum(stored), "rules": dict(Counter(rule for _, rule in hot).most_common()),
-    }  # fmt: skip
-
-
-def _judged(asked: Asked) -> dict[str, Any]:
-    """Return what a question got; an answer counts wherever it was injected, lines and tokens only with the prompt."""
-    question = asked.question
-    answer, old = question.get("answer", []), question.get("old", [])
-    shown, lines = entries(asked.start), entries(asked.prompt)
-    relevant = [line for line in lines if has(line, [*answer, *question.get("relevant", [])])]
-    first_answer = _first([*shown, *lines], answer)
-    first_old = _first([*shown, *lines], old)
-    return {
-        "prompt": question["prompt"],
-        "needs_nothing": bool(question.get("needs_nothing")),
-        "answered": first_answer is not None if answer else None,
-        "old_first": (first_old is not None and (first_answer is None or first_old < first_answer)) if old else None,
-        "lines": len(lines),
-        "relevant_lines": len(relevant),
-        "line_tokens": sum(map(count_tokens, lines)),
-        "relevant_tokens": sum(map(count_tokens, relevant)),
-        "tokens": count_tokens(asked.prompt) if asked.prompt else 0,
-        "start": asked.start,
-        "injected": asked.prompt,
-    }
-
-
-def entries(block: str) -> list[str]:
-    """Return the entries of an injected block: the lines that begin with "- ", with the indented ones that follow."""
-    found: list[str] = []
-    for line in block.splitlines():
-        if line.startswith("- "):
-            found.append(line)
-        elif found and line.startswith("  "):
-            found[-1] += f"\n{line}"
-    return found
-
-
-def _first(lines: Sequence[str], texts: Iterable[str]) -> int | None:
-    texts = list(texts)
-    return next((number for number, line in enumerate(lines) if has(line, texts)), None)
-
-
-def has(line: str, texts: Iterable[str]) -> bool:
-    """Return whether a line has one of the texts, from the start of a word; a number is not part of a longer one."""
-    plain = _plain(line)
-    return any(re.search(rf"(?<![0-9a-z]){each}(?!\d)", plain) for each in map(re.escape, map(_plain, texts)))
-
-
-def _is_stored(turn: Mapping[str, Any], contents: Iterable[str]) -> bool:
-    """Return whether one of the contents has the prompt or the reply of a turn, as whole sentences."""
-    texts = [_sentences(turn["prompt"]), _sentences(turn["reply"])]
-    return any(text in content for content in map(_sentences, contents) for text in texts)
-
-
-def _sentences(text: str) -> str:
-    """Return the sentences of a text between bars, so that those of another text are found only whole."""
-    parts = (_plain(part) for part in re.split(r"[\n.!?¡¿。！？…:;\"“”|→]+|\s[-–—]\s", text))
-    return f"|{'|'.join(filter(None, parts))}|"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 # Results
@@ -210,13 +121,14 @@ def rows(weeks: Iterable[Mapping[str, Any]]) -> list[Row]:
         Row(key=key, what=key.replace("_", " "), value=round(_ratio(total, part, whole), 4), unit="",
             target=target, rising=rising, notes={part: total[part], whole: total[whole]})
         for key, (part, whole, target, rising) in _SHARES.items()
+        if total[whole]
     ]  # fmt: skip
     found += [
         Row(key=key, what=key.replace("_", " "), value=round(_ratio(total, part, whole), 1), unit="", target=target)
         for key, (part, whole, target) in _MEANS.items()
     ]
     most = max(week["most_start_tokens"] for week in weeks)
-    return [*found, Row(key="most_at_start", what="most tokens at a start", value=most, unit="", target=300)]
+    return [*found, Row(key="most_at_start", what="most tokens at a start", value=most, unit="", target=_MOST_AT_START)]
 
 
 def _ratio(counts: Mapping[str, Any], part: str, whole: str) -> float:
@@ -234,11 +146,33 @@ def print_weeks(weeks: Mapping[str, Mapping[str, Any]]) -> None:
         table.add_row(name, *cells(week))
     console = Console(width=max(150, Console().width))
     console.print(table)
+    console.print(_corrections(weeks))
     for name, week in weeks.items():
         most, after = week["hot_most"], ", ".join(map(str, week["hot_after_sessions"]))
         rules = "".join(f", {count} by {rule}" for rule, count in most["rules"].items())
         console.print(f"{name}: hot after each session: {after}; of the most, {most['filler']} filler{rules}")
     report.print_rows(f"All {len(weeks)} weeks", rows(weeks.values()))
+
+
+def _corrections(weeks: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return a table of what became of corrections, rules and tasks in the weeks that have them."""
+    table = Table(title="Corrections, rules and tasks", title_justify="left")
+    pairs = {
+        **{f"current, {way}": (f"current_{way}", "corrected") for way in WAYS},
+        **{f"kept, {way}": (f"kept_{way}", "beside") for way in WAYS},
+        "rules": ("rules_shown", "rules_due"),
+        "others": ("other_lines_at_start", "lines_at_start"),
+        "tasks closed": ("tasks_closed", "tasks_finished"),
+        "wrongly": ("tasks_wrongly_closed", "tasks_given"),
+        "open shown": ("tasks_shown", "tasks_open"),
+    }
+    for name in ("week", "corrections", *pairs):
+        table.add_column(name, justify="left" if name == "week" else "right")
+    for name, week in weeks.items():
+        if week["corrections"]:
+            counted = (f"{week[part]}/{week[whole]}" for part, whole in pairs.values())
+            table.add_row(name, str(week["corrections"]), *counted)
+    return table
 
 
 def cells(week: Mapping[str, Any]) -> list[str]:

@@ -1,53 +1,77 @@
-"""A host such as Claude Code: sends the events of a week to the hooks, at the times of the week."""
+"""A host such as Claude Code: sends the events of a week to the hooks, at the times of the week.
+
+Sessions whose times overlap take turns, as two terminals do. The worker runs whenever the hooks start one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import heapq
 import io
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
+from unittest.mock import patch
 
+import anyio
 import time_machine
 
 import memotherm
-from memotherm import Memory
+from memotherm import Memory, Scope
+from memotherm.hooks import jobs
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.entry import answer_event
+from memotherm.hooks.scopes import HOOKS, scope_of
 from memotherm.hooks.spool import user_spool
+from memotherm.mcp.server import build
+from memotherm.operations.codec import to_json
 from memotherm.settings import default_store, load
 
 Week = dict[str, Any]
+#: A hit of a recall as JSON.
+Hit = dict[str, Any]
 
 #: The options that `memotherm install` writes. A minute for each event, so that the load of the machine does not decide
-#: what is injected; the host runs the worker itself, so that it has the same clock.
-_OPTIONS = ["--client", "claude", "--project", "auto", "--user", "auto", "--deadline", "60", "--no-worker"]
+#: what is injected.
+_OPTIONS = ["--client", "claude", "--project", "auto", "--user", "auto", "--deadline", "60"]
 _TURN = timedelta(minutes=4)
 _REPLY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Start:
+    """What was injected at the start of a session."""
+
+    moment: datetime
+    folder: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What was injected for a question: at the start of its session, and with its prompt."""
+    """What a question got: at the start of its session, with its prompt, from `recall` and from `memory_recall`."""
 
     question: Mapping[str, Any]
-    start: str
+    start: Start
     prompt: str
+    recall: Sequence[Hit]
+    tool: Sequence[Hit]
 
 
 @dataclass(kw_only=True)
 class Held:
     """What a week left behind."""
 
-    #: The texts injected at the starts of the sessions of work, in order.
-    starts: list[str] = field(default_factory=list)
+    #: The starts of the sessions of work, in order.
+    starts: list[Start] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     #: All memories after the last session of work.
     memories: list[Memory] = field(default_factory=list)
@@ -60,79 +84,112 @@ def hold(week: Week, home: Path) -> Held:
     os.environ.update(MEMOTHERM_HOME=str(home / "data"), MEMOTHERM_DAEMON="off")
     held, moments = Held(), _moments(week)
     with time_machine.travel(moments[0][0], tick=True) as clock:
+        waiting: list[tuple[datetime, int, Iterator[timedelta]]] = []
         for number, (moment, entry, is_question) in enumerate(moments):
-            folder = home / (entry.get("folder") or week["sessions"][-1]["folder"])
+            folder = home / folder_of(week, entry)
             folder.mkdir(parents=True, exist_ok=True)
-            host = _Host(f"session-{number}", folder, clock, moment)
-            if is_question:
-                held.asked.append(host.ask(entry))
-            else:
-                held.starts.append(host.work(entry))
-                held.memories, hot = _stored()
-                held.hot.append(hot)
+            host = _Host(f"session-{number}", folder)
+            waiting.append((moment, number, (host.ask if is_question else host.work)(entry, held)))
+        heapq.heapify(waiting)
+        while waiting:
+            moment, number, session = heapq.heappop(waiting)
+            clock.move_to(moment)
+            pause = next(session, None)
+            if pause is not None:
+                heapq.heappush(waiting, (moment + pause, number, session))
     return held
+
+
+def folder_of(week: Week, entry: Mapping[str, Any]) -> str:
+    """Return the folder of a session or question: its own, or that of the last session."""
+    return str(entry.get("folder") or week["sessions"][-1]["folder"])
+
+
+def time_of(week: Week, entry: Mapping[str, Any]) -> datetime:
+    """Return when a session or question begins."""
+    begins = datetime.fromisoformat(week["begins"]).replace(tzinfo=UTC)
+    return begins + timedelta(days=entry["day"] - 1, hours=entry["hour"])
+
+
+def end_of(week: Week, session: Mapping[str, Any]) -> datetime:
+    """Return when a session ends."""
+    return time_of(week, session) + len(session["turns"]) * (_TURN + _REPLY) + _TURN
 
 
 def _moments(week: Week) -> list[tuple[datetime, Mapping[str, Any], bool]]:
     """Return the sessions and questions with their times, in order, and whether each is a question."""
-    begins = datetime.fromisoformat(week["begins"]).replace(tzinfo=UTC)
-
-    def time_of(entry: Mapping[str, Any]) -> datetime:
-        return begins + timedelta(days=entry["day"] - 1, hours=entry["hour"])
-
-    moments = [(time_of(session), session, False) for session in week["sessions"]]
+    moments = [(time_of(week, session), session, False) for session in week["sessions"]]
     after = max(moment for moment, _, _ in moments) + timedelta(hours=6)
     for number, question in enumerate(week["questions"]):
-        moment = time_of(question) if "day" in question else after + timedelta(minutes=10 * number)
+        moment = time_of(week, question) if "day" in question else after + timedelta(minutes=10 * number)
         moments.append((moment, question, True))
     return sorted(moments, key=lambda each: each[0])
 
 
 class _Host:
-    """One session of a host."""
+    """One session of a host. Its methods yield how long the user or the model takes before the next event."""
 
-    def __init__(self, session: str, folder: Path, clock: time_machine.Traveller, moment: datetime) -> None:
+    def __init__(self, session: str, folder: Path) -> None:
         self._common = {
             "session_id": session, "cwd": str(folder), "transcript_path": str(folder.parent / f"{session}.jsonl"),
         }  # fmt: skip
-        self._folder, self._clock, self._now = folder, clock, moment
-        clock.move_to(moment)
+        self._folder = folder
 
-    def work(self, session: Mapping[str, Any]) -> str:
-        """Hold a session, and return what was injected at its start."""
-        start = self._send("SessionStart", source="startup")
-        _run_worker()
+    def work(self, session: Mapping[str, Any], held: Held) -> Iterator[timedelta]:
+        """Hold a session."""
+        held.starts.append(self._start())
         for turn in session["turns"]:
-            self._wait(_TURN)
+            yield _TURN
             self._send("UserPromptSubmit", prompt=turn["prompt"], permission_mode="default")
-            self._wait(_REPLY)
+            yield _REPLY
             self._send("Stop", stop_hook_active=False, last_assistant_message=turn["reply"])
         if session.get("ended", True):
-            self._wait(_TURN)
+            yield _TURN
             self._send("SessionEnd", reason="prompt_input_exit")
-            _run_worker()
-        return start
+        held.memories, hot = _stored()
+        held.hot.append(hot)
 
-    def ask(self, question: Mapping[str, Any]) -> Asked:
+    def ask(self, question: Mapping[str, Any], held: Held) -> Iterator[timedelta]:
         """Ask a question in a new session, without storing it, so that the next ones find the same memories."""
-        start = self._send("SessionStart", "--no-capture", source="startup")
-        self._wait(_REPLY)
+        start = self._start("--no-capture")
+        yield _REPLY
         prompt = self._send("UserPromptSubmit", "--no-capture", prompt=question["prompt"], permission_mode="default")
-        return Asked(question=question, start=start, prompt=prompt)
+        recall, tool = self._recalled(question["prompt"]) if question.get("answer") else ([], [])
+        held.asked.append(Asked(question=question, start=start, prompt=prompt, recall=recall, tool=tool))
 
-    def _wait(self, time_passed: timedelta) -> None:
-        self._now += time_passed
-        self._clock.move_to(self._now)
+    def _recalled(self, query: str) -> tuple[list[Hit], list[Hit]]:
+        """Return the hits of `recall` and of the MCP tool, from a copy of the store, in which they count as uses."""
+        scope = Scope(**scope_of(HOOKS, str(self._folder)))
+        store = Path(default_store(load()))
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as copy:
+            for file in store.parent.glob(f"{store.name}*"):
+                if file.is_file():
+                    shutil.copy(file, copy)
+            with memotherm.open(Path(copy) / store.name, scope=scope) as mem:
+                recall = [to_json(hit) for hit in mem.recall(query, track=False)]
+                answer: Any = anyio.run(build(mem).call_tool, "memory_recall", {"query": query})
+        return recall, answer.structured_content["items"]
+
+    def _start(self, *options: str) -> Start:
+        text = self._send("SessionStart", *options, source="startup")
+        return Start(moment=datetime.now(UTC), folder=self._folder.name, text=text)
 
     def _send(self, name: str, *options: str, **payload: Any) -> str:  # noqa: ANN401 - JSON values
         """Send an event to the hook, and return the text that it injects."""
         event = json.dumps({"hook_event_name": name, **self._common, **payload}).encode()
-        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        # The worker has this process's clock and runs after the hook instead of beside it.
+        with (
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+            patch.object(jobs, "start_worker") as worker,
+        ):
             with contextlib.chdir(self._folder), _redirected(event, output, errors):
                 answer_event([*_OPTIONS, *options], time.monotonic())
             answer, failure = _read(output), _read(errors)
         if failure:
             raise RuntimeError(f"{name}: {failure}")
+        if worker.called:
+            _run_worker()
         return str(json.loads(answer)["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
 
