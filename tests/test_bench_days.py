@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.days.__main__ import UNSEEN, WEEKS
+from bench.days.__main__ import UNSEEN, WEEKS, print_weeks
 from bench.days.lines import Line, entries, has, hit_line, injected_lines, is_marked, standing
 
 from tests.helpers import ROOT
@@ -50,8 +50,8 @@ TINY: dict[str, Any] = {
 }
 
 
-def test_a_week_is_held_through_the_hooks(tmp_path: Path) -> None:
-    """Two sessions and a question: what was said is stored and injected, and counted."""
+def test_a_week_is_held_through_the_hooks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two sessions and a question: what was said is stored and injected, counted and printed."""
     path = tmp_path / "tiny.json"
     path.write_text(json.dumps(TINY), "utf-8")
     found = _held(path)
@@ -64,6 +64,8 @@ def test_a_week_is_held_through_the_hooks(tmp_path: Path) -> None:
     assert any("5544" in content for content in asked["recall"])
     assert asked["mcp"] == asked["recall"]
     assert 0 < found["relevant_lines"] <= found["lines"]
+    print_weeks({"tiny": found})
+    assert "tiny" in capsys.readouterr().out
 
 
 def _held(path: Path) -> dict[str, Any]:

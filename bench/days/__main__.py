@@ -132,7 +132,8 @@ def rows(weeks: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def _ratio(counts: Mapping[str, Any], part: str, whole: str) -> float:
-    return counts[part] / counts[whole] if counts[whole] else 0.0
+    """Return a share; 0 if there is nothing to count, as of rules in a week that names none."""
+    return float(counts[part] / counts[whole]) if counts.get(whole) else 0.0
 
 
 def print_weeks(weeks: Mapping[str, Mapping[str, Any]]) -> None:
@@ -144,7 +145,7 @@ def print_weeks(weeks: Mapping[str, Mapping[str, Any]]) -> None:
         table.add_column(name, justify="left" if name == "week" else "right")
     for name, week in weeks.items():
         table.add_row(name, *cells(week))
-    console = Console(width=max(150, Console().width))
+    console = Console(width=max(170, Console().width))
     console.print(table)
     console.print(_corrections(weeks))
     for name, week in weeks.items():
@@ -167,7 +168,7 @@ def _corrections(weeks: Mapping[str, Mapping[str, Any]]) -> Table:
         "open shown": ("tasks_shown", "tasks_open"),
     }
     for name in ("week", "corrections", *pairs):
-        table.add_column(name, justify="left" if name == "week" else "right")
+        table.add_column(name, justify="left" if name == "week" else "right", no_wrap=name == "week")
     for name, week in weeks.items():
         if week["corrections"]:
             counted = (f"{week[part]}/{week[whole]}" for part, whole in pairs.values())
