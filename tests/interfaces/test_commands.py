@@ -928,7 +928,8 @@ def test_a_setting_is_written_to_the_file_of_the_user(cli: Cli, tmp_path: Path):
     assert cli("config", "set", "embedder", "local").err.startswith("note: the value comes from environment")
     text = '# mine\nmax_pinned = 5\nmcp_tools = ["core",\n "all"]\nembedder = "local"\n'
     assert file.read_text() == text
-    for arguments in (("max_pinned", "many"), ("max_pined", "5"), ("mcp_tools", "all")):
+    wrong = (("max_pinned", "many"), ("max_pined", "5"), ("mcp_tools", "all"), ("retention", "30/30"))
+    for arguments in wrong:
         assert cli("config", "set", *arguments).code == exit_codes.CONFIG
     assert "did you mean 'max_pinned'?" in cli("config", "set", "max_pined", "5").err
     assert file.read_text() == text

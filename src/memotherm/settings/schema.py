@@ -111,6 +111,8 @@ def checked(declared: Field[Any], value: object) -> object:
     choices = declared.metadata["choices"]
     if choices and value not in choices:
         raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    if name == "retention":
+        _retention_days(value)
     kind = type(default) if isinstance(default, str) else str
     return kind(value)
 
@@ -457,7 +459,6 @@ class Settings:
     def __post_init__(self) -> None:
         for name, declared in FIELDS.items():
             object.__setattr__(self, name, checked(declared, getattr(self, name)))
-        _retention_days(self.retention)
 
     @property
     def archive_after_days(self) -> float:
