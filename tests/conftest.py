@@ -55,6 +55,7 @@ _EVERYWHERE = (
     "rules/test_where",
     "siege/",
     "test_changes",
+    "test_claims",
     "test_clock_jumps",
     "test_conflicts",
     "test_embedder_change",

@@ -910,6 +910,7 @@ def test_a_store_in_memory_can_be_checkpointed(open_mem: Open, tmp_path: Path) -
         ("INSERT INTO text_live (rowid, words) VALUES (5, 'extra')", "text_extra"),
         ("UPDATE text_live SET words = 'other'", "text_words"),
         ("DELETE FROM tags", "tags"),
+        ("DELETE FROM claims", "claims"),
         ("DELETE FROM vectors", "vector_count"),
         ("INSERT INTO vectors VALUES ((1 << 56) | (50 << 20), x'00')", "vector_orphan"),
         ("UPDATE vectors SET vector = x'0000'", "vector_length"),
@@ -921,7 +922,7 @@ def test_check_names_what_does_not_agree(tmp_path: Path, damage: str, code: str)
     path = tmp_path / "memory.db"
     settings = replace(Settings(), synchronous="normal")
     with memotherm.open(path, embedder=HashEmbedder(), settings=settings) as mem:
-        made = mem.remember_many([{"content": f"otter {number}", "tags": ["wet"]} for number in range(3)])
+        made = mem.remember_many([{"content": f"otter {number} swims", "tags": ["wet"]} for number in range(3)])
         mem.pin(made[0].id)
         assert mem.check() == []
         with closing(sqlite3.connect(path)) as connection, connection:

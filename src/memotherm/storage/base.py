@@ -21,6 +21,7 @@ from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
+from memotherm.text.claims import CLAIMS_VERSION
 from memotherm.text.words import WORDS_VERSION
 
 PartStore = TypeVar("PartStore", bound="StoreBase")
@@ -252,9 +253,9 @@ class StoreBase(ABC):
         """
 
     def _rebuild_if_outdated(self, rebuild: Callable[[Any], None]) -> None:
-        """Rebuild the text index if it was built with another version of the tokenizer."""
+        """Rebuild the text index and the claims if another version has made them."""
 
-        current = str(WORDS_VERSION)
+        current = f"{WORDS_VERSION}.{CLAIMS_VERSION}"
 
         def rebuild_once(statements: Statements) -> None:
             if statements.value("meta_get", key="words") != current:

@@ -1,6 +1,6 @@
 """Consistency checks that every SQL store runs.
 
-Text index, tags, vectors, counters and ledger are compared with the rows of the memories; each difference is
+Text index, tags, claims, vectors, counters and ledger are compared with the rows of the memories; each difference is
 one problem.
 """
 
@@ -16,7 +16,7 @@ from memotherm.model import Retention, Tier
 from memotherm.model.results import Problem
 from memotherm.storage.rows import PRIORITIES, RETENTIONS, TIERS, changes_of
 from memotherm.storage.statements import Statements
-from memotherm.storage.transaction import indexed_words
+from memotherm.storage.transaction import indexed_words, stored_claims
 from memotherm.storage.values import Identity
 from memotherm.text.content import digest
 
@@ -35,8 +35,14 @@ def memories(statements: Statements, indexed: Iterable[tuple[Indexed, str]]) -> 
     tags = {no: {tag for _, tag in rows} for no, rows in groupby(statements.each("check_tags"), itemgetter(0))}
     ids: dict[int, str] = {}
     expected: dict[Indexed, str] = {}
-    for no, memory_id, space, tier, _, retention, content, carried, stored, _ in statements.each("check_rows"):
+    claims = {no: {row[1:] for row in rows} for no, rows in groupby(statements.each("check_claims"), itemgetter(0))}
+    for no, memory_id, space, tier, _, retention, content, carried, stored, _, kind, source in statements.each(
+        "check_rows"
+    ):
         ids[no] = memory_id
+        made = stored_claims(content, kind, source) if RETENTIONS[retention] is Retention.ACTIVE else ()
+        if {(space, claim.slot, claim.sentence, claim.value) for claim in made} != claims.get(no, set()):
+            yield Problem(code="claims", detail=f"the stored claims of {memory_id} are not those of its content")
         own_tags, indexed_tags = json.loads(carried) if carried else (), tags.get(no, set())
         if set(own_tags) != indexed_tags:
             detail = f"{memory_id} has tags {sorted(own_tags)} and is indexed as {sorted(indexed_tags)}"
@@ -92,7 +98,7 @@ def ledger(statements: Statements) -> Iterator[Problem]:
     """Replay the events of every memory and compare the result with the memory."""
     histories = groupby(statements.each("check_events"), itemgetter(0))
     pending = next(histories, None)
-    for no, memory_id, _, tier, priority, retention, _, _, _, version in statements.each("check_rows"):
+    for no, memory_id, _, tier, priority, retention, _, _, _, version, *_ in statements.each("check_rows"):
         if pending is None or pending[0] != no:
             yield Problem(code="ledger_missing", detail=f"{memory_id} has no events")
             continue

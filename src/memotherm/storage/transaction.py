@@ -1,6 +1,6 @@
 """Write transactions: the only code that changes memories, on every database.
 
-What is derived from a memory (indexed words, tags, vectors) is changed here together with its row and its event.
+What is derived from a memory (indexed words, tags, claims, vectors) is changed here with its row and its event.
 A subclass for a database adds how numbers are assigned and how the indexes are stored.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import author_of
+from memotherm.model.memory import SUMMARY, author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -52,14 +52,18 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
+from memotherm.text.claims import Claim, claims_of
 from memotherm.text.redacted_values import secret_values
 from memotherm.text.words import query_words, words
 from memotherm.tiers.rules import Select, Situation
+from memotherm.tiers.rules.properties import FILE_SOURCE
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
 #: The fields that change when a memory moves to another tier.
 _MOVED = {"tier", "tier_rule"}
+#: The fields that decide which claims of a memory are stored, and where.
+_CLAIMING = {"content", "kind", "source", "scope", "retention"}
 
 Vectors = NDArray[np.float32]
 
@@ -68,6 +72,17 @@ def indexed_words(content: str, tags: Iterable[str]) -> str:
     """Return what the text index stores of a memory: the words of its content and tags."""
     tagged = " ".join(tags)
     return " ".join((*words(content), *(words(tagged) if tagged else ())))
+
+
+def stored_claims(content: str, kind: str, source: str) -> list[Claim]:
+    """Return the claims of an active memory that are stored; a summary and a part of a file have none."""
+    return [] if kind == SUMMARY or source.startswith(FILE_SOURCE) else claims_of(content)
+
+
+def add_claims(statements: Statements, no: int, space: int, content: str, kind: str, source: str) -> None:
+    """Store the claims of an active memory."""
+    rows = [{"space": space, "no": no, **claim._asdict()} for claim in stored_claims(content, kind, source)]
+    statements.run_many("claim_add", rows)
 
 
 class Transaction(ABC):
@@ -184,6 +199,7 @@ class Transaction(ABC):
         self._sql.run("memory_add", **row_of(record))
         self._count(record, 1)
         self._add_tags(record)
+        self._add_claims(record)
         self._add_turn(record)
         self._index(record)
         if stored is not None:
@@ -211,6 +227,9 @@ class Transaction(ABC):
         if "tags" in changes:
             self._sql.run("tags_drop", no=record.no)
             self._add_tags(changed)
+        if not _CLAIMING.isdisjoint(changes):
+            self._drop_claims(record)
+            self._add_claims(changed)
         self._reindex(record, changed, words="content" in changes or "tags" in changes)
         self._append(record.no, seq, cause, changes_row(changes))
         if after.retention is Retention.ACTIVE and ("retention" in changes or "content" in changes):
@@ -291,6 +310,8 @@ class Transaction(ABC):
         self._sql.run("memory_set", **row_of(moved))
         self._count(record, -1)
         self._count(moved, 1)
+        self._drop_claims(record)
+        self._add_claims(moved)
         self._reindex(record, moved, words=False)
         self._append(record.no, seq, cause, changes_row({}))
         return moved
@@ -496,6 +517,20 @@ class Transaction(ABC):
         if record.memory.tags:
             rows = [{"tag": tag, "no": record.no} for tag in record.memory.tags]
             self._sql.run_many("tag_add", rows)
+
+    def _add_claims(self, record: Record) -> None:
+        memory = record.memory
+        if memory.retention is Retention.ACTIVE:
+            add_claims(self._sql, record.no, record.space, memory.content, memory.kind, memory.source)
+
+    def _drop_claims(self, record: Record) -> None:
+        """Delete the claims of a memory as it was: its content says where they are, without another index."""
+        memory = record.memory
+        if memory.retention is Retention.ACTIVE:
+            claims = stored_claims(memory.content, memory.kind, memory.source)
+            place = {"space": record.space, "no": record.no}
+            rows = [{**place, "slot": claim.slot, "sentence": claim.sentence} for claim in claims]
+            self._sql.run_many("claim_drop", rows)
 
     def _add_turn(self, record: Record) -> None:
         """Store the author and predecessor of a message, as its metadata or scope name them."""

@@ -1,7 +1,7 @@
 """Versions of a statement: whether two short texts are about the same thing, and what they say differently.
 
 `share_most` compares the words of two texts, and is all that ranking needs. `Statement` tells more: its slots are the
-places in its first sentence where a value may stand, each with the words around it. Two statements with the same slot
+places in a sentence where a value may stand, each with the words around it. Two statements with the same slot
 and other values disagree: "the port is 5433", "the port is 5544". So do two of which one denies the other: "we deploy
 on Fridays", "we no longer deploy on Fridays".
 
@@ -34,8 +34,8 @@ T = TypeVar("T")
 #: The most words of a text that has versions, and the share of the shorter one's words that the other must have.
 MOST_WORDS = 50
 COMMON_WORDS = 0.6
-#: A longer text is no single statement.
-_MOST_CHARS = 300
+#: A longer sentence, or a longer text of which the first sentence is compared, is no single statement.
+MOST_CHARS = 300
 #: The most words of a value; characters of a script without spaces count as words.
 _LONGEST_VALUE, _LONGEST_UNSPACED = 4, 8
 #: The fewest words before a number, and in a slot of a changed statement.
@@ -106,12 +106,12 @@ _Place = tuple[int, int, int]
 
 
 class Statement:
-    """The first sentence of a text, and the slots in it."""
+    """A sentence, and the slots in it; `last` is whether no other sentence follows it in its text."""
 
     __slots__ = ("_loose_slots", "_words", "changed", "denial", "slots")
 
-    def __init__(self, text: str) -> None:
-        sentence = next(sentences(text), "") if len(text) <= _MOST_CHARS else ""
+    def __init__(self, sentence: str, *, last: bool = True) -> None:
+        sentence = sentence if len(sentence) <= MOST_CHARS else ""
         defined, signs = _EQUALS.subn(_LINK, sentence.strip())
         plain = (
             ""
@@ -130,8 +130,7 @@ class Statement:
         # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
         said = [_NOW.sub(" ", each) for each in (corrects.sub(_LINK, plain), plain)] if self.changed else [plain]
         # In front of another sentence, a letter is an initial: "E. M. Forster".
-        lettered = sentence.strip() == text.strip()
-        spoken = [_words(each, languages, lettered=lettered) for each in said]
+        spoken = [_words(each, languages, lettered=last) for each in said]
         self._words = spoken if signs else [words for words in spoken if not _is_small_talk(words)]
         #: Where the value of each slot stands.
         self.slots = self._places(_slots)
@@ -159,6 +158,15 @@ class Statement:
             if len(content) <= 1 + _LONGEST_UNSPACED and _has_number(words):
                 found.add((*content[:1], "…"))
         return found
+
+    def values(self) -> Iterator[tuple[str, str]]:
+        """Yield each slot with its value, and the whole statement with the words that deny it."""
+        for slot in self.slots:
+            words, start, end = self._place(slot)
+            if start == end:
+                yield slot, self.denial and "denied"
+            elif not self.denial:
+                yield slot, " ".join(sorted(word.stem for word in words[start:end]))
 
     def difference(self, other: Statement) -> Difference | None:
         """Return what another statement says differently; None if it is about something else, or agrees."""
@@ -331,8 +339,9 @@ _OTHER_SCRIPTS = (
 
 @functools.lru_cache(maxsize=1000)
 def statement(text: str) -> Statement:
-    """Return the statement of a text; contexts compare the same ones again and again."""
-    return Statement(text)
+    """Return the first statement of a short text; contexts compare the same ones again and again."""
+    first = next(sentences(text), "") if len(text) <= MOST_CHARS else ""
+    return Statement(first, last=first.strip() == text.strip())
 
 
 @functools.lru_cache(maxsize=1000)

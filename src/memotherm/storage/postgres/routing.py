@@ -22,6 +22,7 @@ COPIED = (
     "spaces",
     "memories",
     "tags",
+    "claims",
     "turns",
     "vectors",
     "texts",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ADDED", "SCHEMA", "PostgresStatements", "setting", "statement"]
 
 #: The statements whose rows wait; one that refers to another comes after it.
-ADDED = ("memory_add", "tag_add", "turn_add", "text_add", "vector_add", "event_add")
+ADDED = ("memory_add", "tag_add", "claim_add", "turn_add", "text_add", "vector_add", "event_add")
 #: How many rows of a statement wait at most.
 _MOST = 100
 _PLACED = re.compile(r"%\(([a-z_]+)\)s")

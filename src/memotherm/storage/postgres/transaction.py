@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Retention
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.transaction import Transaction, counter_key, indexed_words
+from memotherm.storage.transaction import Transaction, add_claims, counter_key, indexed_words
 from memotherm.storage.values import LaterUse, Record
 from memotherm.text.words import is_fragment
 
@@ -57,10 +57,12 @@ def add_text(statements: PostgresStatements, no: int, space: int, tier: int, con
 
 
 def rebuild(statements: PostgresStatements) -> None:
-    """Rebuild the text index; the statements must be those for all tenants."""
+    """Rebuild the text index and the claims; the statements must be those for all tenants."""
     statements.run("texts_clear")
-    for no, space, tier, content, tags in statements.each("indexed"):
+    statements.run("claims_clear")
+    for no, space, tier, content, tags, kind, source in statements.each("indexed"):
         add_text(statements, no, space, tier, content, json.loads(tags) if tags else ())
+        add_claims(statements, no, space, content, kind, source)
 
 
 #: The tier of the vectors of a memory that is not active.

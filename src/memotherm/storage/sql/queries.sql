@@ -214,7 +214,7 @@ WHERE {own}space {in spaces} AND created_at <= :moment AND retention <> 3 AND no
 ORDER BY no LIMIT :limit
 
 -- indexed: The memories that belong into the text indexes, in order.
-SELECT no, space, tier, content, tags FROM {table memories} WHERE retention = 0 ORDER BY no
+SELECT no, space, tier, content, tags, kind, source FROM {table memories} WHERE retention = 0 ORDER BY no
 
 -- counts: What the spaces hold.
 SELECT tier, retention, CAST(sum(memories) AS BIGINT), CAST(sum(tokens) AS BIGINT) FROM {table counters}
@@ -464,6 +464,23 @@ DELETE FROM {table tallies} WHERE {own}space {in spaces}
 
 -- erase_reasons: Delete the reasons of the events of some spaces, which may quote contents.
 UPDATE {table events} SET why = '' WHERE {own}why <> '' AND no IN (SELECT no FROM {table memories} WHERE {own}space {in spaces})
+
+-- claim_add: Store a claim of a memory.
+INSERT INTO {table claims} (space, slot, no, sentence, value) VALUES (:space, :slot, :no, :sentence, :value)
+
+-- claim_drop: Delete a claim of a memory.
+DELETE FROM {table claims} WHERE {own}space = :space AND slot = :slot AND no = :no AND sentence = :sentence
+
+-- claims_clear: Delete all claims, before they are made again.
+DELETE FROM {table claims}
+
+-- claims_disputed: The claims of some spaces about what not all of them say the same of.
+SELECT slot, no, sentence, value FROM {table claims}
+WHERE {own}space {in spaces} AND slot IN (
+    SELECT slot FROM {table claims} WHERE {own}space {in spaces} GROUP BY slot HAVING min(value) <> max(value))
+
+-- claims_about: The claims of some spaces about some slots.
+SELECT slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM {table turns} WHERE {own}space = :space AND thread = :thread AND thread <> ''
@@ -773,7 +790,8 @@ SELECT id, parts, found FROM (
 WHERE found <> CASE WHEN parts < 0 THEN 0 ELSE parts END
 
 -- check_rows: The columns of every memory that `check` compares.
-SELECT no, id, space, tier, priority, retention, content, tags, digest, version FROM {table memories} ORDER BY no
+SELECT no, id, space, tier, priority, retention, content, tags, digest, version, kind, source
+FROM {table memories} ORDER BY no
 
 -- check_events: The ledger, memory by memory.
 SELECT no, seq, changes FROM {table events} ORDER BY no, seq
@@ -786,6 +804,9 @@ SELECT space, tier, retention, sum(said), sum(said_tokens), sum(found), sum(foun
     SELECT space, tier, retention, 0, 0, count(*), sum(tokens) FROM {table memories} GROUP BY space, tier, retention) AS counted
 GROUP BY space, tier, retention
 HAVING sum(said) <> sum(found) OR sum(said_tokens) <> sum(found_tokens)
+
+-- check_claims: The claims of every memory that has some.
+SELECT no, space, slot, sentence, value FROM {table claims} ORDER BY no
 
 -- check_tags: The tags of every memory that has some.
 SELECT no, tag FROM {table tags} ORDER BY no

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memotherm.model import Retention, Tier
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_range
-from memotherm.storage.transaction import Transaction, indexed_words
+from memotherm.storage.transaction import Transaction, add_claims, indexed_words
 from memotherm.storage.values import Cause, Record, UsageCounts
 
 Vectors = NDArray[np.float32]
@@ -116,14 +116,16 @@ def _text_row(record: Record) -> tuple[str, int] | None:
 
 
 def rebuild(statements: SqliteStatements) -> None:
-    """Rebuild the text indexes."""
+    """Rebuild the text indexes and the claims."""
     statements.run("text_live_clear")
     statements.run("text_cold_clear")
-    for no, space, rank, content, tags in statements.each("indexed"):
+    statements.run("claims_clear")
+    for no, space, rank, content, tags, kind, source in statements.each("indexed"):
         tier = tuple(Tier)[rank]
         table = "text_cold" if tier is Tier.COLD else "text_live"
         text = indexed_words(content, json.loads(tags) if tags else ())
         statements.run(f"{table}_add", rowid=text_key(space, tier, no), words=text)
+        add_claims(statements, no, space, content, kind, source)
 
 
 def remove_index(statements: SqliteStatements, table: str) -> None:

@@ -90,6 +90,18 @@ CREATE TABLE tags (
 );
 CREATE INDEX tags_by_memory ON tags (tenant, no);
 
+-- What the sentences of an active memory state: hashes of a slot and its value.
+CREATE TABLE claims (
+    tenant   TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
+    space    BIGINT   NOT NULL,
+    slot     BIGINT   NOT NULL,
+    no       BIGINT   NOT NULL,
+    sentence SMALLINT NOT NULL,
+    value    INTEGER  NOT NULL,
+    PRIMARY KEY (tenant, space, slot, no, sentence),
+    FOREIGN KEY (tenant, no) REFERENCES memories (tenant, no)
+);
+
 -- The author, thread and predecessor of a message.
 CREATE TABLE turns (
     tenant   TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),

@@ -1,5 +1,5 @@
--- Version 1 of the schema: primary data (spaces, memories, vectors), data derived from it (tags, text_live,
--- text_cold, counters), and logs (events, recalls).
+-- Version 1 of the schema: primary data (spaces, memories, vectors), data derived from it (tags, claims,
+-- text_live, text_cold, counters), and logs (events, recalls).
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
@@ -70,6 +70,17 @@ CREATE TABLE tags (
     PRIMARY KEY (tag, no)
 ) WITHOUT ROWID;
 CREATE INDEX tags_by_memory ON tags (no);
+
+-- What the sentences of an active memory state: hashes of a slot and its value, so that other values of the same thing are
+-- found by the index. The sentence is counted from 0.
+CREATE TABLE claims (
+    space    INTEGER NOT NULL,
+    slot     INTEGER NOT NULL,
+    no       INTEGER NOT NULL REFERENCES memories (no),
+    sentence INTEGER NOT NULL,
+    value    INTEGER NOT NULL,
+    PRIMARY KEY (space, slot, no, sentence)
+) WITHOUT ROWID;
 
 -- The author, thread and predecessor of a message.
 CREATE TABLE turns (
