@@ -41,8 +41,8 @@ def test_what_states_nothing_has_no_claims(text: str) -> None:
 
 def test_claims_follow_their_memory(tmp_path: Path) -> None:
     """Stored, rewritten, hidden, brought back, moved to another scope, taken back and purged."""
-    with opened(tmp_path / "memory.db") as mem:
-        mem = mem.scoped(project="otter")
+    with opened(tmp_path / "memory.db") as everyone:
+        mem = everyone.scoped(project="otter")
         memory = mem.remember("Good news. The staging port is 5433. We deploy on Fridays.")
         steps: list[Callable[[Memotherm], object]] = [
             lambda mem: mem.update(memory.id, content="The staging port is 5544"),

@@ -179,16 +179,12 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
         assert mem.conflicts() == []
 
 
-def test_the_memories_that_were_stored_last_are_compared(mem: Memotherm) -> None:
-    """A listing takes neither minutes nor the memory of the machine, however many memories there are."""
-    mem.remember_many([{"content": f"The red port is {port}"} for port in (5433, 5544)])
+def test_a_conflict_is_found_however_many_memories_there_are_and_wherever_its_sentence_stands(mem: Memotherm) -> None:
+    """Between other sentences of a longer memory as well; two sentences of one memory are no conflict."""
+    mem.remember("The kickoff went well. The red port is 5433. Lunch was good.")
     mem.remember_many([{"content": f"Otter {number} swims"} for number in range(1100)])
-    mem.remember_many([{"content": f"The blue port is {port}"} for port in (5433, 5544)])
-    listed = {newest: [each.about for each in mem.conflicts(newest=newest)] for newest in (0, 1, 2, 1103, 1104)}
-    both = ["blue port …", "red port …"]
-    assert listed == {0: [], 1: [], 2: both[:1], 1103: both[:1], 1104: both}
-    with pytest.raises(InvalidInput, match="newest must be a whole number from 0 to 25000"):
-        mem.conflicts(newest=25_001)
+    mem.remember("Ana is back. The red port is 5544. The blue port is 80. The blue port is 81.")
+    assert [(each.about, each.values) for each in mem.conflicts()] == [("red port …", ("5433", "5544"))]
 
 
 def test_a_decision_over_what_is_hidden_is_refused(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from memotherm import Memotherm
 from tests.dashboard.conftest import Open, overflow, served, violations_in_both_schemes
@@ -85,31 +85,6 @@ def test_one_key_decides_a_conflict(open_page: Open, mem: Memotherm) -> None:
     page.keyboard.press("/")
     page.keyboard.press("1")
     expect(conflicts).to_have_count(1)
-
-
-def test_the_newest_memories_are_compared_first(open_page: Open, mem: Memotherm) -> None:
-    """Their conflicts can be decided while older memories are compared, and what was decided does not come back."""
-    view = mem.scoped(project="large")
-    for name in ("red", "blue"):
-        view.remember_many([{"content": f"The {name} port is {port}"} for port in (5433, 5544)])
-        view.remember_many([{"content": f"{name} wagon {number} rolls"} for number in range(300)])
-    page = open_page("/review")
-    held: list[Route] = []
-    page.route(
-        "**/conflicts?*", lambda route: route.continue_() if "newest" in route.request.url else held.append(route)
-    )
-    page.goto(f"{page.url.split('#')[0]}#/conflicts?scope=project%3Dlarge")
-    conflicts = page.locator(".conflict")
-    expect(conflicts).to_have_count(1)
-    expect(page.locator("main")).to_contain_text("Comparing older memories…")
-    # The answer is that of before the decision.
-    answer = held[0].fetch()
-    page.keyboard.press("1")
-    expect(conflicts).to_have_count(0)
-    held[0].fulfill(response=answer)
-    expect(conflicts).to_have_count(1)
-    expect(page.locator(".conflict[aria-current]")).to_have_attribute("aria-label", "red port …")
-    expect(page.locator("main")).not_to_contain_text("Comparing older memories…")
 
 
 def test_proposals_are_edited_approved_and_rejected_alone_or_together(

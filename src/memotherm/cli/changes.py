@@ -95,7 +95,7 @@ def undo(mem: Memotherm, events: tuple[int, ...], run: bool, include_narrower: b
 )
 @click.option("--why", default="", help="The reason, for the ledger.")
 @memory_option(dry_run=True)
-def conflicts(mem: Memotherm, limit: int, include_narrower: bool, newest: int, keep: str | None, why: str) -> Output:
+def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | None, why: str) -> Output:
     """List memories that disagree, newest first, or decide which holds.
 
     What is archived can be brought back with `undo`. If both hold, `verify` both.
@@ -107,7 +107,7 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, newest: int, k
     if keep is not None:
         archived = mem.decide(keep, why=why)
         return Output({"memories": to_json(archived)}, archived)
-    found = mem.conflicts(limit, include_narrower, newest)
+    found = mem.conflicts(limit, include_narrower)
     return Output({"conflicts": to_json(found)}, map(str, found), ["no memories disagree"] * (not found))
 
 

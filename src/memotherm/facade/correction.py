@@ -18,8 +18,6 @@ from memotherm.text.mentions import tokens
 #: How many hits of a search are looked at.
 _POOL = 100
 _LONGEST_REQUEST = 1000
-#: The most memories that are compared: 5 seconds and 200 MB.
-_MOST_COMPARED = 25_000
 _LONGEST_NAME = 200
 
 
@@ -128,23 +126,19 @@ class Correction:
         )  # fmt: skip
         return self._view.remember([draft])[0]
 
-    def conflicts(
-        self, limit: int = 100, include_narrower: bool = False, newest: int = _MOST_COMPARED
-    ) -> list[Conflict]:
+    def conflicts(self, limit: int = 100, include_narrower: bool = False) -> list[Conflict]:
         """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
 
-        It compares short statements, of messages only those of a known kind. Nothing is decided: `decide` does that.
+        It compares their sentences, of messages only those of a known kind. Nothing is decided: `decide` does that.
         Two memories that were both verified since do not disagree.
 
         Args:
             limit: The most conflicts.
             include_narrower: Compare everything at and below this scope, instead of what it can see: memories of which
                 one can be seen from the scope of the other.
-            newest: How many memories are compared, at most 25,000: those that were stored last.
         """
         require_limit(limit, LARGEST_PAGE)
-        require_limit(newest, _MOST_COMPARED, "newest")
-        return self._conflicts(newest, include_narrower=include_narrower)[:limit]
+        return self._conflicts(include_narrower=include_narrower)[:limit]
 
     def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
@@ -165,8 +159,8 @@ class Correction:
         services, cause = view.services, view.cause(Action.ARCHIVE, why)
         return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
-    def _conflicts(self, newest: int = _MOST_COMPARED, *, include_narrower: bool = False) -> list[Conflict]:
+    def _conflicts(self, *, include_narrower: bool = False) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in
 
         store, search = self._view.listing(include_narrower=include_narrower)
-        return conflicts_in(store, search, newest, together=not include_narrower)
+        return conflicts_in(store, search.spaces, search.now, together=not include_narrower)

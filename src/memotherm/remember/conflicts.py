@@ -3,42 +3,67 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from datetime import datetime
 from functools import cache
-from itertools import combinations, islice
+from itertools import combinations
+from typing import NamedTuple
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
-from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.model.memory import MemoryFields
 from memotherm.model.results import Conflict
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Search
+from memotherm.storage.values import Cause, ClaimRow
+from memotherm.text.claims import is_outline, sentence_of, slot_hash, statement_of
 from memotherm.text.statements import kind_of
 from memotherm.text.versions import Difference, Statement
-from memotherm.tiers.rules.properties import FILE_SOURCE, is_closed
+from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.retention import require_active
 
-_PAGE = 1000
 #: A slot with more values than this takes several of them: "Ana has been to ...".
 _MOST_VALUES = 4
+#: Of a slot with more than this, the statements are not even read.
+_MOST_DISTINCT = 4 * _MOST_VALUES
 
 
-def conflicts_in(store: Store, search: Search, newest: int, *, together: bool) -> list[Conflict]:
-    """Return the conflicts among the newest memories that a listing selects.
+class _Said(NamedTuple):
+    """A sentence of a memory that another one may contradict."""
 
-    Args:
-        store: The store.
-        search: What it selects.
-        newest: How many memories are compared at most.
-        together: Whether one scope sees all of them.
+    memory: Memory
+    statement: Statement
+
+
+def conflicts_in(store: Store, spaces: Sequence[int], now: datetime, *, together: bool) -> list[Conflict]:
+    """Return the conflicts among the memories of some spaces, newest first.
+
+    For each slot with several values, they are the newest statement with each of the others. Two memories that were
+    both verified after the newer one was stated hold both, and so do two of which one had ceased to hold before the
+    other one began to. Unless one scope sees all of them `together`, one must be visible from the scope of the other.
     """
     with store.snapshot():
-        memories = [record.memory for record in islice(store.each(replace(search, limit=_PAGE)), newest)]
-    return conflicts_among(memories, together=together)
+        claims = list(_disputed(store, spaces, together=together))
+        records = store.records(list({claim.no for claim in claims}))
+    slots = {claim.slot for claim in claims}
+    said = [
+        _Said(memory, statement_of(memory.content, number))
+        for no, number in dict.fromkeys((claim.no, claim.sentence) for claim in claims)
+        if no in records and _is_compared(memory := records[no].memory, number, now)
+    ]
+    return _conflicts_among(said, slots, together=together)
+
+
+def _disputed(store: Store, spaces: Sequence[int], *, together: bool) -> Iterator[ClaimRow]:
+    """Yield the claims about each slot with several values, unless it takes many of them."""
+    holders: defaultdict[tuple[int, int], list[ClaimRow]] = defaultdict(list)
+    for claim in store.disputed_claims(spaces):
+        holders[claim.slot, 0 if together else claim.space].append(claim)
+    for (slot, _), claims in holders.items():
+        if is_outline(slot) or len({claim.value for claim in claims}) <= _MOST_DISTINCT:
+            yield from claims
 
 
 def supersede(
@@ -70,33 +95,33 @@ def supersede(
     return store.transact(change)
 
 
-def conflicts_among(memories: Iterable[Memory], *, together: bool = True) -> list[Conflict]:
-    """Return the conflicts, newest first: for each slot with several values, the newest one with each of the others.
-
-    Two memories that were both verified after the newer one was stated hold both, and so do two of which one had ceased
-    to hold before the other one began to. Unless they are seen `together`, one
-    of the two must be visible from the scope of the other.
-    """
-    stated = sorted(filter(_is_compared, memories), key=lambda memory: (memory.updated_at, memory.id))
-    statements = [Statement(memory.content) for memory in stated]
+def _conflicts_among(said: Sequence[_Said], slots: Set[int], *, together: bool) -> list[Conflict]:
+    """Return the conflicts of some statements about some slots."""
+    stated = sorted(said, key=lambda each: (each.memory.updated_at, each.memory.id))
+    memories, statements = [each.memory for each in stated], [each.statement for each in stated]
     wider_of = cache(_wider)
-    found: dict[tuple[int, int], tuple[int, Difference]] = {}
-    for slot, numbers in _shared_slots(statements):
-        for seen in [numbers] if together else _by_scope(stated, numbers, wider_of):
-            for pair, difference in _differences(statements, slot, seen):
+    found: dict[tuple[str, str], tuple[int, Conflict]] = {}
+    for slot, numbers in _shared_slots(statements, slots):
+        for seen in [numbers] if together else _by_scope(memories, numbers, wider_of):
+            for (older, newer), difference in _differences(statements, slot, seen):
+                conflict = _conflict(memories[older], memories[newer], difference)
+                pair = conflict.older.id, conflict.newer.id
                 # The longest slot has the shortest values.
-                if pair not in found or len(slot) > found[pair][0]:
-                    found[pair] = len(slot), difference
-    if not together:
-        scopes = {pair: [stated[number].scope for number in pair] for pair in found}
-        found = {pair: each for pair, each in found.items() if _one_sees_the_other(*scopes[pair])}
-    pairs = sorted(found.items(), key=lambda item: item[0][::-1], reverse=True)
-    conflicts = (
-        _conflict(stated[older], stated[newer], each)
-        for (older, newer), (_, each) in pairs
-        if not _hold_one_after_another(stated[older], stated[newer])
-    )
-    return [each for each in conflicts if not _both_hold(each)]
+                if pair[0] != pair[1] and (pair not in found or len(slot) > found[pair][0]):
+                    found[pair] = len(slot), conflict
+    conflicts = sorted((each for _, each in found.values()), key=_recency, reverse=True)
+    return [
+        each
+        for each in conflicts
+        if (together or _one_sees_the_other(each.older.scope, each.newer.scope))
+        and not _hold_one_after_another(each.older, each.newer)
+        and not _both_hold(each)
+    ]
+
+
+def _recency(conflict: Conflict) -> tuple[datetime, str, datetime, str]:
+    newer, older = conflict.newer, conflict.older
+    return newer.updated_at, newer.id, older.updated_at, older.id
 
 
 def _hold_one_after_another(older: Memory, newer: Memory) -> bool:
@@ -107,21 +132,20 @@ def _hold_one_after_another(older: Memory, newer: Memory) -> bool:
     )
 
 
-def _is_compared(memory: MemoryFields) -> bool:
-    """Return whether a memory can be in a conflict: no summary, part of a file or closed task, and it states something.
+def _is_compared(memory: MemoryFields, sentence: int, now: datetime) -> bool:
+    """Return whether a sentence of a memory can be in a conflict: the memory is no closed task, and has not expired.
 
-    A message does if its statement is of a known kind.
+    A sentence of a message can be if it is of a known kind.
     """
     return (
-        memory.kind != SUMMARY
-        and not memory.source.startswith(FILE_SOURCE)
+        memory.visible_at(now)
         and not is_closed(memory)
-        and (memory.kind != "message" or kind_of(memory.content) is not None)
+        and (memory.kind != "message" or kind_of(sentence_of(memory.content, sentence)) is not None)
     )
 
 
-def _shared_slots(statements: Sequence[Statement]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the slots that several statements have, with the places of these in the list.
+def _shared_slots(statements: Sequence[Statement], slots: Set[int]) -> Iterator[tuple[str, list[int]]]:
+    """Yield those of some slots that several statements have, with the places of these in the list.
 
     Of the loose slots, only those count that a statement has which says that something has changed.
     """
@@ -131,7 +155,8 @@ def _shared_slots(statements: Sequence[Statement]) -> Iterator[tuple[str, list[i
     loose = {slot for statement in changed for slot in statement.loose_slots}
     for number, statement in enumerate(statements):
         for slot in statement.slots:
-            holders[slot].append(number)
+            if slot_hash(slot) in slots:
+                holders[slot].append(number)
         if outlines and not outlines.isdisjoint(statement.outlines):
             for slot in loose.intersection(statement.loose_slots):
                 holders[slot].append(number)

@@ -19,7 +19,7 @@ from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scop
 from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tombstones import Tombstones
-from memotherm.storage.values import EVERY_EVENT, Counts, EventFilter, Identity, Record, Search, TierChange
+from memotherm.storage.values import EVERY_EVENT, ClaimRow, Counts, EventFilter, Identity, Record, Search, TierChange
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.rule import Selector
 
@@ -127,6 +127,10 @@ class MemoryStore(StoreBase):
         with self._reading(once=True) as statements:
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
+
+    def disputed_claims(self, spaces: Sequence[int]) -> list[ClaimRow]:
+        """Return the claims of active memories about what not all memories of some spaces say the same of."""
+        return [ClaimRow(*row) for row in self._unlogged_rows("claims_disputed", spaces=list(spaces))]
 
     def select(
         self,

@@ -403,6 +403,16 @@ class NoteRow(NamedTuple):
     tier: Tier
 
 
+class ClaimRow(NamedTuple):
+    """A claim of a sentence of a memory."""
+
+    space: int
+    slot: int
+    no: int
+    sentence: int
+    value: int
+
+
 class ChunkRow(NamedTuple):
     """A piece of a file and the memory that it is."""
 

@@ -475,12 +475,12 @@ DELETE FROM {table claims} WHERE {own}space = :space AND slot = :slot AND no = :
 DELETE FROM {table claims}
 
 -- claims_disputed: The claims of some spaces about what not all of them say the same of.
-SELECT slot, no, sentence, value FROM {table claims}
+SELECT space, slot, no, sentence, value FROM {table claims}
 WHERE {own}space {in spaces} AND slot IN (
     SELECT slot FROM {table claims} WHERE {own}space {in spaces} GROUP BY slot HAVING min(value) <> max(value))
 
 -- claims_about: The claims of some spaces about some slots.
-SELECT slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
+SELECT space, slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM {table turns} WHERE {own}space = :space AND thread = :thread AND thread <> ''

@@ -11,18 +11,16 @@ import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
 
 const DELAY_MILLISECONDS = 3000;
-// The server compares all memories again after this many times as long as it took before, so that it has time for others.
+// The server is asked again after this many times as long as it took before, so that it has time for others.
 const PAUSE = 20;
-// The newest memories are compared first, and then as many as the server compares.
-const FIRST = 500;
 const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
 // A conflict is decided from the narrower scope of its two, which sees both.
-async function load(newest) {
+async function load() {
   const begun = performance.now();
-  const { conflicts } = await get("/conflicts", { include_narrower: true, newest });
+  const { conflicts } = await get("/conflicts", { include_narrower: true });
   const listed = conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
   return { listed, begun, milliseconds: performance.now() - begun };
 }
@@ -68,11 +66,7 @@ function Conflict({ conflict, current, busy, onDecide }) {
 }
 
 export function Conflicts() {
-  const first = useLoaded(() => load(FIRST));
-  const ready = !first.loading;
-  const whole = useLoaded(() => (ready ? load(null) : Promise.resolve(undefined)), [ready]);
-  const complete = whole.value !== undefined || whole.error !== null;
-  const state = complete ? whole : first;
+  const state = useLoaded(load);
   const writable = useWritable();
   const [hidden, setHidden] = useState([]);
   const [chosen, setChosen] = useState({ key: null, place: 0 });
@@ -81,7 +75,7 @@ export function Conflicts() {
   newest.current = state.value;
   // What was decided before the list was asked for is not in it.
   useEffect(() => setHidden((before) => before.filter(({ at }) => at > (state.value?.begun ?? 0))), [state.value]);
-  useEvents(whole.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
+  useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
   const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => !hidden.some(({ what }) => [key, older.id, newer.id].includes(what)));
   // The frame stays at its conflict when others come before it, and goes to the next one when it was decided.
   const found = conflicts.findIndex(({ key }) => key === chosen.key);
@@ -94,7 +88,7 @@ export function Conflicts() {
     const show = () => {
       setHidden((before) => before.filter(({ what }) => what !== hides));
       // A list that was loaded since may not have it.
-      if (newest.current !== compared) whole.reload();
+      if (newest.current !== compared) state.reload();
     };
     setBusy(true);
     try {
@@ -110,7 +104,6 @@ export function Conflicts() {
   useKeys({ j: () => choose(at + 1), k: () => choose(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
     ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span></p>`}
-    ${!complete && html`<p class="hint" role="status">Comparing older memories…</p>`}
     <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div>
-    ${complete && !conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
+    ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }
