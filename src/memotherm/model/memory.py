@@ -55,6 +55,8 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
+#: The entry of a memory's metadata that names the memory which has superseded it.
+SUPERSEDED_BY = "superseded_by"
 
 _LONGEST_SCOPE_VALUE = 200
 

@@ -11,18 +11,22 @@ from typing import Any
 from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
+from memotherm.model.memory import SUMMARY
 from memotherm.remember.authority import outranks, require_authority
 from memotherm.remember.changes import archive_superseded, duplicate_of, propose_decision, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
+from memotherm.remember.superseding import mark_superseded, superseded_by
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.tombstones import Compared
 from memotherm.storage.values import Cause, Record
+from memotherm.text.claims import MOST_CHARS
 from memotherm.text.content import digest
+from memotherm.text.corrections import corrections
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -38,6 +42,8 @@ class _Write:
     cause: Cause
     #: Whether an entry of an import says when it was changed.
     dated: bool = False
+    #: The spaces that the scope sees, if the memory corrects something.
+    spaces: Sequence[int] = ()
 
 
 class MemoryWriter:
@@ -93,6 +99,8 @@ class MemoryWriter:
         embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
         rule = memories[0].tier_rule if memories else "explicit"
         cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
+        correcting = [not imports and _corrects(memory) for memory in memories]
+        spaces = self._store.spaces(scope) if any(correcting) else ()
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
@@ -100,8 +108,9 @@ class MemoryWriter:
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
-            for draft, memory, vectors in zip(drafts, memories, embedded.vectors, strict=True):
-                write = _Write(transaction, space, memory, vectors, cause, "updated_at" in draft.state)
+            for draft, memory, vectors, corrects in zip(drafts, memories, embedded.vectors, correcting, strict=True):
+                seen = (*spaces, space) if corrects else ()
+                write = _Write(transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen)
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
                     records.append(store(write, forgotten))
@@ -212,8 +221,22 @@ class MemoryWriter:
             superseded = require_visible(write.transaction, memory.scope, memory.supersedes)
             archive_superseded(write.transaction, superseded, successor, memory.content, write.cause)
         if stored is None:
-            return self._insert(write)
+            return self._insert(write) if proposal else self._insert_correcting(write)
         return self._merge(write, stored) if memory.key is None else self._replace(write, stored)
+
+    def _insert_correcting(self, write: _Write) -> Record:
+        """Store a new memory, and let those cease to hold that it corrects."""
+        transaction, memory, cause = write.transaction, write.memory, write.cause
+        if not write.spaces:
+            return self._insert(write)
+        superseded = superseded_by(transaction, list(set(write.spaces)), memory, corrections(memory.content), cause)
+        linked = (each.record.memory for each in superseded if not outranks(each.record.memory, cause.by))
+        if memory.supersedes is None and (first := next(linked, None)) is not None:
+            write = replace(write, memory=replace(memory, supersedes=first.id))
+        record = self._insert(write)
+        for each in superseded:
+            mark_superseded(transaction, each, record.memory, cause)
+        return record
 
     def _insert(self, write: _Write) -> Record:
         cause = write.cause
@@ -296,6 +319,11 @@ class MemoryWriter:
         require_allowed(transaction, after, cause.by, stored)
         self._limits.admit(transaction, write.space, after, repeat, current)
         return transaction.change(current, after, repeat)
+
+
+def _corrects(memory: Memory) -> bool:
+    """Return whether a memory says that something else holds now."""
+    return memory.kind != SUMMARY and len(memory.content) <= MOST_CHARS and bool(corrections(memory.content))
 
 
 def _of_more_trust(write: _Write, stored: Record | None, by: Trust) -> Memory | None:

@@ -44,6 +44,7 @@ from memotherm.storage.values import (
     Cause,
     ChunkLocation,
     ChunkRow,
+    ClaimRow,
     LaterUse,
     NoteRow,
     Record,
@@ -153,6 +154,15 @@ class Transaction(ABC):
     def get(self, memory_id: str) -> Record | None:
         """Return a memory by its id, in any scope."""
         return self._record("memory_by_id", id=memory_id)
+
+    def claims_about(self, spaces: Sequence[int], slots: Collection[int]) -> list[ClaimRow]:
+        """Return the claims of active memories in some spaces about some slots."""
+        rows = self._sql.rows("claims_about", spaces=list(spaces), slots=list(slots))
+        return [ClaimRow(*row) for row in rows]
+
+    def numbered(self, no: int) -> Record | None:
+        """Return a memory by its number."""
+        return self._record("memory_by_no", no=no)
 
     def select(self, spaces: Sequence[int], selects: Select, situation: Situation) -> list[Record]:
         """Return the memories that a rule looks at, in order of number."""

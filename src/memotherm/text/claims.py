@@ -10,10 +10,10 @@ sentence also has an outline or two, without a value unless the sentence denies 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
+from memotherm.text.corrections import statements
 from memotherm.text.phrases import sentences
 from memotherm.text.versions import Statement
 
@@ -39,8 +39,8 @@ def claims_of(text: str) -> list[Claim]:
     """Return the claims of a text, each slot of a sentence once."""
     return [
         Claim(number, slot, value)
-        for number, statement in _statements(text)
-        for slot, value in _hashed(statement).items()
+        for number, statement in enumerate([] if len(text) > MOST_CHARS else statements(text))
+        for slot, value in hashed_slots(statement).items()
     ]
 
 
@@ -61,16 +61,10 @@ def sentence_of(text: str, number: int) -> str:
 
 def statement_of(text: str, number: int) -> Statement:
     """Return the statement of a sentence of a text."""
-    found = list(sentences(text))
-    return Statement(found[number], last=number == len(found) - 1)
+    return statements(text)[number]
 
 
-def _statements(text: str) -> Iterator[tuple[int, Statement]]:
-    found = [] if len(text) > MOST_CHARS else list(sentences(text))
-    return ((number, Statement(each, last=number == len(found) - 1)) for number, each in enumerate(found))
-
-
-def _hashed(statement: Statement) -> dict[int, int]:
+def hashed_slots(statement: Statement) -> dict[int, int]:
     """Return the hashes of the slots of a statement, each with that of its value."""
     found = {slot_hash(slot): _hash(value, _VALUE_BYTES) if value else 0 for slot, value in statement.values()}
     if found:

@@ -106,11 +106,15 @@ _Place = tuple[int, int, int]
 
 
 class Statement:
-    """A sentence, and the slots in it; `last` is whether no other sentence follows it in its text."""
+    """A sentence, and the slots in it.
+
+    `last` is whether no other sentence follows it in its text, `changed` whether it is known to say that something has
+    changed, whatever its words.
+    """
 
     __slots__ = ("_loose_slots", "_words", "changed", "denial", "slots")
 
-    def __init__(self, sentence: str, *, last: bool = True) -> None:
+    def __init__(self, sentence: str, *, last: bool = True, changed: bool = False) -> None:
         sentence = sentence if len(sentence) <= MOST_CHARS else ""
         defined, signs = _EQUALS.subn(_LINK, sentence.strip())
         plain = (
@@ -118,15 +122,17 @@ class Statement:
             if sentence.rstrip(_MARKUP).endswith(_NO_STATEMENT) or is_question(sentence)
             else f" {plain_text(defined)} "
         )
-        languages = _languages(plain)
-        denies, corrects = _pattern(languages, "negation"), _pattern(languages, "correction")
+        languages = languages_of(plain)
+        denies, corrects = phrases_in(languages, "negation"), phrases_in(languages, "correction")
         denial = denies.search(plain)
         #: The words that deny it; empty if none do.
         self.denial = denial[0].strip() if denial else ""
         if denial:
             plain = denies.sub(" ", plain)
         #: Whether it says that something has changed.
-        self.changed = any(pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW))
+        self.changed = changed or any(
+            pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW)
+        )
         # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
         said = [_NOW.sub(" ", each) for each in (corrects.sub(_LINK, plain), plain)] if self.changed else [plain]
         # In front of another sentence, a letter is an initial: "E. M. Forster".
@@ -316,7 +322,7 @@ def _function_words(languages: tuple[str, ...]) -> frozenset[str]:
     return SCRIPT_FUNCTION_WORDS.union(*(FUNCTION_WORDS.get(language, ()) for language in languages))
 
 
-def _languages(plain: str) -> tuple[str, ...]:
+def languages_of(plain: str) -> tuple[str, ...]:
     """Return the languages whose phrases are looked for: those of a script, or English and the text's own."""
     if _OTHER_SCRIPT.search(plain):
         return _OTHER_SCRIPTS
@@ -354,5 +360,6 @@ def first_words(text: str) -> frozenset[str]:
 
 
 @functools.cache
-def _pattern(languages: tuple[str, ...], name: str) -> re.Pattern[str]:
+def phrases_in(languages: tuple[str, ...], name: str) -> re.Pattern[str]:
+    """Return a pattern for the phrases of some languages."""
     return phrase_pattern(phrase for language in languages for phrase in phrases_of(language, name))

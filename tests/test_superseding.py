@@ -1,0 +1,110 @@
+"""A correction in plain words corrects: what it replaces ceases to hold, with a reason, and can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memotherm
+from memotherm.testing import FakeClock
+from tests.helpers import contents, opened
+
+
+@pytest.fixture(name="clock")
+def _clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(name="mem")
+def _mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
+    with opened(tmp_path / "agent.db", clock=clock) as mem:
+        yield mem
+        assert mem.check() == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("postgres runs on port 5433", "no, we moved postgres to port 5434"),
+        ("The retry limit is 5", "We moved the retry limit to 3"),
+        ("The API gateway is Traefik", "No, that's wrong: the API gateway is Kong, not Traefik"),
+        ("The cron runs at 02:00", "that's not right, the cron runs at 03:00"),
+        ("The cron runs at 02:00", "Scratch that. The cron runs at 03:00."),
+        ("The gateway is Traefik", "The gateway is not Traefik but Kong"),
+        ("We deploy on Fridays", "We no longer deploy on Fridays"),
+        ("The shop uses Postgres", "The shop now uses MySQL"),
+        ("Der Port ist 5433", "Nein, der Port ist 5434"),
+        ("El puerto es 5433", "No, eso está mal: el puerto es 5434"),
+        ("Le port est 5433", "Non, c'est faux : le port est 5434"),
+        ("La porta è 5433", "No, la porta è 5434, non 5433"),
+        ("Порт это 5433", "Нет, порт это 5434"),
+        ("端口是5433", "不对，端口是5434"),
+    ],
+)
+def test_a_correction_supersedes_what_it_corrects(mem: Memotherm, clock: FakeClock, older: str, newer: str) -> None:
+    """It ceases to hold, leaves hot, and is linked both ways; the event has the reason, and undo takes it back."""
+    old = mem.remember(older, kind="message", tier="hot")
+    clock.advance(days=1)
+    new = mem.remember(newer, kind="message")
+    superseded = mem.get(old.id)
+    assert (superseded.valid_until, superseded.tier, superseded.retention) == (clock.now, "warm", "active")
+    assert (superseded.metadata["superseded_by"], new.supersedes) == (new.id, old.id)
+    event = mem.history(old.id)[-1]
+    assert event.rule == "superseded"
+    assert event.why.startswith(f"{new.id} says ")
+    assert mem.conflicts() == []
+    mem.undo(event.seq)
+    assert mem.get(old.id).valid_until is None
+    assert mem.get(old.id).tier == "hot"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The gateway is Traefik", "Maybe the gateway is now Kong"),
+        ("The gateway is Traefik", "No, we could move the gateway to Kong"),
+        ("The gateway is Traefik", "No, is the gateway now Kong?"),
+        ("The gateway is Traefik", "The gateway is Kong"),
+        ("Ana likes tea", "No, Bob likes coffee"),
+        ("The retry limit is 5", "No, the port is 5434"),
+        ("The port is 5433. The gateway is Traefik.", "No, the port is 5434"),
+    ],
+)
+def test_what_is_unsure_supersedes_nothing(mem: Memotherm, older: str, newer: str) -> None:
+    """Options, questions, plain statements, other subjects, and memories that say something else as well."""
+    old = mem.remember(older)
+    mem.remember(newer)
+    assert mem.get(old.id) == old
+
+
+def test_what_an_agent_says_does_not_supersede_what_a_person_said(mem: Memotherm) -> None:
+    """It is a proposal, whose approval archives what the person said."""
+    old = mem.by("person").remember("The retry limit is 5")
+    new = mem.by("agent").remember("No, the retry limit is 3")
+    assert (mem.get(old.id).valid_until, new.supersedes) == (None, None)
+    (proposal,) = mem.find(retention="proposed")
+    assert proposal.supersedes == old.id
+
+
+def test_contexts_leave_out_what_is_superseded(mem: Memotherm, clock: FakeClock) -> None:
+    """The successor is there alone."""
+    mem.remember("The staging retry limit is 5")
+    clock.advance(days=1)
+    mem.remember("No, we moved the staging retry limit to 3")
+    clock.advance(days=1)
+    text = mem.context("What is the staging retry limit?").text
+    assert "limit to 3" in text
+    assert "limit is 5" not in text
+
+
+def test_a_search_puts_what_is_superseded_behind_its_successor(mem: Memotherm, clock: FakeClock) -> None:
+    """Both are found."""
+    mem.remember("The staging retry limit is 5")
+    clock.advance(days=1)
+    mem.remember("No, we moved the staging retry limit to 3")
+    assert contents(mem.recall("the staging retry limit is")) == [
+        "No, we moved the staging retry limit to 3",
+        "The staging retry limit is 5",
+    ]
