@@ -29,7 +29,7 @@ from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.mentioned import AddAliases
-from memotherm.recall.rank import Fuse, OrderVersions
+from memotherm.recall.rank import Fuse, OrderSuccessors, OrderVersions
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
@@ -63,6 +63,7 @@ class Pipeline:
             Fuse(settings, weights),
             EstimateConfidence(),
             OrderVersions(weights),
+            OrderSuccessors(store),
         )
         self._rerank = None if reranker is None else Rerank(reranker, RERANKED)
         #: How many records the reranker needs, whatever the caller wants.

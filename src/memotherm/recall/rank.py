@@ -41,6 +41,7 @@ from memotherm.recall.values import (
     State,
 )
 from memotherm.settings import Settings
+from memotherm.storage.store import Store
 from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 
 Numbers = NDArray[np.int64]
@@ -244,6 +245,31 @@ class OrderVersions:
             front = [] if state.question.plain else ranked.rows[: self._weights.versions]
             block = newer_first(ranked, [_NO_WORDS if kinds[row] == "message" else words[row] for row in front])
             state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
+
+
+class OrderSuccessors:
+    """Puts what a correction has superseded behind its successor, if both were found."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, state: State) -> None:
+        """Let a successor take the place and the score of what it has superseded, if that comes first."""
+        ranked = list(state.ranked)
+        places = {candidate.no: place for place, candidate in enumerate(ranked)}
+        successors = self._store.successors(list(places), state.question.search.now) if len(ranked) > 1 else {}
+        # Each exchange puts one of them right; several may follow each other.
+        for _ in range(len(successors) ** 2):
+            wrong = next(((old, new) for old, new in successors.items() if places[old] < places[new]), None)
+            if wrong is None:
+                break
+            high, low = (places[no] for no in wrong)
+            older, newer = ranked[high], ranked[low]
+            gap = older.score - newer.score
+            ranked[high] = newer._replace(score=older.score, newer=newer.newer + gap)
+            ranked[low] = older._replace(score=newer.score, newer=older.newer - gap)
+            places |= {older.no: low, newer.no: high}
+        state.ranked = ranked
 
 
 def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranked]:

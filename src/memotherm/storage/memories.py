@@ -128,6 +128,11 @@ class MemoryStore(StoreBase):
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
 
+    def successors(self, nos: Sequence[int], now: datetime) -> dict[int, int]:
+        """Return those of some memories that have ceased to hold, each with the one of them that has superseded it."""
+        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now))
+        return dict(rows)
+
     def disputed_claims(self, spaces: Sequence[int]) -> list[ClaimRow]:
         """Return the claims of active memories about what not all memories of some spaces say the same of."""
         return [ClaimRow(*row) for row in self._unlogged_rows("claims_disputed", spaces=list(spaces))]
