@@ -687,17 +687,18 @@ def test_a_sum_gets_no_memories_although_they_share_its_words(mem: Memotherm) ->
     assert mem.context("what is the discount of 384 euros?").included
 
 
-def test_an_older_version_of_a_statement_is_marked_as_outdated(mem: Memotherm, clock: FakeClock) -> None:
-    """It stands behind the newer one, and is not deleted."""
+def test_an_older_version_of_a_statement_is_left_out(mem: Memotherm, clock: FakeClock) -> None:
+    """It is not deleted, and the receipt says why."""
     old = mem.remember("The staging database listens on port 5433")
     mem.remember("The staging database has a replica that listens at night")
     clock.advance(days=3)
     mem.remember("The staging database now listens on port 5544")
 
-    lines = mem.context("which port does the staging database listen on?").text.splitlines()
-    entries = [line for line in lines if line.startswith("- ")]
+    context = mem.context("which port does the staging database listen on?")
+    entries = [line for line in context.text.splitlines() if line.startswith("- ")]
     assert "5544" in entries[0]
-    assert [line for line in entries if "outdated" in line] == [line for line in entries if "5433" in line] != []
+    assert "5433" not in context.text
+    assert {each.rule for each in context.left_out if each.memory.id == old.id} == {"valid_until"}
     assert mem.get(old.id).retention == "active"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
+from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock
 from tests.helpers import contents, opened
 
@@ -111,3 +112,25 @@ def test_a_search_puts_what_is_superseded_behind_its_successor(mem: Memotherm, c
         clock.advance(days=1)
     assert contents(mem.recall("the staging retry limit is 5")) == said[::-1]
     assert contents(mem.recall("the staging retry limit is 5", limit=1)) == said[-1:]
+
+
+def test_a_summary_does_not_restate_what_is_superseded(mem: Memotherm, clock: FakeClock) -> None:
+    """It is made again from what holds, with the day of its session."""
+    old = mem.remember("The staging retry limit is 5", kind="message")
+    other = mem.remember("The office is in Oslo", kind="message")
+    sources = {"derived_from": {old.id: old.version, other.id: other.version}}
+    text = f"Session of {clock.now:%Y-%m-%d}\nSaid: {old.content}; {other.content}"
+    summary = mem.remember(text, "summary", key="session/one/summary", metadata=sources)
+    clock.advance(days=3)
+    mem.remember("No, the staging retry limit is 3", kind="message")
+    made = mem.get(key="session/one/summary")
+    assert made.content == f"Session of 2026-01-05\nSaid: {other.content}"
+    assert made.updated_at == summary.updated_at
+
+
+def test_an_amendment_that_corrects_nothing_is_refused(mem: Memotherm) -> None:
+    """It would only add to the memory."""
+    memory = mem.remember("The port is 5433. The gateway is Traefik.")
+    with pytest.raises(InvalidInput, match="name the part"):
+        mem.amend(memory.id, "Ana lives in Oslo")
+    assert mem.amend(memory.id, "The port is 5434").content == "The gateway is Traefik. The port is 5434."

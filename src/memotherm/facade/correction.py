@@ -69,19 +69,22 @@ class Correction:
             memory_id: The memory.
             content: The statement that is true now.
             part: The part that it replaces, as it stands in the content, or words that describe it ("the employer").
-                None takes the statement that is closest to the new one; a content with one statement is replaced.
+                None takes the statement that is closest to the new one, and refuses if none has a word of it; a content
+                with one statement is replaced.
             why: The reason, for the ledger.
         """
         from memotherm.text.parts import replaced, statements, with_subject
+        from memotherm.text.words import content_words
 
         view = self._view
         old = view.record(memory_id).memory.content
         new = require_text(content, "content", view.services.settings.max_content_chars)
         if part is not None:
             require_text(part, "part", view.services.settings.max_content_chars)
-        chosen = (
-            part if part is not None and part in old else self._closest(statements(old) or [old], f"{part or ''} {new}")
-        )
+        said = statements(old) or [old]
+        if part is None and len(said) > 1 and content_words(new).isdisjoint(content_words(old)):
+            raise InvalidInput(f"{memory_id} says nothing about {new!r}: name the part that it replaces")
+        chosen = part if part is not None and part in old else self._closest(said, f"{part or ''} {new}")
         removed = () if chosen == old else (chosen, with_subject(old, chosen, new))
         return view.update(
             memory_id, replaced(old, chosen, new.strip()), {}, why=why, action=Action.AMEND, removed=removed

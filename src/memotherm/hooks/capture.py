@@ -290,7 +290,9 @@ def set_aside(spool: Spool, turn: list[Job], why: str, result: WorkerResult) -> 
 
 def _summarize(mem: Memotherm, session: str) -> None:
     """Store the summary of a session, or replace it; it is cold, so that it is not recalled beside what it repeats."""
-    said = [memory for memory in mem.find(where={"session": session}, limit=200) if memory.kind != SUMMARY]
+    found = [memory for memory in mem.find(where={"session": session}, limit=200) if memory.kind != SUMMARY]
+    last = max((memory.created_at for memory in found), default=None)
+    said = [each for each in found if each.valid_until is None or last is None or each.valid_until > last]
     text = summary_of(reversed(said), mem.settings.tokenizer)
     if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
         return

@@ -1,16 +1,18 @@
 """How summaries of sessions, and proposals of decisions, follow what they were made from.
 
 The metadata of a summary name its sources: `derived_from`, with the version of each. If one of them is purged, hidden,
-replaced or corrected, the summary is erased with its history and made again from the others, in the same transaction.
-The metadata of a proposal to keep a memory name it in `keeps`; the proposal is purged with it.
+replaced or corrected, the summary is erased with its history and made again from the others, in the same transaction;
+if one is superseded, right after it. The metadata of a proposal to keep a memory name it in `keeps`; the proposal is
+purged with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from memotherm.model import Retention, Scope
+from memotherm.model import Memory, Retention, Scope
 from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
@@ -54,12 +56,12 @@ def _naming(store: Store, scope: Scope, ids: Sequence[str], name: str, search: S
 
 
 def remake(transaction: Transaction, summaries: Iterable[Record], cause: Cause, tokenizer: str) -> None:
-    """Make summaries again from those of their sources that are still active; without any, only erase them."""
+    """Make summaries again, with their day, from those of their sources that still hold; without any, erase them."""
     because = replace(cause, rule="derived", why="made from a memory that has changed")
     for record in summaries:
         memory = record.memory
         named = (transaction.get(memory_id) for memory_id in memory.metadata[DERIVED_FROM])
-        left = [each.memory for each in named if each and each.memory.retention is Retention.ACTIVE]
+        left = [each.memory for each in named if each and _is_summarized(each.memory, cause.at)]
         text = summary_of(left, tokenizer)
         transaction.discard(record, replace(because, action=Action.PURGE))
         if text:
@@ -67,6 +69,11 @@ def remake(transaction: Transaction, summaries: Iterable[Record], cause: Cause, 
             metadata = {**memory.metadata, **sources(left)}
             made = replace(
                 memory, id=new_id("mem", cause.at), content=content, digest=digest(content), metadata=metadata,
-                tokens=count_tokens(content, tokenizer), updated_at=cause.at,
+                tokens=count_tokens(content, tokenizer),
             )  # fmt: skip
             transaction.insert(record.space, made, None, replace(because, action=Action.REMEMBER))
+
+
+def _is_summarized(memory: Memory, now: datetime) -> bool:
+    """Return whether a memory is active, and what it says still holds."""
+    return memory.retention is Retention.ACTIVE and (memory.valid_until is None or memory.valid_until > now)

@@ -64,7 +64,7 @@ def _may_be_superseded(old: Memory, new: Memory, cause: Cause) -> bool:
     return (
         old.visible_at(cause.at)
         and old.id != new.id
-        and old.updated_at <= new.updated_at
+        and old.created_at <= new.created_at
         and (old.valid_until is None or old.valid_until > cause.at)
         and _may_change(new.scope, old.scope)
         and not in_file(old)
@@ -77,7 +77,10 @@ def _may_change(scope: Scope, other: Scope) -> bool:
 
 
 def mark_superseded(transaction: Transaction, each: Superseded, successor: Memory, cause: Cause) -> None:
-    """Let a memory cease to hold; instead of one of more trust than the caller, store a proposal."""
+    """Let a memory cease to hold when its successor was said.
+
+    Instead of one of more trust than the caller, a proposal is stored.
+    """
     old = each.record.memory
     if outranks(old, cause.by):
         propose_decision(transaction, successor, old, cause)
@@ -86,7 +89,7 @@ def mark_superseded(transaction: Transaction, each: Superseded, successor: Memor
     said = f"{each.difference.about}: {now or 'holds again'}" + (f" instead of {was}" if was else "")
     after = replace(
         old,
-        valid_until=cause.at,
+        valid_until=successor.created_at,
         tier=Tier.WARM if old.tier is Tier.HOT else old.tier,
         tier_rule="superseded" if old.tier is Tier.HOT else old.tier_rule,
         metadata={**old.metadata, SUPERSEDED_BY: successor.id},

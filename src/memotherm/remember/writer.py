@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import compress
 from typing import Any
@@ -44,6 +44,8 @@ class _Write:
     dated: bool = False
     #: The spaces that the scope sees, if the memory corrects something.
     spaces: Sequence[int] = ()
+    #: The ids of the memories that it has superseded are added here.
+    superseded: list[str] = field(default_factory=list)
 
 
 class MemoryWriter:
@@ -101,6 +103,7 @@ class MemoryWriter:
         cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
         correcting = [not imports and _corrects(memory) for memory in memories]
         spaces = self._store.spaces(scope) if any(correcting) else ()
+        superseded: list[str] = []
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
@@ -110,7 +113,9 @@ class MemoryWriter:
             records: list[Record | str] = []
             for draft, memory, vectors, corrects in zip(drafts, memories, embedded.vectors, correcting, strict=True):
                 seen = (*spaces, space) if corrects else ()
-                write = _Write(transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen)
+                write = _Write(
+                    transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen, superseded
+                )
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
                     records.append(store(write, forgotten))
@@ -133,7 +138,11 @@ class MemoryWriter:
 
         replaced = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
         summaries = summaries_of(self._store, scope, replaced, cause) if replaced else []
-        return self._store.transact(store_all, made_by=embedded.made_by)
+        written = self._store.transact(store_all, made_by=embedded.made_by)
+        if superseded:
+            restated = summaries_of(self._store, scope, superseded, cause)
+            self._store.transact(lambda transaction: remake(transaction, restated, cause, self._settings.tokenizer))
+        return written
 
     def _without_forgotten(
         self, drafts: Sequence[Draft], scope: Scope, *, all_of_them: bool
@@ -236,6 +245,7 @@ class MemoryWriter:
         record = self._insert(write)
         for each in superseded:
             mark_superseded(transaction, each, record.memory, cause)
+            write.superseded.append(each.record.memory.id)
         return record
 
     def _insert(self, write: _Write) -> Record:
