@@ -56,6 +56,7 @@ def test_a_correction_supersedes_what_it_corrects(mem: Memotherm, clock: FakeClo
     superseded = mem.get(old.id)
     assert (superseded.valid_until, superseded.tier, superseded.retention) == (clock.now, "warm", "active")
     assert (superseded.metadata["superseded_by"], new.supersedes) == (new.id, old.id)
+    assert superseded.updated_at == old.updated_at
     event = mem.history(old.id)[-1]
     assert event.rule == "superseded"
     assert event.why.startswith(f"{new.id} says ")
@@ -74,11 +75,10 @@ def test_a_correction_supersedes_what_it_corrects(mem: Memotherm, clock: FakeClo
         ("The gateway is Traefik", "The gateway is Kong"),
         ("Ana likes tea", "No, Bob likes coffee"),
         ("The retry limit is 5", "No, the port is 5434"),
-        ("The port is 5433. The gateway is Traefik.", "No, the port is 5434"),
     ],
 )
 def test_what_is_unsure_supersedes_nothing(mem: Memotherm, older: str, newer: str) -> None:
-    """Options, questions, plain statements, other subjects, and memories that say something else as well."""
+    """Options, questions, plain statements and other subjects."""
     old = mem.remember(older)
     mem.remember(newer)
     assert mem.get(old.id) == old
@@ -134,3 +134,20 @@ def test_an_amendment_that_corrects_nothing_is_refused(mem: Memotherm) -> None:
     with pytest.raises(InvalidInput, match="name the part"):
         mem.amend(memory.id, "Ana lives in Oslo")
     assert mem.amend(memory.id, "The port is 5434").content == "The gateway is Traefik. The port is 5434."
+
+
+def test_a_sentence_of_a_longer_memory_is_superseded_alone(mem: Memotherm, clock: FakeClock) -> None:
+    """Contexts show the rest of the memory; once nothing of it holds, it ceases to hold."""
+    old = mem.remember("The staging port is 5433. The staging gateway is Traefik.", kind="message")
+    clock.advance(days=1)
+    new = mem.remember("No, the staging port is 5434", kind="message")
+    assert mem.get(old.id).metadata["outdated"] == {"The staging port is 5433.": new.id}
+    assert mem.get(old.id).valid_until is None
+    text = mem.context("the staging port and the staging gateway").text
+    assert "Traefik" in text
+    assert "5434" in text
+    assert "5433" not in text
+    assert mem.conflicts() == []
+    clock.advance(days=1)
+    mem.remember("The staging gateway is Kong, not Traefik", kind="message")
+    assert mem.get(old.id).valid_until == clock.now

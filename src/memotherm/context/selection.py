@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
 from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.context.values import Entry
-from memotherm.model import Priority
+from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import MemoryFields
+from memotherm.model.memory import MemoryFields, outdated_sentences
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
+from memotherm.text.phrases import sentences
 from memotherm.text.statements import kind_of
 from memotherm.text.versions import first_words, statement
 from memotherm.tiers.rules.properties import is_blocker
@@ -143,7 +144,7 @@ class Selection:
                 self.notes.append(f"nothing that was found is included: {withheld}")
         numbers: set[int | None] = {None}
         originals: dict[str, Candidate] = {}
-        for candidate in candidates:
+        for candidate in map(_without_outdated, candidates):
             number, memory, scored = candidate.number, candidate.memory, candidate.scored
             if number in numbers:
                 continue
@@ -171,6 +172,16 @@ class Selection:
                 [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
                 for candidates in (self.listed, self.hits)
             )
+
+
+def _without_outdated(candidate: Candidate) -> Candidate:
+    """Return a candidate without the sentences that were superseded."""
+    memory = candidate.memory
+    if not (outdated := outdated_sentences(memory)):
+        return candidate
+    whole = memory if isinstance(memory, Memory) else memory.memory()
+    kept = (each for each in sentences(whole.content) if each.strip() not in outdated)
+    return candidate._replace(memory=replace(whole, content="".join(kept).strip()))
 
 
 def listed(record: Record, section: str, order: tuple[int, ...]) -> Candidate:

@@ -57,6 +57,8 @@ KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference",
 SUMMARY = "summary"
 #: The entry of a memory's metadata that names the memory which has superseded it.
 SUPERSEDED_BY = "superseded_by"
+#: The entry of a memory's metadata that names the sentences of it that were superseded, each with the memory that did.
+OUTDATED = "outdated"
 
 _LONGEST_SCOPE_VALUE = 200
 
@@ -439,6 +441,12 @@ class StoredFields(MemoryFields, Protocol):
 
     def memory(self) -> Memory:
         """Return the whole memory."""
+
+
+def outdated_sentences(memory: MemoryFields) -> Mapping[str, str]:
+    """Return the sentences of a memory that were superseded, each with the memory that did."""
+    named = memory.metadata.get(OUTDATED)
+    return named if isinstance(named, Mapping) else {}
 
 
 #: The metadata keys of a message's author.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
-from memotherm.model.memory import MemoryFields
+from memotherm.model.memory import outdated_sentences
 from memotherm.model.results import Conflict
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
@@ -19,6 +19,7 @@ from memotherm.remember.summaries import remake, summaries_of
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, ClaimRow
 from memotherm.text.claims import is_outline, sentence_of, slot_hash, statement_of
+from memotherm.text.corrections import is_hedged
 from memotherm.text.statements import kind_of
 from memotherm.text.versions import Difference, Statement
 from memotherm.tiers.rules.properties import is_closed
@@ -132,15 +133,18 @@ def _hold_one_after_another(older: Memory, newer: Memory) -> bool:
     )
 
 
-def _is_compared(memory: MemoryFields, sentence: int, now: datetime) -> bool:
+def _is_compared(memory: Memory, sentence: int, now: datetime) -> bool:
     """Return whether a sentence of a memory can be in a conflict: the memory is no closed task, and has not expired.
 
-    A sentence of a message can be if it is of a known kind.
+    A sentence of a message can be if it is of a known kind; one that was superseded, and a wish or guess, cannot.
     """
+    said = sentence_of(memory.content, sentence)
     return (
         memory.visible_at(now)
         and not is_closed(memory)
-        and (memory.kind != "message" or kind_of(sentence_of(memory.content, sentence)) is not None)
+        and said not in outdated_sentences(memory)
+        and not is_hedged(said)
+        and (memory.kind != "message" or kind_of(said) is not None)
     )
 
 

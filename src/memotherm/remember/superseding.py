@@ -2,8 +2,7 @@
 
 A memory that holds is superseded if a newer one says in words that something has changed (`text/corrections.py`), and
 both have the same slot with another value, or one denies the other. It stays active and ceases to hold at that moment:
-contexts leave it out, searches put it behind its successor. The event has the reason, and `undo` takes it back.
-"""
+contexts XX"""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ from typing import NamedTuple
 
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import SUPERSEDED_BY
+from memotherm.model.memory import OUTDATED, SUPERSEDED_BY, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import propose_decision
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.text.claims import hashed_slots
+from memotherm.text.claims import hashed_slots, sentence_of
 from memotherm.text.corrections import Correction, statements
 from memotherm.text.versions import Difference
 from memotherm.tiers.rules.properties import in_file, is_closed
@@ -29,6 +28,8 @@ class Superseded(NamedTuple):
 
     record: Record
     difference: Difference
+    #: The sentence, if the memory says something else as well.
+    sentence: str = ""
 
 
 def superseded_by(
@@ -36,7 +37,7 @@ def superseded_by(
 ) -> list[Superseded]:
     """Return the memories of some spaces that the corrections in a new memory supersede; nothing is changed.
 
-    A memory that says something else as well is not superseded. If several values may be meant, none is.
+    If several values may be meant, none is.
     """
     found: dict[int, Superseded] = {}
     for correction in corrections:
@@ -46,15 +47,16 @@ def superseded_by(
             record = transaction.numbered(no)
             if record is None or not _may_be_superseded(record.memory, memory, cause):
                 continue
-            stated = statements(record.memory.content)
-            if sum(bool(each.slots) for each in stated) > 1:
-                continue
+            content, outdated = record.memory.content, outdated_sentences(record.memory)
+            stated, said = statements(content), sentence_of(content, sentence)
             difference = stated[sentence].difference(correction.statement)
-            if difference is not None:
+            if difference is not None and said not in outdated:
+                held = sum(bool(each.slots) for each in stated) - len(outdated)
                 shared = stated[sentence].slots.keys() & correction.statement.slots.keys()
-                (strict if shared else loose).append(Superseded(record, difference))
+                (strict if shared else loose).append(Superseded(record, difference, said if held > 1 else ""))
         if len({each.difference.values[0] for each in loose}) > 1:
             loose = []
+        # Of one memory, one sentence at a time: the others follow from what is stored then.
         found |= {each.record.no: each for each in (*strict, *loose)}
     return list(found.values())
 
@@ -87,6 +89,11 @@ def mark_superseded(transaction: Transaction, each: Superseded, successor: Memor
         return
     was, now = each.difference.values
     said = f"{each.difference.about}: {now or 'holds again'}" + (f" instead of {was}" if was else "")
+    because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"{successor.id} says {said}")
+    if each.sentence:
+        outdated = {**outdated_sentences(old), each.sentence: successor.id}
+        transaction.change(each.record, replace(old, metadata={**old.metadata, OUTDATED: outdated}), because)
+        return
     after = replace(
         old,
         valid_until=successor.created_at,
@@ -94,5 +101,4 @@ def mark_superseded(transaction: Transaction, each: Superseded, successor: Memor
         tier_rule="superseded" if old.tier is Tier.HOT else old.tier_rule,
         metadata={**old.metadata, SUPERSEDED_BY: successor.id},
     )
-    because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"{successor.id} says {said}")
     transaction.change(each.record, after, because)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import SUMMARY, author_of
+from memotherm.model.memory import OUTDATED, SUMMARY, SUPERSEDED_BY, author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -581,14 +581,19 @@ def _parts(memory: Memory, vectors: Vectors | None) -> int:
 
 def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
     """Return the memory with the times and the version that follow from its changes."""
-    written = ("content", "kind", "tags", "metadata", "source")
     return replace(
         after,
         version=seq,
-        updated_at=now if any(getattr(before, name) != getattr(after, name) for name in written) else before.updated_at,
+        updated_at=now if _written(before) != _written(after) else before.updated_at,
         tier_since=now if before.tier is not after.tier else before.tier_since,
         retention_since=now if before.retention is not after.retention else before.retention_since,
     )
+
+
+def _written(memory: Memory) -> tuple[object, ...]:
+    """Return what somebody has written of a memory; that another one has superseded it is not."""
+    metadata = {name: value for name, value in memory.metadata.items() if name not in (SUPERSEDED_BY, OUTDATED)}
+    return memory.content, memory.kind, memory.tags, metadata, memory.source
 
 
 def counter_key(record: Record) -> tuple[int, int, int]:
