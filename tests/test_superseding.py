@@ -142,7 +142,9 @@ def test_a_sentence_of_a_longer_memory_is_superseded_alone(mem: Memotherm, clock
     clock.advance(days=1)
     new = mem.remember("No, the staging port is 5434", kind="message")
     assert mem.get(old.id).metadata["outdated"] == {"The staging port is 5433.": new.id}
-    assert mem.get(old.id).valid_until is None
+    assert (mem.get(old.id).valid_until, new.supersedes) == (None, old.id)
+    assert contents(mem.recall("what is the staging port?"))[0] == new.content
+    assert contents(mem.recall("is the staging gateway Traefik?"))[0] == old.content
     text = mem.context("the staging port and the staging gateway").text
     assert "Traefik" in text
     assert "5434" in text

@@ -257,7 +257,10 @@ class OrderSuccessors:
         """Let a successor take the place and the score of what it has superseded, if that comes first."""
         ranked = list(state.ranked)
         places = {candidate.no: place for place, candidate in enumerate(ranked)}
-        successors = self._store.successors(list(places), state.question.search.now) if len(ranked) > 1 else {}
+        found = self._store.successors(list(places), state.question.search.now) if len(ranked) > 1 else []
+        scores = {candidate.no: candidate.score for candidate in ranked}
+        # What else a memory says may be what was asked for.
+        successors = {old: new for old, new, whole in found if whole or scores[old] - scores[new] <= _SCORE_GAP}
         # Each exchange puts one of them right; several may follow each other.
         for _ in range(len(successors) ** 2):
             wrong = next(((old, new) for old, new in successors.items() if places[old] < places[new]), None)

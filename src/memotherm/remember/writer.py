@@ -239,11 +239,7 @@ class MemoryWriter:
         if not write.spaces:
             return self._insert(write)
         superseded = superseded_by(transaction, list(set(write.spaces)), memory, corrections(memory.content), cause)
-        linked = (
-            each.record.memory
-            for each in superseded
-            if not each.sentence and not outranks(each.record.memory, cause.by)
-        )
+        linked = (each.record.memory for each in superseded if not outranks(each.record.memory, cause.by))
         if memory.supersedes is None and (first := next(linked, None)) is not None:
             write = replace(write, memory=replace(memory, supersedes=first.id))
         record = self._insert(write)

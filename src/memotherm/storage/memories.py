@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.memory import OUTDATED
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.filters import found_count, found_rows
@@ -128,10 +129,10 @@ class MemoryStore(StoreBase):
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
 
-    def successors(self, nos: Sequence[int], now: datetime) -> dict[int, int]:
-        """Return those of some memories that have ceased to hold, each with the one of them that has superseded it."""
-        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now))
-        return dict(rows)
+    def successors(self, nos: Sequence[int], now: datetime) -> list[tuple[int, int, bool]]:
+        """Return those of some memories that others of them have superseded: both, and whether all of it."""
+        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now), mark=f'%"{OUTDATED}"%')
+        return [(superseded, successor, bool(whole)) for superseded, successor, whole in rows]
 
     def disputed_claims(self, spaces: Sequence[int]) -> list[ClaimRow]:
         """Return the claims of active memories about what not all memories of some spaces say the same of."""

@@ -482,9 +482,10 @@ WHERE {own}space {in spaces} AND slot IN (
 -- claims_about: The claims of some spaces about some slots.
 SELECT space, slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
 
--- successors: Which of some memories have ceased to hold, each with the one of them that has superseded it.
-SELECT o.no, n.no FROM {table memories n} JOIN {table memories o} ON {same o n}o.id = n.supersedes
-WHERE {own n}n.no {in nos} AND n.supersedes IS NOT NULL AND o.no {in nos} AND o.valid_until <= :now
+-- successors: Which of some memories were superseded by others of them, and whether wholly or in a sentence.
+SELECT o.no, n.no, CASE WHEN o.valid_until <= :now THEN 1 ELSE 0 END FROM {table memories n} JOIN {table memories o} ON {same o n}o.id = n.supersedes
+WHERE {own n}n.no {in nos} AND n.supersedes IS NOT NULL AND o.no {in nos}
+  AND (o.valid_until <= :now OR o.metadata LIKE :mark)
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM {table turns} WHERE {own}space = :space AND thread = :thread AND thread <> ''
