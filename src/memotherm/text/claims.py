@@ -39,7 +39,7 @@ def claims_of(text: str) -> list[Claim]:
     """Return the claims of a text, each slot of a sentence once."""
     return [
         Claim(number, slot, value)
-        for number, statement in enumerate([] if len(text) > MOST_CHARS else statements(text))
+        for number, statement in enumerate(() if len(text) > MOST_CHARS else statements(text))
         for slot, value in hashed_slots(statement).items()
     ]
 

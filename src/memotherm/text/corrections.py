@@ -49,7 +49,8 @@ def corrections(text: str) -> list[Correction]:
     ]
 
 
-def statements(text: str) -> list[Statement]:
+@functools.lru_cache(maxsize=100)  # a write asks for those of the same text three times
+def statements(text: str) -> tuple[Statement, ...]:
     """Return what each sentence of a text states; what a correction says holds now, without its other words."""
     stated, retracted = [], False
     found = list(sentences(text))
@@ -58,7 +59,7 @@ def statements(text: str) -> list[Statement]:
         # "Scratch that. The port is 5434."
         stated.append(_stated(said, cue=begun or retracted, last=number == len(found)))
         retracted = begun and not said
-    return stated
+    return tuple(stated)
 
 
 def is_hedged(sentence: str) -> bool:
