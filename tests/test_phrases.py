@@ -7,7 +7,7 @@ import pytest
 from memotherm import Memotherm
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import is_filler, is_self_contained, statements
-from memotherm.text.statements import kind_of
+from memotherm.text.statements import Kind, kind_of
 
 FILLER = {
     "english": [
@@ -152,10 +152,7 @@ KINDS = {
     "preference": [
         "I prefer tabs over spaces",
         "And I don't like long comments.",
-        "From now on, answer in German",
-        "please always use uv",
         "Ich mag kurze Antworten",
-        "Ab jetzt bitte auf Deutsch antworten",
         "Je préfère les réponses courtes",
         "Prefiero respuestas cortas",
         "Me gusta el modo oscuro",
@@ -164,14 +161,19 @@ KINDS = {
         "Я предпочитаю короткие ответы",
         "我喜欢简短的回答",
         "我更喜欢深色主题",
-        "以后请用中文回答",
         "短い回答が好きです",
-        "今後は日本語で答えてください",
         "저는 짧은 답변을 선호합니다",
         "أفضل الإجابات القصيرة",
         "Wolę krótkie odpowiedzi",
         "Ik heb liever korte antwoorden",
         "Kısa cevapları tercih ederim",
+    ],
+    "rule": [
+        "From now on, answer in German",
+        "please always use uv",
+        "Ab jetzt bitte auf Deutsch antworten",
+        "以后请用中文回答",
+        "今後は日本語で答えてください",
     ],
     "fact about the user": [
         "My name is Ana",
@@ -313,7 +315,7 @@ def test_statements_are_recognised_by_their_kind(name: str, text: str) -> None:
     if name == "nothing":
         assert kind is None
     elif name == "correction":
-        assert kind == ("fact", False, True)
+        assert kind == Kind("fact", correction=True)
     else:
         assert kind is not None
         assert name.startswith(kind.name)

@@ -164,8 +164,7 @@ class Memotherm(Correction):
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if (scope := self.scope).user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        scope = Scope(tenant=scope.tenant, user=scope.user, owner=scope.owner)
-        return self._of(View(self._services, scope, self._view.trust))
+        return self._of(View(self._services, scope.of_user(), self._view.trust))
 
     def by(self, trust: Trust | str) -> Self:
         """Return the same memory for an interface in front of a person, an agent or another source.
@@ -217,7 +216,7 @@ class Memotherm(Correction):
 
         Args:
             content: The text.
-            kind: fact, preference, decision, task, message, entity, context, note, or your own word.
+            kind: fact, preference, decision, rule, task, message, entity, context, note, or your own word.
             tags: Free labels.
             tier: hot, warm or cold; None lets the settings and the time to live decide. Or a priority.
             priority: pinned, critical, important, normal or low, or 0 to 4.
@@ -265,13 +264,16 @@ class Memotherm(Correction):
     def capture(
         self,
         content: str,
-        kind: str = "message",
+        kind: str | None = None,
         tags: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
         source: str = "capture",
         at: datetime | str | None = None,
     ) -> Captured:
-        """Store text of a conversation, unless it is short, filler such as "ok, thanks", or stored already.
+        """Store text of a conversation, unless it is short, filler such as "ok, thanks", a question, or stored already.
+
+        Its words decide its kind, as they do in hooks: rule, preference, fact, decision, task or message. What users
+        say about themselves, and rules "for all my projects", are stored for the user, everything else in this scope.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed. What looks like a credential, and
@@ -279,13 +281,14 @@ class Memotherm(Correction):
 
         Args:
             content: The text.
-            kind: The kind of the memory.
+            kind: The kind of the memory, stored in this scope; None lets its words decide.
             tags: Free labels.
-            metadata: Further values, as JSON.
+            metadata: Further values, as JSON; `role` is that of the speaker, "user" if it is not given.
             source: Where it comes from.
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
-        return self._view.capture(Draft(content=content, kind=kind, tags=tags, metadata=metadata, source=source), at)
+        draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
+        return self._view.capture(draft, at, classify=kind is None)
 
     # Recalling
 

@@ -50,7 +50,9 @@ class Conversation:
         said = _whole(text)[: self.memory.settings.max_content_chars]
         if not said.strip():
             return None
-        return self.memory.capture(said, metadata={"role": role, "session": self.id}, source=self.source)
+        # The framework tells who said it, as a host does for hooks.
+        memory = self.memory.by("person") if role == "user" else self.memory
+        return memory.capture(said, metadata={"role": role, "session": self.id}, source=self.source)
 
 
 def _whole(text: str) -> str:

@@ -30,7 +30,7 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.authority import outranks
-from memotherm.remember.capture import prepared, repeated
+from memotherm.remember.capture import is_by_user, prepared, repeated
 from memotherm.remember.changes import require_visible
 from memotherm.remember.draft import (
     Draft,
@@ -45,7 +45,7 @@ from memotherm.remember.draft import (
 from memotherm.storage.store import Store
 from memotherm.storage.values import Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
-from memotherm.text.statements import holds_until
+from memotherm.text.statements import classified, holds_until
 from memotherm.tiers.rules.retention import require_editable
 from memotherm.vectors.vectorizer import Progress
 
@@ -324,12 +324,23 @@ class View(Queries):
         writer = self.services.writer
         return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
 
-    def capture(self, draft: Draft, at: datetime | str | None) -> Captured:
-        """Store a text of a conversation unless it says nothing; one that was said before is used once more."""
-        services, now = self.services, self.now()
-        text, metadata, result = prepared(draft.content, draft.metadata, self.scope.project, services.settings)
+    def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
+        """Store a text of a conversation unless it says nothing; one that was said before is used once more.
+
+        With `classify`, its words decide its kind and whether it is stored for the user, and questions are left out.
+        """
+        services, now, scope = self.services, self.now(), self.scope
+        text, metadata, result = prepared(draft.content, draft.metadata, scope.project, services.settings)
         if result.status == "skipped":
             return result
+        if classify and isinstance(text, str):
+            kind = classified(text, by_user=is_by_user(metadata))
+            if kind.question:
+                return replace(result, status="skipped", why="nothing but a question")
+            name = kind.name if kind.name in (services.settings.kinds or (kind.name,)) else "message"
+            draft = replace(draft, kind=name, tags=(*draft.tags, "correction") if kind.correction else draft.tags)
+            if kind.about_user and scope.user and scope.session is None:
+                scope = scope.of_user()
         before = services.store.seq()
         state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
         draft = replace(draft, content=text, metadata=metadata, state=state)
@@ -337,9 +348,9 @@ class View(Queries):
         if isinstance(text, str) and draft.kind != "task":
             draft = replace(draft, valid_until=holds_until(text, state.get("created_at", now).date()))
         if isinstance(text, str) and services.settings.duplicate_window_hours:
-            same = repeated(services.store, self.scope, text, now)
+            same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(draft, self.scope, now, self.actor, self.trust)
+        memory = services.writer.capture(draft, scope, now, self.actor, self.trust)
         if memory is None:
             return replace(
                 result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"

@@ -13,7 +13,7 @@ from memotherm.settings import Settings
 from memotherm.settings.paths import read_regular
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
-from memotherm.text.statements import Kind, kind_of
+from memotherm.text.statements import Kind, classified
 from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words
 
@@ -87,23 +87,22 @@ class Content(NamedTuple):
 
 
 def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
-    """Return what to store of a turn: what users say about themselves, and at most one text of everything else.
+    """Return what to store of a turn: rules, what users say about themselves, and at most one text of the rest.
 
     The rest is what the prompt states, or a question with the conclusion of its answer, and has the kind of its
     statements. If it is long, or has statements of several kinds, each of these is a text of its own.
     """
-    parts = [part for part in sentences(prompt) if not is_filler(part)]
-    kinds = [None if is_question(part) else kind_of(part) for part in parts]
-    others = {kind.name for kind in kinds if kind and not kind.about_user}
-    long = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS
-    alone = [kind and (kind.about_user or long or len(others) > 1) for kind in kinds]
-    own = [
-        Content(part.strip(), "user", kind)
-        for part, kind, each in zip(parts, kinds, alone, strict=True)
-        if each and kind
-    ]
-    rest = [(part, kind) for part, kind, each in zip(parts, kinds, alone, strict=True) if not each]
-    found = [kind for _, kind in rest if kind]
+    parts = [(part, kind) for part in sentences(prompt) if not (kind := classified(part)).filler]
+    others = {kind.name for _, kind in parts if kind.name != "message" and not kind.about_user}
+    split = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS or len(others) > 1
+
+    def is_alone(kind: Kind) -> bool:
+        # A rule stays a rule while what was said beside it ages.
+        return kind.name != "message" and (split or kind.about_user or kind.name == "rule")
+
+    own = [Content(part.strip(), "user", kind) for part, kind in parts if is_alone(kind)]
+    rest = [(part, kind) for part, kind in parts if not is_alone(kind)]
+    found = [kind for _, kind in rest if kind.name != "message"]
     turn = _turn("".join(part for part, _ in rest), prompt, reply, tokenizer)
     if found:
         turn = turn._replace(kind=found[0]._replace(correction=any(kind.correction for kind in found)))

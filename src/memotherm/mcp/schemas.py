@@ -60,7 +60,9 @@ _SESSION_KIND = ("memory_add", "type")
 _MORE: dict[tuple[str, str], Schema] = {
     # It matters whether it was given, so that the function has no default.
     ("store_memory", "kind"): {"default": "fact"},
-    _SESSION_KIND: {"examples": ["message", "fact", "decision", "entity", "context", "preference", "task", "note"]},
+    _SESSION_KIND: {
+        "examples": ["message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note"]
+    },
 }
 
 _MEMORY = ("id", "tier", "version")

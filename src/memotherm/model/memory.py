@@ -52,7 +52,7 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 
 
 #: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
-KNOWN_KINDS = ("message", "fact", "decision", "entity", "context", "preference", "task", "note")
+KNOWN_KINDS = ("message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note")
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
 #: The entry of a memory's metadata that names the memory which has superseded it.
@@ -209,6 +209,10 @@ class Scope(Value):
                 raise InvalidInput(f"scope {name} is already {current[name]!r}: a scope can only be narrowed")
         added = {name: value for name, value in values.items() if value is not None}
         return replace(self, **added, owner=owner or self.owner)
+
+    def of_user(self) -> Scope:
+        """Return the scope of its user alone, in all projects."""
+        return Scope(tenant=self.tenant, user=self.user, owner=self.owner)
 
     def sees(self, other: Scope) -> bool:
         """Return whether a memory of scope `other` is visible from this scope."""

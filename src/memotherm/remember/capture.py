@@ -58,12 +58,16 @@ def prepared(content: object, metadata: Mapping[str, Any] | None, project: str |
     if redacted:
         done.append(f"{pluralize(redacted, 'secret')} replaced by {MARK}")
     reason = _reason_to_skip(text, project, settings, removed=bool(removed), redacted=bool(redacted))
-    by_user = metadata is None or metadata.get("role") != "assistant"
-    if not reason and _is_filler(text, by_user=by_user):
+    if not reason and _is_filler(text, by_user=is_by_user(metadata)):
         reason = "nothing but filler words"
     why = reason if reason.startswith("nothing but") else "; ".join(filter(None, [reason, *done]))
     status = "skipped" if reason else "stored"
     return Prepared(text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted))
+
+
+def is_by_user(metadata: object) -> bool:
+    """Return whether a user said a text, as the role in its metadata tells; without a role, it was the user."""
+    return not isinstance(metadata, Mapping) or metadata.get("role", "user") == "user"
 
 
 def _reason_to_skip(text: str, project: str | None, settings: Settings, *, removed: bool, redacted: bool) -> str:

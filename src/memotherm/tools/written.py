@@ -15,6 +15,7 @@ from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.operations.forms import with_item_names
 from memotherm.text.content import first_characters
+from memotherm.text.statements import Kind, classified
 from memotherm.tools.results import metrics_json, placement_warnings, skipped
 from memotherm.tools.tool import Json
 
@@ -112,12 +113,13 @@ def store_memory(
     placement(tier, priority)  # a contradiction is an error of filler as well
     if (answer := skipped(content, asked=force or kind is not None)) is not None:
         return answer
-    everywhere = kind == "preference" and sessionId is None and mem.scope.user and mem.scope.project
+    said = classified(content, by_user=False) if kind is None else Kind(kind, about_user=kind == "preference")
+    everywhere = said.about_user and sessionId is None and mem.scope.user and mem.scope.project
     view = mem.for_user() if everywhere else _view(mem, sessionId)
     try:
         memory = view.remember(
             content,
-            kind=kind or "fact",
+            kind=kind or _known(said.name, mem.settings.kinds),
             tags=tags,
             tier=tier,
             priority=priority or Priority.NORMAL,
@@ -129,6 +131,11 @@ def store_memory(
     except Forbidden as refused:
         return {"status": "skipped", "why": str(refused)}
     return {**to_json(memory), "warnings": _waiting(memory)}
+
+
+def _known(name: str, kinds: Sequence[str]) -> str:
+    """Return the kind that a content seems to have; "fact" if that is none, or one that the settings do not know."""
+    return name if name != "message" and name in (kinds or (name,)) else "fact"
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierValue, sessionId: str | None = None) -> Json:  # noqa: N803

@@ -29,6 +29,7 @@ from memotherm.notes.imports.entries import (
 )
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
 from memotherm.text.content import require_text
+from memotherm.text.statements import classified
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
 #: Tables of the database, and the lists of the export with the same rows.
@@ -208,7 +209,8 @@ def _message(agent: str, entry: Mapping[str, Any], now: datetime) -> Iterator[Dr
     parts = content if isinstance(content, list) else [{"text": content}]
     text = "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))
     metadata = {"role": entry["role"], **({"agent": agent} if agent else {}), **_identity(entry)}
-    yield from pieces(text, kind="message", metadata=metadata, **moment(entry.get("created_at"), now))
+    kind = classified(text, by_user=entry["role"] == "user").name
+    yield from pieces(text, kind=kind, metadata=metadata, **moment(entry.get("created_at"), now))
 
 
 def _identity(entry: Mapping[str, Any]) -> Draft:
