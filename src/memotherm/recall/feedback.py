@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model.clock import from_micros, id_millis
+from memotherm.model.memory import SUMMARY
 from memotherm.model.recall import Feedback, UseKind
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LaterUse, LogEntry, Record
+from memotherm.text.phrases import is_question, sentences
 from memotherm.text.words import reflected
 from memotherm.tiers.rules.properties import USE_WEIGHTS
 
@@ -73,7 +75,10 @@ class FeedbackLog:
                     f"{record.memory.id} was not returned by {recalls[0].id}: name memories that the recall returned"
                 )
         returned = self._store.records(list(recall_of)) if answer else {}
-        seen = {no: record for no, record in returned.items() if record.space in spaces}
+        # The summary of a session repeats what other memories say.
+        seen = {
+            no: record for no, record in returned.items() if record.space in spaces and record.memory.kind != SUMMARY
+        }
         ids = {record.no: record.memory.id for record in (*used, *seen.values())}
         chosen = {
             UseKind.CONFIRMED: [record.no for record in used],
@@ -102,7 +107,8 @@ class FeedbackLog:
 
 def _reflected(records: Mapping[int, Record], query: str, answer: str) -> list[int]:
     contents = [record.memory.content for record in records.values()]
-    return [no for no, found in zip(records, reflected(contents, query, answer), strict=True) if found]
+    asks = any(map(is_question, sentences(query)))
+    return [no for no, found in zip(records, reflected(contents, query, answer, asks=asks), strict=True) if found]
 
 
 def _made_at(recall_id: str) -> datetime:

@@ -75,8 +75,8 @@ _DEADLINE = re.compile(
 )
 #: Something is so until a day: no deadline.
 _STATE = re.compile(
-    " (?:is|are|was|were|stays?|remains?|ist|sind|bleibt|bleiben|est|sont|reste|está|están|queda|è|sono|rimane|é|são|fica"
-    r"|zijn|blijft|jest|są|pozostaje) (?:\w+ )*?(?:until|till|bis|hasta|jusqu|fino|até|tot|do) "
+    " (?:is|are|was|were|stays?|remains?|ist|sind|bleibt|bleiben|est|sont|reste|está|están|queda|è|sono|rimane|é|são"
+    r"|fica|zijn|blijft|jest|są|pozostaje) (?:\w+ )*?(?:until|till|bis|hasta|jusqu|fino|até|tot|do) "
 )
 
 

@@ -197,26 +197,52 @@ def _plain(word: str) -> str:
     )
 
 
-#: The minimum share of new words that content and answer have in common, of the shorter of the two.
-#: On LoCoMo with the reference answers: precision 79 %, recall 63 %.
+#: The minimum share of new words that content and answer have in common: of the shorter of the two if one of them is a
+#: number or a name that only this content has, and more of it if a question was answered; else of the content, and so
+#: many words. On LoCoMo with the reference answers, ten other turns beside the evidence: precision 98 %, recall 46 %.
 _MIN_SHARED = 1 / 3
+_MIN_ANSWERED = 1 / 2
+_MIN_COMMON = 3
+#: A number, or a capitalised word inside a sentence.
+_NUMBER_OR_NAME = re.compile(r"\w*\d\w*|(?<=[\w,] )[A-Z][\w-]+")
 
 
-def reflected(contents: Sequence[str], query: str, answer: str) -> list[bool]:
+def reflected(contents: Sequence[str], query: str, answer: str, *, asks: bool = True) -> list[bool]:
     """Return for each content whether an answer repeats it.
 
-    The answer must contain at least one word or number found only in that content, plus a third of its words that
-    are not in the query. This is string matching; no model is involved.
+    The answer must contain a word found only in that content that is not in the query. If that is a number or a name,
+    a third of the new words must be common; if the query asks a question, half of them; else a third of the content's
+    words, and at least three: "Committed to the branch" has a word with many memories in common, and uses none of
+    them. This is string matching; no model is involved.
+
+    Args:
+        contents: The contents.
+        query: What was asked or said.
+        answer: The reply.
+        asks: Whether the query is a question.
     """
     asked = content_words(query)
     answered = content_words(answer) - asked
     new_words = [content_words(content) - asked for content in contents]
     holders = Counter(word for words in new_words for word in words)
-    return [_shares_enough(words, answered, holders) for words in new_words]
+    named = _names(answer)
+    return [
+        _shares_enough(words, answered, holders, named | _names(content), asks=asks)
+        for words, content in zip(new_words, contents, strict=True)
+    ]
 
 
-def _shares_enough(words: set[str], answered: set[str], holders: Counter[str]) -> bool:
+def _shares_enough(words: set[str], answered: set[str], holders: Counter[str], names: set[str], *, asks: bool) -> bool:
     shared = words & answered
-    if not any(holders[word] == 1 for word in shared):
-        return False
-    return len(shared) >= _MIN_SHARED * min(len(words), len(answered))
+    own = {word for word in shared if holders[word] == 1}
+    shorter = min(len(words), len(answered))
+    if own & names and len(shared) >= _MIN_SHARED * shorter:
+        return True
+    if own and asks and len(shared) >= _MIN_ANSWERED * shorter:
+        return True
+    return bool(own) and len(shared) >= max(_MIN_COMMON, _MIN_SHARED * len(words))
+
+
+def _names(text: str) -> set[str]:
+    """Return the stemmed words of a text that are numbers, or names inside a sentence."""
+    return {word for found in _NUMBER_OR_NAME.findall(text) for word in words(found)}
