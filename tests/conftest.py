@@ -71,6 +71,8 @@ _EVERYWHERE = (
     "test_summaries",
     "test_superseding",
     "test_review",
+    "test_rules_of_people",
+    "test_session_start",
     "test_tenants",
     "test_tombstones",
     "test_trust",

@@ -354,7 +354,7 @@ def test_a_session_starts_with_the_last_summary_and_open_tasks(mem: Memotherm, c
         mem.remember(f"Session of day {day}", kind="summary", tier="cold", key=f"session/s{day}/summary")
         clock.advance(days=1)
 
-    assert said(mem.session("s").session_start()) == ["Session of day 2", "Feed the otters by Friday"]
+    assert said(mem.session("s").session_start()) == ["Feed the otters by Friday", "Session of day 2"]
     assert said(mem.context()) == []
 
 

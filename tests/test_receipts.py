@@ -123,7 +123,7 @@ def test_what_did_not_fit_is_explained_with_the_budget_that_it_fits_at_now(mem: 
 
 def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem: Open, clock: FakeClock) -> None:
     """What the session was given, with the turn; a full section; what was never recorded is not guessed."""
-    mem = open_mem(settings={"hot_max_facts": 40})
+    mem = open_mem(settings={"hot_max_facts": 20})
     hot = mem.remember_many([{"content": f"Otter {number} swims", "tier": "hot"} for number in range(60)])
     session = mem.session("s1")
     session.session_start(budget=4000)
@@ -131,13 +131,13 @@ def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem
     session.before_turn("what does the heron eat?", budget=300)
     turn, start = mem.receipts.list()
     given = {entry.id for entry in start.included}
-    assert len(given) == 40
+    assert len(given) == 20
     answers = {memory.id: mem.receipts.explain(turn.number, memory.id) for memory in hot}
 
     assert {(answers[memory_id].rule, answers[memory_id].given_in) for memory_id in given} == {("given", start.number)}
     refused = [mem.receipts.explain(start.number, memory.id) for memory in hot if memory.id not in given]
     assert {answer.rule for answer in refused} == {"hot_max_facts"}
-    assert {answer.reason for answer in refused} == {"current work; the hot block is full at 40 memories"}
+    assert {answer.reason for answer in refused} == {"current work; the hot block is full at 20 memories"}
     for number in range(200):
         mem.remember(f"Heron {number} fishes", tier="hot")
     clock.advance(minutes=1)

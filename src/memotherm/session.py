@@ -157,7 +157,11 @@ class Session(Generic[M]):
         return self._view.compact() if self._services.settings.compaction_on_session_end else None
 
     def session_start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
-        """Return the context that a session starts with: pinned and hot memories, the last summary, open tasks."""
+        """Return the context that a session starts with, at most 600 tokens besides pinned memories.
+
+        Pinned memories and rules of a person come first, then critical ones and blockers, the profile of the user,
+        open tasks, the summary of the last session, and other hot memories.
+        """
         self._services.assembler.forget_turns(self._space)
         request = replace(self._view.context_request(None, budget, format), begins=True)
         return self._services.assembler.turn_context(self._space, request)

@@ -13,17 +13,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reason_for
-from memotherm.context.selection import Selection, hits_of, invalidity, listed, urgency
+from memotherm.context.selection import Selection, hits_of, listed, urgency
+from memotherm.context.standing import START_TOKENS, Standing, StandingFinder, in_order
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import SUMMARY, FormatName, MemoryFields
+from memotherm.model.memory import FormatName
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
@@ -32,9 +32,7 @@ from memotherm.settings import FIELDS, SECRET_NAMES, Settings, public
 from memotherm.storage.store import Store
 from memotherm.storage.values import ReceiptRow, Record, Search
 from memotherm.text.content import without_blocks
-from memotherm.text.phrases import asks_for_tasks
 from memotherm.text.tokens import counter
-from memotherm.tiers.rules.properties import is_closed
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
@@ -44,10 +42,6 @@ _QUERY_CHARS = 2000
 #: Reading 20 instead of 100 records takes 13 % off the CPU time of context(400), at 1,000 memories.
 _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
-#: The most open tasks at the beginning of a session, newest first.
-_MOST_TASKS = 5
-_MOST_RECENT = 50
-_NEVER = 1 << 62
 #: The role in the format `messages`.
 ROLE = "user"
 _NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
@@ -74,6 +68,8 @@ class Request:
     recalled_tokens: int | None = None
     #: Whether it begins a session: with the summary of the last one, and open tasks.
     begins: bool = False
+    #: Whether the conversation was given nothing yet: its rules come with the first prompt.
+    opens: bool = False
     #: What was injected before: memory number -> its `updated_at` then, in microseconds.
     injected: Mapping[int, int] = field(default_factory=dict)
     #: What may be out of date, and why.
@@ -100,7 +96,8 @@ class Assembler:
         With `repeat`, it may include what was injected before.
         """
         injected = {} if repeat else self._store.injected(space)
-        context, included = self._assemble(replace(request, injected=injected))
+        opens = not injected and request.question is not None
+        context, included = self._assemble(replace(request, injected=injected, opens=opens))
         if included and request.track:
             changed = {each.number: to_micros(each.memory.updated_at) for each in included if each.number is not None}
             self._store.mark_injected(space, changed)
@@ -121,7 +118,7 @@ class Assembler:
         ranking = selection.ranking
         limits = Limits(
             budget=request.budget,
-            hot_tokens=settings.hot_max_tokens,
+            hot_tokens=min(settings.hot_max_tokens, START_TOKENS) if request.begins else settings.hot_max_tokens,
             hot_memories=settings.hot_max_facts,
             reserve=0 if question is None else settings.recall_max_tokens,
             recalled_tokens=request.recalled_tokens,
@@ -166,22 +163,19 @@ class Assembler:
         if question is None:
             with self._store.snapshot() as selection.seen:
                 pinned = self._store.pinned(Search(spaces=request.spaces, now=request.now))
-                hot, recent = self._hot(request, selection), list(self._recent(request))
+                hot, standing = self._hot(request, selection), self._standing(request)
         else:
             wanted = max(_LEAST_HITS, request.budget // _TOKENS_PER_HIT) + len(request.injected)
             count = min(wanted, _MOST_HITS)
             with self._pipeline.ranked(question, _MOST_HITS) as state:
                 relevant = selection.judge(state, count)
                 self._pipeline.read(state, relevant if settings.context_min_confidence else count)
-                hot, recent = self._hot(request, selection), list(self._recent(request))
+                hot, standing = self._hot(request, selection), self._standing(request)
             selection.ranking, pinned = self._pipeline.finish(state), state.pinned_records
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
         selection.limit_pinned(candidates, settings.max_pinned, request.now)
-        candidates += [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
-        candidates += [
-            Candidate(record.fields, "hot", (len(Priority), place), reason, None, None, record.no)
-            for place, (record, reason) in enumerate(recent)
-        ]
+        current = [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
+        candidates += in_order(standing, current)
         if selection.ranking is not None:
             candidates += hits_of(selection.ranking)
         selection.choose(candidates, request.injected, settings.context_min_confidence, request.now)
@@ -212,25 +206,16 @@ class Assembler:
         unpinned = (record for record in records.values() if not _is_pinned(record))
         return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
 
-    def _recent(self, request: Request) -> Iterator[tuple[Record, str]]:
-        """Yield the summary of the last session and open tasks, newest first, when a session begins.
+    def _standing(self, request: Request) -> list[Standing]:
+        """Return what a session starts with besides hot memories, and what a query such as "who am I?" asks for.
 
-        A query such as "what is coming up?", whose words are in no task, gets the open tasks, too.
+        A conversation that was given nothing yet, or was compacted, is given the rules with its first prompt.
         """
-        if not request.begins and (request.question is None or not asks_for_tasks(request.question.text)):
-            return
-        recent = Search(
-            spaces=request.spaces, now=request.now, kinds=(SUMMARY, "task"), order="updated", limit=_MOST_RECENT
-        )
-        found = [record for record in self._store.find(recent) if not _is_pinned(record)]
-        summaries = [record for record in found if record.fields.kind == SUMMARY][: int(request.begins)]
-        yield from ((record, "the summary of the last session") for record in summaries)
-        told = "".join(record.fields.content for record in summaries)
-        tasks = [record for record in found if record.fields.kind == "task" and _is_open(record.fields, request.now)]
-        # What has a date comes first, in its order.
-        tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
-        untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
-        yield from ((record, "an open task") for record in islice(untold, _MOST_TASKS))
+        finder = StandingFinder(self._store, request.spaces, request.now)
+        if request.begins:
+            return finder.start()
+        first = finder.rules() if request.opens else ()
+        return [*first, *(() if request.question is None else finder.asked(request.question.text))]
 
     def _log(self, request: Request, selection: Selection, packed: Packed) -> str | None:
         """Store the receipt, log the context, and return its id; this counts as a use of nothing."""
@@ -253,10 +238,6 @@ class Assembler:
 
 def _is_pinned(record: Record) -> bool:
     return record.fields.priority is Priority.PINNED
-
-
-def _is_open(task: MemoryFields, now: datetime) -> bool:
-    return not is_closed(task) and invalidity(task, now) is None
 
 
 def _stored_receipt(

@@ -9,6 +9,7 @@ from typing import Literal, cast
 from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
 from memotherm.context.sent import sent_context
+from memotherm.context.standing import START_TOKENS
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.upkeep import erase_results
@@ -273,6 +274,7 @@ def status(view: View, *, include_narrower: bool) -> Status:
         missing_vectors(waiting) if waiting else None,
         services.active_policy.notice(),
         services.engine.clock_notice(spaces, now),
+        _left_out_rules(view),
     ]
     return Status(
         store=services.store.name,
@@ -288,6 +290,16 @@ def status(view: View, *, include_narrower: bool) -> Status:
         degraded=tuple(reason for reason in degraded if reason),
         hint="" if include_narrower or any(count.memories for count in counts.tiers.values()) else view.hint(),
     )
+
+
+def _left_out_rules(view: View) -> str | None:
+    """Return how many rules no longer fit into the start of a session; None if all do."""
+    request = view.context_request(None, START_TOKENS, track=False, now=view.now())
+    started = view.services.assembler.context(replace(request, begins=True))
+    rules = sum(entry.memory.kind == "rule" for entry in started.left_out if entry.reason.startswith("a rule"))
+    if not rules:
+        return None
+    return f"{pluralize(rules, 'rule')} left out at the start of a session, which has {START_TOKENS} tokens"
 
 
 def metrics(view: View) -> Metrics:

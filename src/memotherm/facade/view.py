@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.context.assembler import Assembler, Request
+from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.facade.queries import (
@@ -20,7 +21,7 @@ from memotherm.facade.queries import (
     wanted_retentions,
 )
 from memotherm.facade.services import Services
-from memotherm.model import Memory, Priority, Recall, Retention, Scope, Tier, Trust
+from memotherm.model import Hit, Memory, Priority, Recall, Retention, Scope, Tier, Trust, Why
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, read_clock
 from memotherm.model.memory import FormatName, TierName, placement
@@ -308,6 +309,10 @@ class View(Queries):
             hits = (*found.pinned, *found.hits)
             promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause(Action.MOVE))
         recall = recaller.answer(found, promotion, track=track and not hidden)
+        if not hidden and not any(value for name, value in filters.items() if name != "listing"):
+            finder = StandingFinder(view.services.store, question.search.spaces, question.search.now)
+            asked = [each.record.memory for each in finder.asked(query)]
+            recall = _with_asked(recall, [memory for memory in asked if memory.tier in recall.tiers], limit)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall
 
@@ -494,6 +499,15 @@ class View(Queries):
             valid_until=memory.valid_until,
         )  # fmt: skip
         return services.writer.remember([draft], memory.scope, self.now(), self.actor, self.trust)[0]
+
+
+def _with_asked(recall: Recall, asked: Sequence[Memory], limit: int) -> Recall:
+    """Return a recall with the memories first that the query asks for by what they are, such as the rules."""
+    if not asked:
+        return recall
+    pinned, ids = {hit.memory.id for hit in recall.pinned}, {memory.id for memory in asked}
+    first = [Hit(memory=memory, score=1.0, why=Why()) for memory in asked if memory.id not in pinned]
+    return replace(recall, hits=(*first, *(hit for hit in recall.hits if hit.memory.id not in ids))[:limit])
 
 
 def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:

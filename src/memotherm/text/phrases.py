@@ -104,9 +104,23 @@ def is_question(sentence: str) -> bool:
 
 def asks_for_tasks(prompt: str) -> bool:
     """Return whether a prompt asks what is coming up or still to be done."""
-    plain = f" {plain_text(prompt)} "
+    return _has_phrase(prompt, "agenda")
+
+
+def asks_for_rules(prompt: str) -> bool:
+    """Return whether a prompt asks which rules there are."""
+    return is_question(prompt) and _has_phrase(prompt, "rules")
+
+
+def asks_about_user(prompt: str) -> bool:
+    """Return whether a prompt asks what is known about the user: "who am I?"."""
+    return len(prompt) <= _MAX_QUESTION_CHARS and _has_phrase(prompt, "about_me")
+
+
+def _has_phrase(text: str, name: str) -> bool:
+    plain = f" {plain_text(text)} "
     return any(
-        phrase in plain if is_unspaced(phrase[:1]) else f" {phrase} " in plain for phrase in _plain_phrases("agenda")
+        phrase in plain if is_unspaced(phrase[:1]) else f" {phrase} " in plain for phrase in _plain_phrases(name)
     )
 
 

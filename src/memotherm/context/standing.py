@@ -1,0 +1,120 @@
+"""What holds whatever is asked: the rules of a person, the profile of the user, open tasks, the last summary.
+
+A session starts with it, rules first. None of it needs to be hot or pinned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from memotherm.context.forms import Candidate
+from memotherm.context.selection import invalidity
+from memotherm.model import Trust
+from memotherm.model.clock import to_micros
+from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.storage.store import Store
+from memotherm.storage.values import Record, Search
+from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
+from memotherm.text.statements import kind_of
+from memotherm.tiers.rules.properties import is_closed
+
+#: The most tokens of what a session starts with, besides pinned memories.
+START_TOKENS = 600
+#: The most memories of the profile at the start, and in the answer to "what do you know about me?".
+_MOST_PROFILE, _MOST_ASKED = 5, 20
+#: The most open tasks.
+_MOST_TASKS = 5
+#: The most rules, and how many memories are looked at for the profile, tasks and summaries, newest first.
+_MOST_RULES = 200
+_MOST_RECENT = 50
+#: The hottest urgency that comes after the profile: critical memories and blockers come before it.
+_URGENT = 1
+_NEVER = 1 << 62
+
+
+class Standing(NamedTuple):
+    """A memory that is given whatever is asked."""
+
+    record: Record
+    reason: str
+    #: Rules come before everything else.
+    first: bool = False
+
+
+class StandingFinder:
+    """Finds it in some spaces."""
+
+    def __init__(self, store: Store, spaces: Sequence[int], now: datetime) -> None:
+        self._store = store
+        self._spaces = tuple(spaces)
+        self._now = now
+
+    def start(self) -> list[Standing]:
+        """Return what a session starts with, most important first."""
+        summaries = self._newest(SUMMARY)[:1]
+        told = "".join(record.fields.content for record in summaries)
+        return [
+            *self.rules(),
+            *self.profile(_MOST_PROFILE),
+            *self.tasks(told),
+            *(Standing(record, "the summary of the last session") for record in summaries),
+        ]
+
+    def asked(self, query: str) -> list[Standing]:
+        """Return what a query asks for by what it is: rules, what is known about the user, open tasks."""
+        return [
+            *(self.rules() if asks_for_rules(query) else ()),
+            *(self.profile(_MOST_ASKED) if asks_about_user(query) else ()),
+            *(self.tasks() if asks_for_tasks(query) else ()),
+        ]
+
+    def rules(self) -> Iterator[Standing]:
+        """Yield the rules of a person, newest first; those of an agent are recalled like everything else."""
+        for record in self._newest("rule", most=_MOST_RULES):
+            if record.fields.trust is Trust.PERSON and invalidity(record.fields, self._now) is None:
+                yield Standing(record, "a rule", first=True)
+
+    def profile(self, most: int) -> list[Standing]:
+        """Return the preferences of the user, and facts about the user, newest first."""
+        found = (
+            record
+            for record in self._newest("preference", "fact")
+            if record.fields.kind == "preference" or _is_about_user(record.fields)
+        )
+        held = (record for record in found if invalidity(record.fields, self._now) is None)
+        return [Standing(record, "about the user") for record in islice(held, most)]
+
+    def tasks(self, told: str = "") -> list[Standing]:
+        """Return the open tasks that a summary has not told: those with a date in its order, then newest first."""
+        tasks = [
+            record
+            for record in self._newest("task")
+            if not is_closed(record.fields) and invalidity(record.fields, self._now) is None
+        ]
+        tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
+        untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
+        return [Standing(record, "an open task") for record in islice(untold, _MOST_TASKS)]
+
+    def _newest(self, *kinds: str, most: int = _MOST_RECENT) -> list[Record]:
+        search = Search(spaces=self._spaces, now=self._now, kinds=kinds, order="updated", limit=most)
+        return self._store.find(search)
+
+
+def in_order(standing: Sequence[Standing], hot: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates, most important first: rules, urgent hot memories, what else stands, other hot memories."""
+    urgent = [each for each in hot if each.order[0] <= _URGENT]
+    rules = [_candidate(each, (-1, place)) for place, each in enumerate(standing) if each.first]
+    others = [_candidate(each, (_URGENT, _NEVER, place)) for place, each in enumerate(standing) if not each.first]
+    return [*rules, *urgent, *others, *(each for each in hot if each.order[0] > _URGENT)]
+
+
+def _candidate(standing: Standing, order: tuple[int, ...]) -> Candidate:
+    return Candidate(standing.record.fields, "hot", order, standing.reason, None, None, standing.record.no)
+
+
+def _is_about_user(memory: MemoryFields) -> bool:
+    kind = kind_of(memory.content)
+    return kind is not None and kind.about_user
