@@ -73,6 +73,7 @@ _EVERYWHERE = (
     "test_review",
     "test_rules_of_people",
     "test_session_start",
+    "test_tasks_end",
     "test_tenants",
     "test_tombstones",
     "test_trust",

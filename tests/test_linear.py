@@ -36,6 +36,7 @@ from memotherm.recall.selecting import select
 from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
 from memotherm.text.content import require_text
+from memotherm.text.endings import ended
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
 from memotherm.text.tokens import counter
@@ -96,6 +97,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
+    "text.endings.ended": lambda text: [*ended(text, lambda: [text]), *ended(f"{text} is done", lambda: [text])],
     "hooks.events.truncated": lambda text: truncated(text, 9000),
     "hooks.events.parse_event": lambda text: parse_event({"prompt": text, "hook_event_name": "Stop"}),
     "notes.files.transcript": lambda text: [
@@ -112,6 +114,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
 }  # fmt: skip
 #: Functions and classes that take a text and are not called here, with the reason.
 _EXEMPT: Mapping[str, str] = {
+    "context.standing.StandingFinder": "asks for phrases in a query: asks_about_user; compares lines with a summary",
     "context.siblings.split_siblings": "compares hits of at most 300 characters: context",
     "remember.authority.require_authority": "puts a word of ours into a message",
     "text.spelling.statements_of": "takes a text that is spelled already: spelled, remember",

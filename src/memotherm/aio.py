@@ -179,6 +179,8 @@ class AsyncMemotherm(_Derived[Memotherm]):
     find = _off_thread(Memotherm.find)
     conflicts = _off_thread(Memotherm.conflicts)
     decide = _off_thread(Memotherm.decide)
+    tasks = _off_thread(Memotherm.tasks)
+    finish = _off_thread(Memotherm.finish)
     count = _off_thread(Memotherm.count)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)

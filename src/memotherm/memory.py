@@ -16,6 +16,7 @@ from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction
 from memotherm.facade.services import Services
+from memotherm.facade.tasks import Tasks, finish_reported
 from memotherm.facade.undoing import undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
@@ -26,6 +27,7 @@ from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
+from memotherm.remember.capture import is_by_user
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Memotherm"]
 
 
-class Memotherm(Correction):
+class Memotherm(Correction, Tasks):
     """An agent's memory: one store, seen from one scope."""
 
     def __init__(
@@ -274,6 +276,7 @@ class Memotherm(Correction):
 
         Its words decide its kind, as they do in hooks: rule, preference, fact, decision, task or message. What users
         say about themselves, and rules "for all my projects", are stored for the user, everything else in this scope.
+        An open task that a user reports as done or cancelled is closed.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed. What looks like a credential, and
@@ -288,7 +291,10 @@ class Memotherm(Correction):
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
-        return self._view.capture(draft, at, classify=kind is None)
+        captured = self._view.capture(draft, at, classify=kind is None)
+        if kind is None and captured.memory is not None and is_by_user(metadata):
+            finish_reported(self, captured.memory.content)
+        return captured
 
     # Recalling
 

@@ -111,6 +111,28 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | No
     return Output({"conflicts": to_json(found)}, map(str, found), ["no memories disagree"] * (not found))
 
 
+@click.command("tasks")
+@operation_options("tasks")
+@click.option("--done", metavar="ID", type=MemoryId(), multiple=True, help="Close a task that is done; repeatable.")
+@click.option("--cancelled", metavar="ID", type=MemoryId(), multiple=True, help="Close a cancelled task; repeatable.")
+@click.option("--why", default="", help="The reason, for the ledger.")
+@memory_option(dry_run=True)
+def tasks(
+    mem: Memotherm, limit: int, include_narrower: bool, done: tuple[str, ...], cancelled: tuple[str, ...], why: str
+) -> Output:
+    """List open tasks, newest first, or close some; `undo` opens them again.
+
+    \b
+    memotherm tasks
+    memotherm tasks --done mem_01J8ZQ4X0000000000000000
+    """
+    closed = [mem.finish(each, why=why) for each in done] + [mem.finish(each, "cancelled", why) for each in cancelled]
+    if closed:
+        return Output({"memories": to_json(closed)}, closed)
+    found = mem.tasks(limit, include_narrower)
+    return Output({"memories": to_json(found)}, found, ["no task is open"] * (not found))
+
+
 @click.command("receipts")
 @operation_options("receipts")
 @click.option(

@@ -26,6 +26,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
+from memotherm.facade.tasks import finish_reported
 from memotherm.hooks.hosts import PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
@@ -250,6 +251,9 @@ class _Run:
         if reply:
             with contextlib.suppress(InvalidInput, NotFound):
                 mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
+        for said in (*interrupted, prompt):
+            # The reply closes no task.
+            finish_reported(mem.by("person"), said)
         origin = {"session": last["session"], "client": last["client"]}
         for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
             contents = contents_of(asked, answered, mem.settings.tokenizer)

@@ -22,6 +22,7 @@ class Action(StrEnum):
     REMEMBER = "remember", "Stored"
     UPDATE = "update", "Edited"
     AMEND = "amend", "Corrected a part"
+    FINISH = "finish", "Closed a task"
     MOVE = "move", "Moved"
     PRIORITIZE = "prioritize", "Changed the priority"
     ARCHIVE = "archive", "Archived"

@@ -190,6 +190,20 @@ _TABLE = (
         ),
         result="memories",
     ),
+    _read(
+        "Memotherm.tasks", "memories", "GET /tasks", result="memories",
+        tool=Tool(
+            name="memory_tasks", title="List open tasks", repeatable=True, defaults={"limit": 20},
+            parameters=f"limit include_narrower:includeNarrower {_OF_SESSION}", description="List the open tasks.",
+        ),
+    ),
+    _change(
+        "Memotherm.finish", "POST /memories/{memory_id}/finish",
+        Tool(
+            name="memory_finish", title="Close a task", parameters=f"memory_id status why {_OF_SESSION}",
+            description="Record that a task is done or cancelled.",
+        ),
+    ),
     _change("Memotherm.move_out_of_session", "POST /memories/{memory_id}/move-out-of-session"),
     _change("Memotherm.rescope", "POST /memories/{memory_id}/rescope"),
     _change("Memotherm.archive", "POST /memories/{memory_id}/archive"),

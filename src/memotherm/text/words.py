@@ -203,8 +203,9 @@ def _plain(word: str) -> str:
 _MIN_SHARED = 1 / 3
 _MIN_ANSWERED = 1 / 2
 _MIN_COMMON = 3
-#: A number, or a capitalised word inside a sentence.
-_NUMBER_OR_NAME = re.compile(r"\w*\d\w*|(?<=[\w,] )[A-Z][\w-]+")
+#: A word, and a capitalised word inside a sentence.
+_ANY_WORD = re.compile(r"\w+")
+_CAPITALISED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 
 
 def reflected(contents: Sequence[str], query: str, answer: str, *, asks: bool = True) -> list[bool]:
@@ -245,4 +246,5 @@ def _shares_enough(words: set[str], answered: set[str], holders: Counter[str], n
 
 def _names(text: str) -> set[str]:
     """Return the stemmed words of a text that are numbers, or names inside a sentence."""
-    return {word for found in _NUMBER_OR_NAME.findall(text) for word in words(found)}
+    numbers = (word for word in _ANY_WORD.findall(text) if any(map(str.isdigit, word)))
+    return {word for found in (*numbers, *_CAPITALISED.findall(text)) for word in words(found)}
