@@ -109,6 +109,8 @@ COMMANDS: Mapping[str, str] = {
     "amend": "amend {memory_id} 'the otter lives in Rome' --why moved",
     "conflicts": "conflicts --limit 100",
     "decide": "conflicts --keep {memory_id}",
+    "tasks": "tasks --limit 50",
+    "finish": "tasks --done {memory_id}",
     "get": "get {memory_id}",
     "keys": "list --keys --prefix zoo/",
     "update": "update {memory_id} --content 'the otter lives in Rome' --why moved",
@@ -169,6 +171,8 @@ WITHOUT_COMMAND = {
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
     "unpin": lambda mem, memory_id: mem.pin(memory_id),
     "restore": lambda mem, memory_id: mem.archive(memory_id),
+    "tasks": lambda mem, _: mem.remember("feed the otter", kind="task"),
+    "finish": lambda mem, memory_id: mem.update(memory_id, kind="task"),
     "approve": lambda mem, _: mem.remember("the lynx is shy", source="extracted"),
     "reject": lambda mem, _: mem.remember("the lynx is shy", source="extracted"),
     "feedback": lambda mem, _: mem.recall("otter"),

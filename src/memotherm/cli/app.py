@@ -66,7 +66,7 @@ SECTIONS = {
         "approve": Command("privacy", "Approve a proposal, or many by a filter."),
         "reject": Command("privacy", "Reject a proposal, or many by a filter; it does not come back."),
         "alias": Command("changes", "Record that two names mean the same."),
-        "tasks": Command("changes", "List open tasks, or close some."),
+        "tasks": Command("changes", "List open tasks, or close one."),
     },
     "Sessions and notes": {
         "session": Command("session", "Manage the working memory of a session."),

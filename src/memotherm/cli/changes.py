@@ -113,22 +113,22 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | No
 
 @click.command("tasks")
 @operation_options("tasks")
-@click.option("--done", metavar="ID", type=MemoryId(), multiple=True, help="Close a task that is done; repeatable.")
-@click.option("--cancelled", metavar="ID", type=MemoryId(), multiple=True, help="Close a cancelled task; repeatable.")
+@click.option("--done", metavar="ID", type=MemoryId(), help="Close a task that is done.")
+@click.option("--cancelled", metavar="ID", type=MemoryId(), help="Close a task that is cancelled.")
 @click.option("--why", default="", help="The reason, for the ledger.")
 @memory_option(dry_run=True)
 def tasks(
-    mem: Memotherm, limit: int, include_narrower: bool, done: tuple[str, ...], cancelled: tuple[str, ...], why: str
+    mem: Memotherm, limit: int, include_narrower: bool, done: str | None, cancelled: str | None, why: str
 ) -> Output:
-    """List open tasks, newest first, or close some; `undo` opens them again.
+    """List open tasks, newest first, or close one; `undo` opens it again.
 
     \b
     memotherm tasks
     memotherm tasks --done mem_01J8ZQ4X0000000000000000
     """
-    closed = [mem.finish(each, why=why) for each in done] + [mem.finish(each, "cancelled", why) for each in cancelled]
-    if closed:
-        return Output({"memories": to_json(closed)}, closed)
+    if done is not None or cancelled is not None:
+        memory = mem.finish(done or cancelled or "", "cancelled" if done is None else "done", why)
+        return Output(to_json(memory), changed_lines(memory))
     found = mem.tasks(limit, include_narrower)
     return Output({"memories": to_json(found)}, found, ["no task is open"] * (not found))
 

@@ -17,9 +17,6 @@ from memotherm.tiers.rules.properties import is_closed
 _MOST_OPEN = 200
 
 
-Status = Literal["done", "cancelled"]
-
-
 class Tasks:
     """What `Memotherm` offers for tasks: memories of the kind `task` whose status does not say that they are done."""
 
@@ -37,7 +34,7 @@ class Tasks:
         page = replace(search, limit=LARGEST_PAGE)
         return [record.memory for record in store.find(page) if not is_closed(record.memory)][:limit]
 
-    def finish(self, memory_id: str, status: Status = "done", why: str = "") -> Memory:
+    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = "done", why: str = "") -> Memory:
         """Close a task; `undo` opens it again.
 
         Args:
@@ -61,7 +58,7 @@ class HasTasks(Protocol):
     def tasks(self, limit: int = ...) -> list[Memory]:
         """Return the open tasks."""
 
-    def finish(self, memory_id: str, status: Status = ..., why: str = ...) -> Memory:
+    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = ..., why: str = ...) -> Memory:
         """Close a task."""
 
 
