@@ -190,6 +190,10 @@ class Session(Generic[M]):
             self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens), repeat=repeat
         )
 
+    def heard(self, memory_id: str) -> None:
+        """Record that the conversation says what a memory says: it is not injected until the context is compacted."""
+        self._services.assembler.mark_given(self._space, [self._view.record(memory_id)])
+
     def context_compacted(self) -> None:
         """Record that the host has summarised the conversation: memories may be injected, and flushed, again."""
         self._services.assembler.forget_turns(self._space)

@@ -133,18 +133,20 @@ def test_a_session_starts_with_the_number_of_proposals(home: Path):
 
 
 @pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
-def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path):
-    """Nothing while it goes on; then prompt and reply as one memory, once, and the end after it."""
+def test_what_was_said_is_kept_when_its_reply_is_there(client: str, home: Path):
+    """Nothing before; then prompt and reply as one memory, once, and the end of the session after it."""
     spool = Spool(home / "spool")
-    *talk, _compact, end = SESSIONS[client]
-    for event in talk:
+    start, prompt, reply, _compact, end = SESSIONS[client]
+    for event in (start, prompt):
         hook(event)
 
     assert process_spool(spool).captured == 0
+    hook(reply)
+    assert process_spool(spool).captured == 1
     hook(end)
     done = process_spool(spool)
 
-    assert (done.captured, done.ended, done.failed) == (1, 1, ())
+    assert (done.captured, done.ended, done.failed) == (0, 1, ())
     assert spool.waiting() == []
     with memotherm.open() as mem:
         (said,) = mem.find(kind="message")
@@ -152,6 +154,24 @@ def test_what_was_said_is_kept_when_the_session_is_over(client: str, home: Path)
     assert said.content == "Tell me about the staging database\nIt is the heron database."
     assert said.metadata["role"] == "assistant"
     assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
+
+
+def test_what_one_session_was_told_is_there_for_another_at_its_next_prompt(home: Path):
+    """The running conversation itself gets it back only after its context was compacted."""
+    told = {"hook_event_name": "UserPromptSubmit", "prompt": "The walrus of the zoo is painted purple"}
+    asks = {"hook_event_name": "UserPromptSubmit", "prompt": "Which colour is the walrus of the zoo?"}
+    scope = ("--project", "zoo", "--user", "ana")
+    hook({**told, "session_id": "first"}, *scope)
+    assert "purple" not in hook({**asks, "session_id": "second"}, *scope, "--no-capture")[0]
+    hook({"hook_event_name": "Stop", "session_id": "first", "last_assistant_message": "Noted."}, *scope)
+    assert process_spool(Spool(home / "spool")).captured == 1
+
+    first, second = ({**asks, "session_id": session} for session in ("first", "second"))
+    assert "purple" in hook(second, *scope, "--no-capture")[0]
+    assert "purple" not in hook(first, *scope, "--no-capture")[0]
+    assert "purple" not in hook({**asks, "session_id": "third"}, "--project", "bank", "--no-capture")[0]
+    hook({"hook_event_name": "PreCompact", "session_id": "first", "trigger": "auto"}, *scope)
+    assert "purple" in hook(first, *scope, "--no-capture")[0]
 
 
 def test_compaction_of_the_host_lets_everything_come_again(home: Path):
@@ -448,7 +468,7 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
 
     with memotherm.open() as mem:
         moves = [event for event in mem.history(blocker.id) if event.action == "move"]
-        captured = mem.find(kind="message")[0]
+        captured = mem.find(kind="rule")[0]
     assert len(moves) == (1 if runs else 0)
     assert not moves or moves[0].seq > captured.version
 
@@ -1222,7 +1242,7 @@ def test_the_end_of_a_run_is_that_of_the_session(home: Path) -> None:
     (home / "config.toml").write_text("compact_every_run = true\n", "utf-8")
     hook({"hook_event_name": "agent_end", "reply": "It is the heron database."})
 
-    assert process_spool(spool).waiting == 2, "the session goes on, so that its texts wait"
+    assert process_spool(spool).waiting == 0
     with memotherm.open() as mem:
         assert str(mem.get(fact.id).tier) == "cold"
 

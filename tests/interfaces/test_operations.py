@@ -82,6 +82,7 @@ CALLS: Mapping[str, Json] = {
     "session_demote": {"memory_id": "{session_memory}", "tier": "cold"},
     "session_keep": {"memory_id": "{session_memory}"},
     "session_forget": {"memory_id": "{session_memory}"},
+    "session_heard": {"memory_id": "{session_memory}"},
     "session_recall": {"query": "badger"},
     "session_before_turn": {"prompt": "what did the badger say?"},
     "session_flush_due": {"total_tokens": 190_000},
@@ -164,8 +165,8 @@ OTHER_FORMS = {
 #: Operations for programs, which have no command.
 WITHOUT_COMMAND = {
     "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
-    "session_forget", "session_start", "session_before_turn", "session_context_compacted", "session_run_ended",
-    "sent_context", "tier_history",
+    "session_forget", "session_heard", "session_start", "session_before_turn", "session_context_compacted",
+    "session_run_ended", "sent_context", "tier_history",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {

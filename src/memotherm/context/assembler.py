@@ -103,6 +103,10 @@ class Assembler:
             self._store.mark_injected(space, changed)
         return context
 
+    def mark_given(self, space: int, records: Iterable[Record]) -> None:
+        """Record that the prompt of a session says what some memories say."""
+        self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in records})
+
     def forget_turns(self, space: int) -> None:
         """Forget what was injected: the prompt of the session is new, or was summarised."""
         self._store.clear_injected(space)

@@ -1,7 +1,7 @@
 """Process the spool: store captured texts and end sessions, in the order in which they happened.
 
-The text of a running session is still in its context. It is therefore stored when the session has ended or
-its context was compacted, so that it is not recalled into the conversation it comes from.
+A turn is stored when its reply is there, so that other sessions of the project have it at their next prompt. It is
+still in the context of its own session, which counts as given it, until that context is compacted.
 """
 
 from __future__ import annotations
@@ -266,7 +266,10 @@ class _Run:
                 name, at = content.kind.name, jobs[0]["at"]
                 kind = name if name in (mem.settings.kinds or (name,)) else "message"
                 # The host tells who said it: the person in front of it, or the agent.
-                self._count(scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at))
+                captured = scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at)
+                self._count(captured)
+                if captured.memory is not None:
+                    mem.session(str(last["session"])).heard(captured.memory.id)
         self.result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
 
     def _said(self, text: str, settings: Settings) -> str:
@@ -307,13 +310,13 @@ def _summarize(mem: Memotherm, session: str) -> None:
 
 
 def _ready(jobs: list[Job], now: float) -> list[Job]:
-    """Return the jobs of sessions that have since ended, were compacted, or have timed out."""
+    """Return the jobs of turns with a reply, and of sessions that have ended, were compacted, or have timed out."""
     timed_out = _name_before(_SESSION_TIMEOUT_SECONDS, now)
     released: dict[object, str] = {}
     # By scope and session: a job has no store if its hook could not read the settings.
     sessions = [session_key(job)[1:] for _, job in jobs]
     for (path, job), session in zip(jobs, sessions, strict=True):
-        if job.get("do") not in ("capture", "run") or path.name < timed_out:
+        if job.get("do") not in ("capture", "run") or job.get("role") == "assistant" or path.name < timed_out:
             released[session] = path.name
     return [
         (path, job)

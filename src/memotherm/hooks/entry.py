@@ -87,7 +87,7 @@ def _spool(event: HookEvent, options: Options) -> None:
             if job["do"] != "run" or job.get("settings", {}).get("compact_every_run"):
                 spool.add(job)
                 run_ended |= job["do"] == "run"
-        if options.worker and (run_ended or event.moment in ("start", "compact", "end")) and spool.waiting():
+        if options.worker and (run_ended or event.moment in ("start", "stop", "compact", "end")) and spool.waiting():
             from memotherm.hooks.jobs import start_worker
 
             start_worker()

@@ -276,6 +276,7 @@ _TABLE = (
         ),
     ),
     _session("Session.forget", "POST /sessions/{session_id}/forget", begun=True, conflicts=True),
+    _session("Session.heard", "POST /sessions/{session_id}/heard"),
     _session(
         "Session.prune", "POST /sessions/{session_id}/prune", begun=True, result="pruned",
         tool=Tool(
