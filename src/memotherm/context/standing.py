@@ -5,8 +5,10 @@ A session starts with it, rules first. None of it needs to be hot or pinned.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,10 +17,16 @@ from memotherm.context.selection import invalidity
 from memotherm.model import Trust
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.recall.confidence import subject_words
+from memotherm.recall.values import DEFAULT_WEIGHTS
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
-from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
+from memotherm.text.language import WORD_LISTS
+from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks, phrase_pattern, plain_text
+from memotherm.text.relative_days import DAY_WORDS
 from memotherm.text.statements import kind_of
+from memotherm.text.times import spans
+from memotherm.text.words import content_words, weighed_words
 from memotherm.tiers.rules.properties import is_closed
 
 #: The most tokens of what a session starts with, besides pinned memories.
@@ -69,7 +77,22 @@ class StandingFinder:
             *(self.rules() if asks_for_rules(query) else ()),
             *(self.profile(_MOST_ASKED) if asks_about_user(query) else ()),
             *(self.tasks() if asks_for_tasks(query) else ()),
+            *self.said_on(query),
         ]
+
+    def said_on(self, query: str) -> list[Standing]:
+        """Return what was said on the days that a query names, newest first, if it names nothing else."""
+        days = spans(query, self._now.date())
+        if not days or _has_subject(query):
+            return []
+        found: list[Standing] = []
+        for first, last in days:
+            since, until = (datetime.combine(day, time(), UTC) for day in (first, last + timedelta(days=1)))
+            search = Search(spaces=self._spaces, now=self._now, since=since, until=until, limit=_MOST_ASKED)
+            found += [
+                Standing(record, f"of {record.fields.updated_at:%Y-%m-%d}") for record in self._store.find(search)
+            ]
+        return found[:_MOST_ASKED]
 
     def rules(self) -> Iterator[Standing]:
         """Yield the rules of a person, newest first; those of an agent are recalled like everything else."""
@@ -101,6 +124,22 @@ class StandingFinder:
     def _newest(self, *kinds: str, most: int = _MOST_RECENT) -> list[Record]:
         search = Search(spaces=self._spaces, now=self._now, kinds=kinds, order="updated", limit=most)
         return self._store.find(search)
+
+
+def _has_subject(query: str) -> bool:
+    """Return whether a query names something besides days, and what was done on them."""
+    plain = f" {plain_text(query)} "
+    rest = _time_words().sub(" ", plain.replace(" ", "  "))
+    subject = subject_words(weighed_words(query, DEFAULT_WEIGHTS.framing_word))
+    return not content_words(rest).isdisjoint(subject)
+
+
+@functools.cache
+def _time_words() -> re.Pattern[str]:
+    """Return a pattern for words for days, and for words that ask what was done."""
+    return phrase_pattern(
+        word for text in (WORD_LISTS["other"]["days"], WORD_LISTS["other"]["did"], *DAY_WORDS) for word in text.split()
+    )
 
 
 def in_order(standing: Sequence[Standing], hot: Sequence[Candidate]) -> list[Candidate]:

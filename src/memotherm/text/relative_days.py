@@ -15,6 +15,8 @@ _DAYS = {
     1: "tomorrow morgen mañana demain domani amanhã jutro yarın завтра غدا מחר αύριο 明天 明日 내일 besok",
     2: "übermorgen overmorgen après-demain dopodomani pojutrze послезавтра 后天 明後日 모레",
 }
+#: The same, one text for each distance.
+DAY_WORDS = tuple(_DAYS.values())
 #: Names of weekdays from Monday to Sunday, in the form that follows the words for "until" and "by".
 _WEEKDAYS = (
     "monday tuesday wednesday thursday friday saturday sunday",
@@ -92,6 +94,15 @@ def last_day(text: str, written: date) -> date | None:
         return None if found is None else date.fromisoformat(found[1])
     except ValueError:
         return None
+
+
+def past_days(text: str, today: date) -> list[date]:
+    """Return the days that a text names by words such as "yesterday", in any of the languages."""
+    if _WORDS.isdisjoint(text.lower().split()) and (text.isascii() or not any(sign in text for sign in _UNSPACED)):
+        return []
+    distances, _, pattern = _tables()
+    found = (distances.get(match[0].lower(), 0) for match in pattern.finditer(text))
+    return [today + timedelta(days=days) for days in found if days < 0 and today.toordinal() + days > 0]
 
 
 @functools.cache

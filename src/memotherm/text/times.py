@@ -1,7 +1,7 @@
 """Time expressions in a query, as spans of days.
 
-Relative expressions such as "last week" are resolved against the date that is passed in. Only English is
-recognised; a query in another language has no spans.
+Relative expressions such as "last week" are resolved against the date that is passed in. Of other languages than
+English, only words for yesterday and the day before are recognised.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+
+from memotherm.text.relative_days import past_days
 
 Span = tuple[date, date]
 
@@ -38,9 +40,9 @@ _UNIT = r"(day|week|month|year)s?"
 
 def spans(query: str, today: date) -> list[Span]:
     """Return the spans of days named in a query; text matched by one pattern is not matched by a later one."""
+    result = [(day, day) for day in past_days(query, today)]
     if not _may_name_a_time(query) or re.search(_ANY, query, re.IGNORECASE) is None:
-        return []
-    result: list[Span] = []
+        return result
     rest = query
     for pattern, parse in _PATTERNS:
 
@@ -158,7 +160,7 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str], date], Span | None]], ...] 
     (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _ago),
     (rf"\b(?:last|past|previous)\s+(?:{_COUNT}\s+)?{_UNIT}\b", _past),
     (r"\b(?:last|this past|on)\s+(" + "|".join(_WEEKDAYS) + r")\b", _weekday),
-    (r"\byesterday\b", lambda _, today: _around(today, 1, 0)),
+    (r"\bthis week\b", lambda _, today: (today - timedelta(days=today.weekday()), today)),
     (r"\b(?:today|this morning|tonight)\b", lambda _, today: (today, today)),
 )
 #: All patterns in one: one search is faster than one per pattern.
