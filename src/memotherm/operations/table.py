@@ -194,13 +194,13 @@ _TABLE = (
         "Memotherm.tasks", "memories", "GET /tasks", result="memories",
         tool=Tool(
             name="memory_tasks", title="List open tasks", repeatable=True, defaults={"limit": 20},
-            parameters=f"limit include_narrower:includeNarrower {_OF_SESSION}", description="List the open tasks.",
+            parameters=f"limit {_OF_SESSION}", description="List the open tasks.",
         ),
     ),
     _change(
         "Memotherm.finish", "POST /memories/{memory_id}/finish",
         Tool(
-            name="memory_finish", title="Close a task", parameters=f"memory_id status why {_OF_SESSION}",
+            name="memory_finish", title="Close a task", parameters=f"memory_id status {_OF_SESSION}",
             description="Record that a task is done or cancelled.",
         ),
     ),

@@ -141,9 +141,9 @@ def _is_instruction(sentence: str, plain: str) -> bool:
     first_verb = _VERB_FIRST.search(plain) or (_WITHOUT.search(plain) and _VERB_FIRST_NOT.search(plain))
     if first_verb and first_verb["verb"] not in _ALL_FUNCTION_WORDS:
         return True
-    return any(
-        _patterns()["rule"].search(rest) and not _TOLD.search(rest) for rest in _after_condition(sentence, plain)
-    )
+    rule, no_rule = _patterns()["rule"], _patterns()["no_rule"]
+    later = [rest for rest in _after_condition(sentence, plain) if rule.search(rest)]
+    return any(not _TOLD.search(rest) and not no_rule.search(rest) for rest in later)
 
 
 def _after_condition(sentence: str, plain: str) -> Iterator[str]:
