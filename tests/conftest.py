@@ -69,6 +69,7 @@ _EVERYWHERE = (
     "test_receipts",
     "test_remember",
     "test_summaries",
+    "test_replacing",
     "test_superseding",
     "test_review",
     "test_rules_of_people",

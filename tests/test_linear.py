@@ -35,10 +35,12 @@ from memotherm.notes.search import excerpt
 from memotherm.recall.selecting import select
 from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
+from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text
 from memotherm.text.endings import ended
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
+from memotherm.text.replacing import concerns
 from memotherm.text.tokens import counter
 from memotherm.text.word_ids import WordIds
 from tests.hostile import HOSTILE
@@ -97,6 +99,9 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
+    "text.claims.sentence_of": lambda text: sentence_of(text, 1),
+    "text.claims.statement_of": lambda text: statement_of(text, 0),
+    "text.replacing.concerns": lambda text: concerns({"port"}, text, text),
     "text.endings.ended": lambda text: [*ended(text, lambda: [text]), *ended(f"{text} is done", lambda: [text])],
     "hooks.events.truncated": lambda text: truncated(text, 9000),
     "hooks.events.parse_event": lambda text: parse_event({"prompt": text, "hook_event_name": "Stop"}),
@@ -137,6 +142,8 @@ _EXEMPT: Mapping[str, str] = {
     "remember.capture.repeated": "needs a store: capture",
     "remember.changes": "needs a store: update and amend",
     "remember.conflicts.supersede": "takes ids",
+    "remember.superseding.mark_doubtful": "needs a store: capture",
+    "text.versions.phrases_in": "takes the name of a list",
     "remember.draft.end_of": "a moment, which is parsed from its first characters",
     "remember.draft.lifetime_of": "a duration, which is parsed from its first characters",
     "remember.export_scope.move_project": "names of projects",

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
+from memotherm.model.memory import SUPERSEDED_BY, doubtful_parts
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Move, ScopeCount
@@ -188,7 +189,10 @@ def _content(memory: Memory, shown: str) -> Text:
     if memory.valid_from is not None:
         text.append(f"  from {memory.valid_from:%Y-%m-%d}", style="magenta")
     if memory.valid_until is not None:
-        text.append(f"  until {memory.valid_until - timedelta(microseconds=1):%Y-%m-%d}", style="magenta")
+        said = "said until" if SUPERSEDED_BY in memory.metadata else "until"
+        text.append(f"  {said} {memory.valid_until - timedelta(microseconds=1):%Y-%m-%d}", style="magenta")
+    if doubtful_parts(memory):
+        text.append("  perhaps outdated", style="magenta")
     for tag in memory.tags:
         text.append(f"  #{tag}", style="green")
     return text

@@ -20,7 +20,7 @@ from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
-from memotherm.model.memory import MemoryFields, author_of
+from memotherm.model.memory import MemoryFields, author_of, doubtful_parts
 from memotherm.text.content import CLOSE, OPEN, title
 from memotherm.text.markers import escape_markers
 from memotherm.tiers.rules.properties import is_blocker
@@ -33,7 +33,7 @@ FULL, SHORTENED, TITLE = "full", "shortened", "title"
 
 #: The priorities without a label; members of an enumeration take time to look up.
 _NORMAL, _PINNED = Priority.NORMAL, Priority.PINNED
-#: The most characters of an author's name.
+#: The most characters of an author's name, and of a part that is perhaps outdated.
 _NAME_CHARS = 40
 #: Taken from the end of a day, so that it is on that day.
 _MOMENT = timedelta(microseconds=1)
@@ -109,8 +109,18 @@ def label(memory: MemoryFields, mark: str = "") -> str:
         parts.append(f"verified {verified:%Y-%m-%d}")
     if memory.valid_until is not None:
         parts.append(f"until {memory.valid_until - _MOMENT:%Y-%m-%d}")
-    parts.append(mark)
+    parts += [_doubt(memory) or mark]
     return ", ".join(filter(None, parts))
+
+
+def _doubt(memory: MemoryFields) -> str:
+    """Return the parts of a memory that are perhaps outdated; empty if none is."""
+    parts = doubtful_parts(memory)
+    if not parts:
+        return ""
+    if "" in parts:
+        return "perhaps outdated"
+    return "perhaps outdated: " + "; ".join(f'"{_one_line(part)}"' for part in parts)
 
 
 def _one_line(name: str) -> str:

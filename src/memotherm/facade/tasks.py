@@ -52,6 +52,11 @@ class Tasks:
         return self._view.update(memory_id, None, {"metadata": metadata}, why=why or status, action=Action.FINISH)
 
 
+def is_open(memory: Memory) -> bool:
+    """Return whether the status of a memory does not say that it is done; without a status, nothing does."""
+    return not is_closed(memory)
+
+
 class HasTasks(Protocol):
     """A memory, here or on a server."""
 

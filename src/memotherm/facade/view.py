@@ -20,6 +20,7 @@ from memotherm.facade.queries import (
     require_limit,
     wanted_retentions,
 )
+from memotherm.facade.replacing import Replaced, replaced_by
 from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Priority, Recall, Retention, Scope, Tier, Trust, Why
 from memotherm.model.actions import Action
@@ -335,7 +336,11 @@ class View(Queries):
         With `classify`, its words decide its kind and whether it is stored for the user, and questions are left out.
         """
         services, now, scope = self.services, self.now(), self.scope
-        text, metadata, result = prepared(draft.content, draft.metadata, scope.project, services.settings)
+        replaced = Replaced()
+        if isinstance(draft.content, str) and is_by_user(draft.metadata):
+            replaced = replaced_by(self, draft.content, _session_of(draft) or scope.session)
+        content = f"{replaced.about}\n{draft.content}" if replaced.about else draft.content
+        text, metadata, result = prepared(content, draft.metadata, scope.project, services.settings)
         if result.status == "skipped":
             return result
         if classify and isinstance(text, str):
@@ -355,7 +360,7 @@ class View(Queries):
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(draft, scope, now, self.actor, self.trust)
+        memory = services.writer.capture(draft, scope, now, self.actor, self.trust, replaced.parts)
         if memory is None:
             return replace(
                 result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"
@@ -519,3 +524,8 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def _session_of(draft: Draft) -> object:
+    """Return the session that the metadata of a text of a conversation name; None if they do not."""
+    return draft.metadata.get("session") if isinstance(draft.metadata, Mapping) else None

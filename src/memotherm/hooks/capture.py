@@ -26,7 +26,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.facade.tasks import finish_reported
+from memotherm.facade.tasks import finish_reported, is_open
 from memotherm.hooks.hosts import PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
@@ -299,7 +299,10 @@ def _summarize(mem: Memotherm, session: str) -> None:
     """Store the summary of a session, or replace it; it is cold, so that it is not recalled beside what it repeats."""
     found = [memory for memory in mem.find(where={"session": session}, limit=200) if memory.kind != SUMMARY]
     last = max((memory.created_at for memory in found), default=None)
-    said = [each for each in found if each.valid_until is None or last is None or each.valid_until > last]
+    said = [
+        each for each in found
+        if is_open(each) and (each.valid_until is None or last is None or each.valid_until > last)
+    ]  # fmt: skip
     text = summary_of(reversed(said), mem.settings.tokenizer)
     if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
         return

@@ -59,6 +59,8 @@ SUMMARY = "summary"
 SUPERSEDED_BY = "superseded_by"
 #: The entry of a memory's metadata that names the sentences of it that were superseded, each with the memory that did.
 OUTDATED = "outdated"
+#: The same for parts that are perhaps outdated; the empty part is all of it.
+PERHAPS_OUTDATED = "perhaps-outdated"
 
 _LONGEST_SCOPE_VALUE = 200
 
@@ -450,6 +452,12 @@ class StoredFields(MemoryFields, Protocol):
 def outdated_sentences(memory: MemoryFields) -> Mapping[str, str]:
     """Return the sentences of a memory that were superseded, each with the memory that did."""
     named = memory.metadata.get(OUTDATED)
+    return named if isinstance(named, Mapping) else {}
+
+
+def doubtful_parts(memory: MemoryFields) -> Mapping[str, str]:
+    """Return the parts of a memory that are perhaps outdated, each with the memory that replaces it."""
+    named = memory.metadata.get(PERHAPS_OUTDATED)
     return named if isinstance(named, Mapping) else {}
 
 

@@ -29,7 +29,8 @@ from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.mentioned import AddAliases
-from memotherm.recall.rank import Fuse, OrderSuccessors, OrderVersions
+from memotherm.recall.rank import Fuse, OrderVersions
+from memotherm.recall.successors import OrderSuccessors
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store

@@ -41,7 +41,6 @@ from memotherm.recall.values import (
     State,
 )
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
 from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 
 Numbers = NDArray[np.int64]
@@ -222,7 +221,7 @@ _FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]]
 _NO_WORDS: Numbers = np.empty(0, np.int64)
 #: Two memories that share most of their words are versions of each other if their scores and their coverage of the
 #: query differ by no more than this.
-_SCORE_GAP = 0.1
+SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 #: The rounding error of a share.
 _NOISE = 1e-9
@@ -245,34 +244,6 @@ class OrderVersions:
             front = [] if state.question.plain else ranked.rows[: self._weights.versions]
             block = newer_first(ranked, [_NO_WORDS if kinds[row] == "message" else words[row] for row in front])
             state.ranked = [*state.ranked, *limit_scores(block, state.ranked[-1].score)] if state.ranked else block
-
-
-class OrderSuccessors:
-    """Puts what a correction has superseded behind its successor, if both were found."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __call__(self, state: State) -> None:
-        """Let a successor take the place and the score of what it has superseded, if that comes first."""
-        ranked = list(state.ranked)
-        places = {candidate.no: place for place, candidate in enumerate(ranked)}
-        found = self._store.successors(list(places), state.question.search.now) if len(ranked) > 1 else []
-        scores = {candidate.no: candidate.score for candidate in ranked}
-        # What else a memory says may be what was asked for.
-        successors = {old: new for old, new, whole in found if whole or scores[old] - scores[new] <= _SCORE_GAP}
-        # Each exchange puts one of them right; several may follow each other.
-        for _ in range(len(successors) ** 2):
-            wrong = next(((old, new) for old, new in successors.items() if places[old] < places[new]), None)
-            if wrong is None:
-                break
-            high, low = (places[no] for no in wrong)
-            older, newer = ranked[high], ranked[low]
-            gap = older.score - newer.score
-            ranked[high] = newer._replace(score=older.score, newer=newer.newer + gap)
-            ranked[low] = older._replace(score=newer.score, newer=older.newer - gap)
-            places |= {older.no: low, newer.no: high}
-        state.ranked = ranked
 
 
 def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranked]:
@@ -300,7 +271,7 @@ def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranke
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if gap - farther > _SCORE_GAP or older.priority is not newer.priority:
+            if gap - farther > SCORE_GAP or older.priority is not newer.priority:
                 continue
             if farther:
                 front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)

@@ -209,6 +209,8 @@ class Ranked(NamedTuple):
     rerank: float | None = None
     #: "newer" or "older" if it stands behind, or before, another version of the same statement because of its tier.
     version: str | None = None
+    #: The row of the memory that it has superseded and stands for: it is as relevant as that.
+    stands_for: int | None = None
 
     @property
     def priority(self) -> Priority:
@@ -216,9 +218,14 @@ class Ranked(NamedTuple):
         return _PRIORITIES[self.parts.evidence.priorities.item(self.row)]
 
     @property
+    def _judged(self) -> int:
+        """The row that tells how relevant it is."""
+        return self.row if self.stands_for is None else self.stands_for
+
+    @property
     def relevance(self) -> float:
         """The fused evidence, before use and boosts; thresholds look at it."""
-        return self.parts.relevance.item(self.row)
+        return self.parts.relevance.item(self._judged)
 
     @property
     def penalty(self) -> float:
@@ -228,12 +235,12 @@ class Ranked(NamedTuple):
     @property
     def coverage(self) -> float:
         """The share of the query's words that it has."""
-        return self.parts.evidence.coverage.item(self.row)
+        return self.parts.evidence.coverage.item(self._judged)
 
     @property
     def closeness(self) -> float:
         """The calibrated cosine, in [0, 1]; NaN without a vector."""
-        return self.parts.evidence.closeness.item(self.row)
+        return self.parts.evidence.closeness.item(self._judged)
 
     @property
     def author(self) -> float:

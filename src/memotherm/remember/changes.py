@@ -23,7 +23,7 @@ from memotherm.text.content import digest
 from memotherm.text.redacted_values import named_values, secret_values
 from memotherm.text.redaction import MARK
 from memotherm.text.tokens import count_tokens
-from memotherm.tiers.rules.properties import in_file
+from memotherm.tiers.rules.properties import in_file, is_closed
 from memotherm.tiers.rules.retention import changed_retention, require_active, require_editable
 from memotherm.vectors.vectorizer import Vectorizer
 
@@ -59,7 +59,11 @@ class Changes:
             record = require_visible(transaction, scope, memory_id)
             return self._apply_once(transaction, record, alter(record.memory), cause).memory
 
-        return self._store.transact(change)
+        changed = self._store.transact(change)
+        if changed.kind == "task" and is_closed(changed):
+            summaries = summaries_of(self._store, scope, [changed.id], cause)
+            self._store.transact(lambda transaction: remake(transaction, summaries, cause, self._settings.tokenizer))
+        return changed
 
     def move(self, scope: Scope, memory_id: str, tier: Tier, cause: Cause) -> Memory:
         """Move an active memory to another tier."""

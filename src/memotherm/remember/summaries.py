@@ -21,6 +21,7 @@ from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import EVERY_RETENTION, Cause, Record, Search
 from memotherm.text.content import digest
 from memotherm.text.tokens import count_tokens
+from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.where import AnyOf, FieldTest
 
 #: How many sources one statement looks for, and the most summaries that it finds.
@@ -75,5 +76,6 @@ def remake(transaction: Transaction, summaries: Iterable[Record], cause: Cause, 
 
 
 def _is_summarized(memory: Memory, now: datetime) -> bool:
-    """Return whether a memory is active, and what it says still holds."""
-    return memory.retention is Retention.ACTIVE and (memory.valid_until is None or memory.valid_until > now)
+    """Return whether a memory is active, what it says still holds, and is no task that is done."""
+    holds = memory.valid_until is None or memory.valid_until > now
+    return memory.retention is Retention.ACTIVE and holds and not is_closed(memory)

@@ -2,7 +2,11 @@
 
 A memory that holds is superseded if a newer one says in words that something has changed (`text/corrections.py`), and
 both have the same slot with another value, or one denies the other. It stays active and ceases to hold at that moment:
-contexts XX"""
+contexts leave it out, and searches put it behind its successor.
+
+What a turn of a conversation replaces less clearly (`text/replacing.py`) is marked as perhaps outdated, and is still in
+contexts, behind its successor.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,14 @@ from typing import NamedTuple
 
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import OUTDATED, SUPERSEDED_BY, outdated_sentences
+from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import propose_decision
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.claims import hashed_slots, sentence_of
 from memotherm.text.corrections import Correction, statements
+from memotherm.text.replacing import is_all_of
 from memotherm.text.versions import Difference
 from memotherm.tiers.rules.properties import in_file, is_closed
 
@@ -102,3 +107,17 @@ def mark_superseded(transaction: Transaction, each: Superseded, successor: Memor
         metadata={**old.metadata, SUPERSEDED_BY: successor.id},
     )
     transaction.change(each.record, after, because)
+
+
+def mark_doubtful(transaction: Transaction, memory_id: str, part: str, successor: Memory, cause: Cause) -> None:
+    """Mark a part of a memory as perhaps outdated, unless it has more trust than the caller."""
+    record = transaction.get(memory_id)
+    if record is None or not _may_be_superseded(record.memory, successor, cause) or outranks(record.memory, cause.by):
+        return
+    old = record.memory
+    # The empty part is all of it.
+    doubtful = {**doubtful_parts(old), "" if is_all_of(part, old.content) else part: successor.id}
+    because = replace(
+        cause, action=Action.UPDATE, rule="perhaps_outdated", why=f"{successor.id} perhaps replaces {part!r}"
+    )
+    transaction.change(record, replace(old, metadata={**old.metadata, PERHAPS_OUTDATED: doubtful}), because)

@@ -18,7 +18,7 @@ from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import remake, summaries_of
-from memotherm.remember.superseding import mark_superseded, superseded_by
+from memotherm.remember.superseding import mark_doubtful, mark_superseded, superseded_by
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
@@ -29,6 +29,8 @@ from memotherm.text.content import digest
 from memotherm.text.corrections import corrections
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
+
+_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class _Write:
     spaces: Sequence[int] = ()
     #: The ids of the memories that it has superseded are added here.
     superseded: list[str] = field(default_factory=list)
+    #: The ids of the memories of which it perhaps replaces a part, each with that part.
+    replaced: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
 
 class MemoryWriter:
@@ -72,9 +76,14 @@ class MemoryWriter:
         records = self._write(drafts, scope, now, actor, by, forget=forget, why=why)
         return [record.memory for record in records if isinstance(record, Record)]
 
-    def capture(self, draft: Draft, scope: Scope, now: datetime, actor: str, by: Trust) -> Memory | None:
-        """Store a text of a conversation, without passages that were forgotten; None if that is all of it."""
-        (record,) = self._write([draft], scope, now, actor, by, captures=True)
+    def capture(
+        self, draft: Draft, scope: Scope, now: datetime, actor: str, by: Trust, replaced: Mapping[str, str] = _NOTHING
+    ) -> Memory | None:
+        """Store a text of a conversation, without passages that were forgotten; None if that is all of it.
+
+        `replaced` names the memories of which it perhaps replaces a part, each with that part.
+        """
+        (record,) = self._write([draft], scope, now, actor, by, captures=True, replaced=replaced)
         return record.memory if isinstance(record, Record) else None
 
     def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
@@ -94,6 +103,7 @@ class MemoryWriter:
         captures: bool = False,
         forget: Sequence[str] = (),
         why: str = "",
+        replaced: Mapping[str, str] = _NOTHING,
     ) -> list[Record | str]:
         unasked = imports or captures
         drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
@@ -114,7 +124,7 @@ class MemoryWriter:
             for draft, memory, vectors, corrects in zip(drafts, memories, embedded.vectors, correcting, strict=True):
                 seen = (*spaces, space) if corrects else ()
                 write = _Write(
-                    transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen, superseded
+                    transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen, superseded, replaced
                 )
                 if imports:
                     store = self._restore if "id" in draft.state else self._add
@@ -136,8 +146,8 @@ class MemoryWriter:
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
 
-        replaced = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
-        summaries = summaries_of(self._store, scope, replaced, cause) if replaced else []
+        gone = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
+        summaries = summaries_of(self._store, scope, gone, cause) if gone else []
         written = self._store.transact(store_all, made_by=embedded.made_by)
         if superseded:
             restated = summaries_of(self._store, scope, superseded, cause)
@@ -236,7 +246,7 @@ class MemoryWriter:
     def _insert_correcting(self, write: _Write) -> Record:
         """Store a new memory, and let those cease to hold that it corrects."""
         transaction, memory, cause = write.transaction, write.memory, write.cause
-        if not write.spaces:
+        if not write.spaces and not write.replaced:
             return self._insert(write)
         superseded = superseded_by(transaction, list(set(write.spaces)), memory, corrections(memory.content), cause)
         linked = (each.record.memory for each in superseded if not outranks(each.record.memory, cause.by))
@@ -246,6 +256,8 @@ class MemoryWriter:
         for each in superseded:
             mark_superseded(transaction, each, record.memory, cause)
             write.superseded.append(each.record.memory.id)
+        for memory_id in write.replaced.keys() - {each.record.memory.id for each in superseded}:
+            mark_doubtful(transaction, memory_id, write.replaced[memory_id], record.memory, cause)
         return record
 
     def _insert(self, write: _Write) -> Record:

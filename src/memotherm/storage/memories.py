@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
-from memotherm.model.memory import OUTDATED
+from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.filters import found_count, found_rows
@@ -20,7 +21,17 @@ from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scop
 from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tombstones import Tombstones
-from memotherm.storage.values import EVERY_EVENT, ClaimRow, Counts, EventFilter, Identity, Record, Search, TierChange
+from memotherm.storage.values import (
+    EVERY_EVENT,
+    ClaimRow,
+    Counts,
+    EventFilter,
+    Identity,
+    Record,
+    Search,
+    Succession,
+    TierChange,
+)
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.rule import Selector
 
@@ -129,10 +140,16 @@ class MemoryStore(StoreBase):
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
 
-    def successors(self, nos: Sequence[int], now: datetime) -> list[tuple[int, int, bool]]:
-        """Return those of some memories that others of them have superseded: both, and whether all of it."""
-        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now), mark=f'%"{OUTDATED}"%')
-        return [(superseded, successor, bool(whole)) for superseded, successor, whole in rows]
+    def successors(self, nos: Sequence[int], now: datetime) -> list[Succession]:
+        """Return those of some memories that others of them have superseded, or perhaps superseded."""
+        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now))
+        found = []
+        for no, successor, successor_id, ended, metadata, content in rows:
+            named = json.loads(metadata)
+            parts = {**named.get(OUTDATED, {}), **named.get(PERHAPS_OUTDATED, {})}
+            own = tuple(part for part, by in parts.items() if by == successor_id)
+            found.append(Succession(no, successor, () if ended or "" in own else own, content))
+        return found
 
     def disputed_claims(self, spaces: Sequence[int]) -> list[ClaimRow]:
         """Return the claims of active memories about what not all memories of some spaces say the same of."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import OUTDATED, SUMMARY, SUPERSEDED_BY, author_of
+from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUMMARY, SUPERSEDED_BY, author_of
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -590,9 +590,13 @@ def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
     )
 
 
+#: What others have made of a memory.
+_MARKS = frozenset((SUPERSEDED_BY, OUTDATED, PERHAPS_OUTDATED))
+
+
 def _written(memory: Memory) -> tuple[object, ...]:
     """Return what somebody has written of a memory; that another one has superseded it is not."""
-    metadata = {name: value for name, value in memory.metadata.items() if name not in (SUPERSEDED_BY, OUTDATED)}
+    metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
     return memory.content, memory.kind, memory.tags, metadata, memory.source
 
 

@@ -403,6 +403,16 @@ class NoteRow(NamedTuple):
     tier: Tier
 
 
+class Succession(NamedTuple):
+    """A memory, and another one that has superseded it, or perhaps has."""
+
+    no: int
+    successor: int
+    #: The parts of it that were superseded; none if all of it was.
+    parts: tuple[str, ...]
+    content: str
+
+
 class ClaimRow(NamedTuple):
     """A claim of a sentence of a memory."""
 

@@ -21,6 +21,10 @@ _HEAD = re.compile(r"[,:;.!，、：；。！—–]+\s*|\s+-\s+")
 _MOST_HEADS, _LONGEST_HEAD = 3, 40
 #: The denied value behind the one that holds: "the gateway is Kong, not Traefik".
 _TAIL = re.compile(r"[,，、;—–(]\s*([^,，、;—–()]{2,60}?)\)?[.。!！]?\s*$")
+#: What may be before such words: "hm no", "ach nein".
+_INTERJECTION = re.compile(
+    "^(?:h+m+|oh|ah|uh|er|um|well|wait|hey|ok|oops|ach|na|naja|äh|hä|mais|bah|ben|oye|ay|ué|ei|poxa|boh|nou|ну|а) "
+)
 _MOST_DENIED_WORDS = 5
 _BUT = re.compile(
     r" (?:not|nicht|pas|no|non|não|niet|nie|не|inte|ikke) (?:\S+ ){1,4}?"
@@ -62,6 +66,11 @@ def statements(text: str) -> tuple[Statement, ...]:
     return tuple(stated)
 
 
+def retracts(sentence: str) -> bool:
+    """Return whether a sentence begins with the words of a correction: "no, …"."""
+    return _without_head(sentence)[1]
+
+
 def is_hedged(sentence: str) -> bool:
     """Return whether a sentence is an option, a wish, a guess or a condition, and not a statement of what holds."""
     plain = f" {plain_text(sentence)} "
@@ -90,7 +99,7 @@ def _without_head(sentence: str) -> tuple[str, bool]:
     for _ in range(_MOST_HEADS):
         mark = _HEAD.search(sentence, 0, _LONGEST_HEAD)
         head = plain_text(sentence[: mark.start()] if mark else sentence[:_LONGEST_HEAD])
-        if head not in _retractions():
+        if _INTERJECTION.sub("", head) not in _retractions():
             break
         begun, sentence = True, sentence[mark.end() :] if mark else ""
     return sentence, begun

@@ -66,6 +66,11 @@ _LOOSE = "~"
 _LINK = " is "
 
 
+def says_now(plain: str) -> bool:
+    """Return whether a plain text has a word for "now"."""
+    return _NOW.search(plain) is not None
+
+
 def share_most(first: Set[T], second: Set[T]) -> bool:
     """Return whether two short texts share most of their words."""
     shorter, longer = (first, second) if len(first) <= len(second) else (second, first)

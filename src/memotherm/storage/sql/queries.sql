@@ -482,10 +482,10 @@ WHERE {own}space {in spaces} AND slot IN (
 -- claims_about: The claims of some spaces about some slots.
 SELECT space, slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
 
--- successors: Which of some memories were superseded by others of them, and whether wholly or in a sentence.
-SELECT o.no, n.no, CASE WHEN o.valid_until <= :now THEN 1 ELSE 0 END FROM {table memories n} JOIN {table memories o} ON {same o n}o.id = n.supersedes
-WHERE {own n}n.no {in nos} AND n.supersedes IS NOT NULL AND o.no {in nos}
-  AND (o.valid_until <= :now OR o.metadata LIKE :mark)
+-- successors: Which of some memories were superseded by others of them, with what tells in which part.
+SELECT o.no, n.no, n.id, CASE WHEN o.valid_until <= :now THEN 1 ELSE 0 END, o.metadata, o.content
+FROM {table memories o} JOIN {table memories n} ON {same n o}(o.metadata LIKE '%"' || n.id || '"%')
+WHERE {own o}o.no {in nos} AND (o.metadata LIKE '%outdated"%' OR o.metadata LIKE '%"superseded_by"%') AND n.no {in nos}
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM {table turns} WHERE {own}space = :space AND thread = :thread AND thread <> ''

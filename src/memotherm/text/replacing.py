@@ -1,0 +1,218 @@
+"""What a turn of a conversation replaces in an older text, as far as their words tell.
+
+People correct loosely: "no, 5434", "Paperchain went bust, we order from Officemate instead", "the standup is at 10:15".
+A search finds the older text that is meant; this module says which part of it another value replaces:
+
+- a number or a day for another number or day, if both texts share a word;
+- any other word, if the newer text says that something has changed or is wrong, and both share a word.
+
+Such a part is only perhaps outdated. `text/corrections.py` knows the statements that leave no doubt.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Set
+from typing import NamedTuple
+
+from memotherm.text.corrections import corrections, is_hedged, retracts
+from memotherm.text.language import WORD_LISTS
+from memotherm.text.phrases import (
+    conversational_words,
+    is_question,
+    listed_phrases,
+    phrase_pattern,
+    plain_text,
+    sentences,
+)
+from memotherm.text.versions import says_now
+from memotherm.text.words import content_words
+
+#: A longer turn is a report.
+MOST_CHARS = 400
+#: The same, if its value is neither a number nor a day.
+_MOST_CHARS_NAMED = 160
+#: The content words of a clause that can stand alone.
+_LEAST_WORDS = 2
+#: A number, and the letters or the sign that follow it: "15 minutes", "15%".
+_NUMBER = re.compile(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d]{1,12}|[%€$£])?")
+_THOUSANDS = re.compile(r"[.,](?=\d{3}(?!\d))")
+#: A full hour: "20h", "8 Uhr".
+_HOUR = re.compile(r"(?<![\d:.,])(\d{1,2})\s?(?:h|uhr|o'clock|点|點|時|时|시)(?![^\W_])", re.IGNORECASE)
+#: An hour has at most so many digits.
+_HOUR_DIGITS = 2
+_DAYS = frozenset(WORD_LISTS["other"]["days"].split())
+_UNSPACED_DAY = re.compile("(?:周|星期|礼拜|週)[一二三四五六日天末]|[月火水木金土日]曜|[월화수목금토일]요일")
+#: Exclamations state nothing.
+_EXCLAMATION = ("!", "！")
+_CLAUSES = re.compile(r"[;，；、：]|,(?!\d)|:\s")
+
+
+class Values(NamedTuple):
+    """The values in a text that others of the same type may replace, and its other content words."""
+
+    #: Each with its unit, or nothing.
+    numbers: dict[str, str]
+    days: frozenset[str]
+    words: frozenset[str]
+
+
+def may_replace(text: str) -> bool:
+    """Return whether a turn may replace what was said before: it states something with a number or a day, or a change.
+
+    Questions, options, wishes and guesses replace nothing.
+    """
+    values = values_of(_stated(text))
+    return bool(values.numbers or values.days) or says_change(text)
+
+
+def says_change(text: str) -> bool:
+    """Return whether a turn says that something has changed or is wrong."""
+    said = _stated(text)
+    if not said:
+        return False
+    plain = f" {plain_text(said)} "
+    return says_now(plain) or _changes().search(plain) is not None or denies(text)
+
+
+def denies(text: str) -> bool:
+    """Return whether a turn begins with the words of a correction, or denies a value: "Kong, not Traefik"."""
+    return bool(_stated(text)) and (any(retracts(each.strip()) for each in sentences(text)) or bool(corrections(text)))
+
+
+def replaced_part(new: str, old: str, about: str = "", frequent: Set[str] = frozenset()) -> str:
+    """Return the part of an older text that a turn replaces; empty if none is.
+
+    Args:
+        new: The turn.
+        old: The older text.
+        about: What the turn answers: "no, 14" needs the question before.
+        frequent: Words that tell nothing, because many older texts have them.
+    """
+    said, changed, whole = values_of(_stated(new)), says_change(new), values_of(old)
+    short = len(new) <= _MOST_CHARS_NAMED and not (said.numbers or said.days)
+    clauses = [values_of(each) for each in map(str.strip, sentences(new)) if short and _states_change(each)]
+    if about:
+        said, *clauses = (each._replace(words=each.words | values_of(about).words) for each in (said, *clauses))
+    found = [
+        (shared, part)
+        for part in parts_of(old)
+        if (shared := _replaced(said, whole, values_of(part), changed=changed))
+        or (shared := max((_renamed(each, whole, values_of(part), frequent) for each in clauses), default=0))
+    ]
+    return max(found, key=lambda each: each[0])[1] if found else ""
+
+
+def is_bare(text: str) -> bool:
+    """Return whether a turn begins with the words of a correction, and then names nothing but a value: "no, 14"."""
+    first = next(iter(sentences(text)), "").strip()
+    return retracts(first) and bool(_stated(text)) and not values_of(first).words
+
+
+def is_all_of(part: str, text: str) -> bool:
+    """Return whether a line of a text states nothing but a part of it."""
+    return any(parts_of(line) == [part] for line in text.splitlines() if part in line)
+
+
+def concerns(words: Set[str], part: str, text: str) -> bool:
+    """Return whether words that are asked for concern a part of a text as much as every other part of it."""
+
+    def shared(each: str) -> int:
+        return len(words & values_of(each).words)
+
+    return shared(part) >= max(map(shared, parts_of(text)), default=0)
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the statements of a text: its sentences, and the clauses of those whose clauses can stand alone."""
+    found: list[str] = []
+    for sentence in map(str.strip, sentences(text)):
+        clauses = [each.strip() for each in _CLAUSES.split(sentence) if _size(values_of(each.strip())) >= _LEAST_WORDS]
+        if sentence and not sentence.endswith(_EXCLAMATION) and not is_question(sentence):
+            found += clauses if len(clauses) > 1 else [sentence]
+    return found
+
+
+@functools.lru_cache(maxsize=1000)  # a turn is compared with several texts
+def values_of(text: str) -> Values:
+    """Return the values of a text."""
+    plain = plain_text(text).split()
+    days = {word for each in plain for word in (each, each.removesuffix("s")) if word in _DAYS}
+    found = _NUMBER.findall(_HOUR.sub(r"\1:00", text))
+    numbers = {_THOUSANDS.sub("", number): unit.casefold() for number, unit in found}
+    words = {word for word in content_words(text) if not word[0].isdigit()} - conversational_words() - _changing()
+    words -= {"uhr", *numbers.values()}
+    return Values(numbers, frozenset(days | set(_UNSPACED_DAY.findall(text))), frozenset(words - _day_stems()))
+
+
+def _size(values: Values) -> int:
+    return len(values.words) + len(values.numbers) + len(values.days)
+
+
+def _replaced(new: Values, old: Values, part: Values, *, changed: bool) -> int:
+    """Return how much a turn has in common with a part of which it replaces a value; 0 if it replaces none."""
+    shared, common = len(new.words & part.words), len(new.words & old.words)
+    same_unit = any(_is_other(new, old, number, unit) == 2 for number, unit in part.numbers.items())
+    typed = any(_is_other(new, old, number, unit) for number, unit in part.numbers.items())
+    typed = typed or (bool(new.days - old.days) and bool(part.days))
+    named = len(new.numbers.keys() & part.numbers.keys()) + len(new.days & part.days)
+    if typed and (changed or named):
+        return shared + common + named + same_unit if common + named else 0
+    # Without words for a change, both must be about the same thing.
+    return shared if typed and shared and 2 * (common + same_unit) >= len(new.words) else 0
+
+
+def _renamed(new: Values, old: Values, part: Values, frequent: Set[str]) -> int:
+    """Return how many words a sentence about a change shares with a part, if it has others as well."""
+    shared = new.words & part.words
+    return len(shared) if new.words - old.words and (len(shared) > 1 or shared - frequent) else 0
+
+
+def _states_change(sentence: str) -> bool:
+    """Return whether a sentence states that something has changed or is wrong."""
+    return not sentence.endswith(_EXCLAMATION) and says_change(sentence)
+
+
+def _is_other(new: Values, old: Values, number: str, unit: str) -> int:
+    """Return whether a turn has another number of the same size: 2 if it has the same unit as well."""
+    others = {
+        each: given for each, given in new.numbers.items()
+        if each not in old.numbers and _are_alike(each, number)
+    }  # fmt: skip
+    if not others:
+        return 0
+    return 2 if unit and unit in others.values() else 1
+
+
+def _are_alike(first: str, second: str) -> bool:
+    """Return whether two numbers may be values of the same thing: two times, or numbers of about the same length."""
+    times = [":" in each for each in (first, second)]
+    if any(times):
+        return all(time or len(each) <= _HOUR_DIGITS for each, time in zip((first, second), times, strict=True))
+    return abs(len(first) - len(second)) <= 1
+
+
+def _stated(text: str) -> str:
+    """Return the sentences of a turn that state something as it is."""
+    if len(text) > MOST_CHARS:
+        return ""
+    return "".join(each for each in sentences(text) if not is_question(each) and not is_hedged(each)).strip()
+
+
+@functools.cache
+def _changes() -> re.Pattern[str]:
+    return phrase_pattern((*listed_phrases("correction"), *listed_phrases("change")))
+
+
+@functools.cache
+def _changing() -> frozenset[str]:
+    """Return the stemmed words that say that something has changed."""
+    phrases = (*listed_phrases("correction"), *listed_phrases("change"), *listed_phrases("retraction"))
+    single = (phrase for phrase in map(plain_text, phrases) if " " not in phrase)
+    return frozenset(word for phrase in single for word in content_words(phrase))
+
+
+@functools.cache
+def _day_stems() -> frozenset[str]:
+    return frozenset(word for day in _DAYS for word in content_words(day))
