@@ -1,0 +1,1 @@
+"""Readers of transcripts, on files made after those of the programs."""
