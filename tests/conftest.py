@@ -54,6 +54,7 @@ _EVERYWHERE = (
     "rules/test_select",
     "rules/test_where",
     "siege/",
+    "history/test_backfill",
     "test_changes",
     "test_claims",
     "test_clock_jumps",

@@ -14,6 +14,10 @@ from memotherm.model.clock import to_micros
 from memotherm.model.results import SkippedEvent, Undone
 from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Record
+from memotherm.vectors.vectorizer import Progress
+
+#: How many events of a batch are undone in one transaction.
+_TOGETHER = 500
 
 
 def undo_event(view: View, seq: int) -> Memory:
@@ -35,8 +39,29 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
     if run:
         together = {each.seq for event, _ in found.values() for each in _made_with(event, store, spaces)}
         found |= {seq: _event(view, store, spaces, seq) for seq in together if seq not in found}
+    return _undo(view, list(found.values()))
+
+
+def undo_batch(view: View, batch: str, progress: Progress | None) -> Undone:
+    """Undo all events of a batch, the newest first, some in each transaction."""
+    store, spaces = view.store_inside, (*view.spaces(), *view.spaces_inside())
+    seqs = [event.seq for event in _events(store, spaces, EventFilter(actor=batch))]
+    if not seqs:
+        raise NotFound(f"there is no batch {batch!r} here: `memotherm events` names the actors of events")
+    memories: list[Memory] = []
+    skipped: list[SkippedEvent] = []
+    for start in range(0, len(seqs), _TOGETHER):
+        undone = _undo(view, [_event(view, store, spaces, seq) for seq in seqs[start : start + _TOGETHER]])
+        memories += undone.memories
+        skipped += undone.skipped
+        if progress is not None:
+            progress(min(start + _TOGETHER, len(seqs)), len(seqs))
+    return Undone(memories=tuple(memories), skipped=tuple(skipped))
+
+
+def _undo(view: View, found: Sequence[tuple[Event, Record]]) -> Undone:
     wanted: defaultdict[str | None, list[tuple[Scope, Event, Record]]] = defaultdict(list)
-    for event, record in found.values():
+    for event, record in found:
         own = record.memory.scope
         scope = view.scope if view.scope.sees(own) else view.scope.narrowed(**dict(own.items()))
         wanted[scope.tenant].append((scope, event, record))
@@ -65,9 +90,14 @@ def _event(view: View, store: Store, spaces: Sequence[int], seq: int) -> tuple[E
 
 
 def _made_with(event: Event, store: Store, spaces: Sequence[int]) -> Iterator[Event]:
-    """Yield the events that one call has made together: they have the same actor and the same moment."""
-    moment, past = to_micros(event.at), None
-    where = EventFilter(actor=event.actor, since=moment, until=moment + 1)
+    """Return the events that one call has made together: they have the same actor and the same moment."""
+    moment = to_micros(event.at)
+    return _events(store, spaces, EventFilter(actor=event.actor, since=moment, until=moment + 1))
+
+
+def _events(store: Store, spaces: Sequence[int], where: EventFilter) -> Iterator[Event]:
+    """Yield events, the newest first."""
+    past = None
     while page := store.ledger(spaces, past, LARGEST_PAGE, where, oldest_first=False):
         yield from page
         past = page[-1].seq

@@ -5,32 +5,39 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.facade.queries import LARGEST_PAGE
+from memotherm.facade.undoing import undo_batch
 from memotherm.facade.view import View
 from memotherm.model import Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
+from memotherm.model.results import Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.values import Search
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
     from memotherm.notes.imports import Imported
 
-__all__ = ["CANCELLED_JOBS", "JOBS", "Key", "KeyValue", "Keys", "Upkeep", "erase_results", "secret_hash"]
+__all__ = ["CANCELLED_JOBS", "JOBS", "TRANSCRIPTS", "Key", "KeyValue", "Keys", "Upkeep", "erase_results", "secret_hash"]
 
 #: The namespaces of the server's jobs, and of those that are to end.
 JOBS = "jobs"
 CANCELLED_JOBS = "cancelled_jobs"
+#: The namespace of the transcripts that were read.
+TRANSCRIPTS = "transcripts"
 #: How long the wish to end a job is stored; by then it has ended.
 _CANCELLED_FOR = timedelta(hours=1)
 
@@ -104,6 +111,66 @@ class Upkeep:
 
         return import_memories(kind, path, now, view.services.settings, store, progress, lowers=by.is_low)
 
+    def add_history(
+        self,
+        entries: Iterable[Mapping[str, Any]],
+        batch: str,
+        at: datetime,
+        read: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> list[str]:
+        """Store texts of past sessions, oldest first, and which transcripts were read, in one transaction.
+
+        Words can be searched at once; vectors are made by maintenance.
+
+        Args:
+            entries: The arguments of `remember`, `created_at`, `scope`, `trust`, and `state` with the id.
+            batch: The actor of the events, by which `undo_batch` finds them.
+            at: When the events happened; the same for all of a batch.
+            read: The transcripts, and the state in which each was read.
+
+        Returns:
+            For each entry "stored", "known", "forgotten", or why it was left out.
+        """
+        view = self._view
+        outcomes: list[str] = []
+
+        def place(entry: Mapping[str, Any]) -> tuple[Mapping[str, str], str]:
+            return entry["scope"], entry["trust"]
+
+        transcripts = self.key_value(TRANSCRIPTS)
+        with transcripts.unit_of_work():
+            for (within, trust), group in groupby(entries, place):
+                inner, by = view.narrowed(**{**within, **dict(view.scope.items())}), view.trust.at_most(Trust(trust))
+                drafts = [imported_draft(_arguments(entry), by) for entry in group]
+                outcomes += inner.services.writer.add_history(drafts, inner.scope, at, batch, by)
+            for name, state in (read or {}).items():
+                transcripts.put(name, state)
+        return outcomes
+
+    def transcripts_read(self) -> dict[str, dict[str, Any]]:
+        """Return the transcripts that were read, and the state in which each was."""
+        return self.key_value(TRANSCRIPTS).all()
+
+    def captured_sessions(self) -> dict[str, datetime]:
+        """Return the sessions of which hooks have stored something, and when the first of it was said."""
+        view = self._view
+        store, spaces = view.store_inside, view.spaces_inside()
+        search = Search(spaces=tuple(spaces), now=view.now(), sources=("hook",), limit=LARGEST_PAGE)
+        first: dict[str, datetime] = {}
+        for record in store.each(search):
+            session, said = str(record.memory.metadata.get("session", "")), record.memory.created_at
+            first[session] = min(said, first.get(session, said))
+        return first
+
+    def undo_batch(self, batch: str, progress: Progress | None = None) -> Undone:
+        """Undo all events of a batch, such as that of a backfill; call it again if it was interrupted.
+
+        Args:
+            batch: The name of the batch, which is the actor of its events.
+            progress: Called with (events done, events in all).
+        """
+        return undo_batch(self._view, batch, progress)
+
     def snapshot(self, *, include_narrower: bool = False) -> AbstractContextManager[object]:
         """Let the reads of this thread see one state of the store: `with mem.store.snapshot(): ...`.
 
@@ -156,6 +223,10 @@ class Upkeep:
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace, such as the server's API keys; no scope applies to them."""
         return KeyValue(self._view.services.all_tenants, namespace, self._view.now)
+
+
+def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("scope", "trust")}
 
 
 def erase_results(view: View) -> None:

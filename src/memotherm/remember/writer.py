@@ -91,6 +91,14 @@ class MemoryWriter:
         records = self._write(drafts, scope, now, actor, by, imports=True)
         return [record if isinstance(record, str) else "stored" for record in records]
 
+    def add_history(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
+        """Store texts of past sessions, which have ids of their own; return the same as `import_drafts`.
+
+        They correct what was said before them. Their vectors are made later.
+        """
+        records = self._write(drafts, scope, now, actor, by, imports=True, past=True)
+        return [record if isinstance(record, str) else "stored" for record in records]
+
     def _write(
         self,
         drafts: Sequence[Draft],
@@ -100,6 +108,7 @@ class MemoryWriter:
         by: Trust,
         *,
         imports: bool = False,
+        past: bool = False,
         captures: bool = False,
         forget: Sequence[str] = (),
         why: str = "",
@@ -108,10 +117,12 @@ class MemoryWriter:
         unasked = imports or captures
         drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
-        embedded = self._vectorizer.for_contents([memory.content if memory.index else None for memory in memories])
+        embedded = self._vectorizer.for_contents(
+            [memory.content if memory.index and not past else None for memory in memories]
+        )
         rule = memories[0].tier_rule if memories else "explicit"
         cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
-        correcting = [not imports and _corrects(memory) for memory in memories]
+        correcting = [(past or not imports) and _corrects(memory) for memory in memories]
         spaces = self._store.spaces(scope) if any(correcting) else ()
         superseded: list[str] = []
 
@@ -193,7 +204,7 @@ class MemoryWriter:
         if known is None and (memory.key is not None or memory.retention is not Retention.ARCHIVED):
             known = self._existing(write)
         if known is None:
-            return "forgotten" if memory.content in forgotten else self._insert(write)
+            return "forgotten" if memory.content in forgotten else self._insert_correcting(write)
         stored = known.memory
         if stored.retention is Retention.PURGED:
             return "forgotten"
@@ -345,7 +356,9 @@ class MemoryWriter:
 
 def _corrects(memory: Memory) -> bool:
     """Return whether a memory says that something else holds now."""
-    return memory.kind != SUMMARY and len(memory.content) <= MOST_CHARS and bool(corrections(memory.content))
+    if memory.kind == SUMMARY or memory.retention is Retention.PROPOSED or len(memory.content) > MOST_CHARS:
+        return False
+    return bool(corrections(memory.content))
 
 
 def _of_more_trust(write: _Write, stored: Record | None, by: Trust) -> Memory | None:

@@ -1,0 +1,134 @@
+"""From the records of a session to the texts that are worth storing.
+
+An exchange is a prompt with the last answer of its turn. Its texts are chosen by the function that the hooks use
+(`hooks/turns.py`), so that a session of last month is remembered as one of today is. Beside them there are decisions
+in the words of the agent, and pairs of an error and what made it go away. Pure: nothing is read or stored here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePath
+
+from memotherm.history.records import Record
+from memotherm.hooks.turns import Content, contents_of
+from memotherm.text.phrases import is_filler, sentences
+from memotherm.text.statements import Kind, kind_of
+from memotherm.text.words import content_words
+
+#: The most files of an exchange that are named, and the most failed commands of a session that may be solved later.
+_MOST_FILES = 20
+_MOST_FAILURES = 50
+#: The most characters of a command and of its error in a memory.
+_COMMAND_CHARS = 200
+_ERROR_CHARS = 300
+#: The fewest words of a prompt without an answer that is kept as it is.
+_MIN_WORDS = 4
+_FIX = Kind("fact")
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A prompt, the last answer of its turn, and what was done between them."""
+
+    #: The id of the record of the prompt.
+    id: str
+    session: str
+    time: datetime | None
+    #: The working folder, and the branch in it.
+    folder: str
+    branch: str
+    prompt: str
+    answer: str = ""
+    #: The files that were edited, in the order of their first edit.
+    files: list[str] = field(default_factory=list)
+    #: Commands that had failed and succeeded in this turn.
+    fixes: list[Fix] = field(default_factory=list)
+    #: The time of the last record.
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A command that failed and succeeded later, and the files that were edited in between."""
+
+    command: str
+    error: str
+    files: tuple[str, ...]
+
+
+def exchanges(records: Iterable[Record]) -> Iterator[Exchange]:
+    """Yield the exchanges in the records of a transcript; those of subagents, who talk to no person, are left out."""
+    current: Exchange | None = None
+    failures: dict[str, tuple[str, list[str]]] = {}
+    for record in records:
+        if record.parent:
+            continue
+        if record.role == "user":
+            if current is not None:
+                yield current
+            current = Exchange(
+                record.id, record.session, record.time or (current and current.end), record.project, record.branch,
+                record.text, end=record.time,
+            )  # fmt: skip
+        elif current is not None:
+            _add(current, record, failures)
+            current.end = record.time or current.end
+    if current is not None:
+        yield current
+
+
+def _add(current: Exchange, record: Record, failures: dict[str, tuple[str, list[str]]]) -> None:
+    """Add a record of the agent to the exchange; `failures` has the commands of the session that fail."""
+    if record.role == "assistant":
+        current.answer = record.text or current.answer
+    elif record.role == "edit" and not record.failed:
+        path = _relative(record.text, current.folder)
+        if path not in current.files and len(current.files) < _MOST_FILES:
+            current.files.append(path)
+        for _, edited in failures.values():
+            if path not in edited and len(edited) < _MOST_FILES:
+                edited.append(path)
+    elif record.role == "command" and record.failed:
+        if record.output and (record.text in failures or len(failures) < _MOST_FAILURES):
+            _, edited = failures.get(record.text, ("", []))
+            failures[record.text] = record.output, edited
+    elif record.role == "command" and record.text in failures:
+        error, edited = failures.pop(record.text)
+        # Without an edit, the machine has changed, and nothing says how.
+        if edited:
+            current.fixes.append(Fix(record.text, error, tuple(edited)))
+
+
+def _relative(path: str, folder: str) -> str:
+    pure = PurePath(path)
+    return pure.relative_to(folder).as_posix() if folder and pure.is_relative_to(folder) else path
+
+
+def texts_of(exchange: Exchange, tokenizer: str) -> list[Content]:
+    """Return what to store of an exchange, whose prompt and answer are already without secrets."""
+    found = contents_of(exchange.prompt, exchange.answer, tokenizer)
+    if not found and not exchange.answer and len(content_words(exchange.prompt)) >= _MIN_WORDS:
+        # The question of a person, of which the answer is lost.
+        found = [Content(exchange.prompt.strip(), "user")]
+    said = "\n".join(content.text for content in found)
+    for sentence in map(str.strip, sentences(exchange.answer)):
+        kind = kind_of(sentence, by_user=False)
+        if kind is not None and kind.name == "decision" and sentence not in said and not is_filler(sentence):
+            found.append(Content(sentence, "assistant", Kind("decision")))
+    return found
+
+
+def fix_of(fix: Fix) -> Content:
+    """Return the text of an error and of what made it go away."""
+    command, error = _shortened(fix.command, _COMMAND_CHARS), _shortened(fix.error, _ERROR_CHARS)
+    return Content(
+        f"`{command}` failed: {error}\nIt succeeded after a change of {', '.join(fix.files)}.", "assistant", _FIX
+    )
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

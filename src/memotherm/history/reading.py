@@ -1,0 +1,299 @@
+"""Read transcripts into entries to store, without storing anything.
+
+The entries wait in a temporary file, already without secrets, so that a preview can count what would be kept, nothing
+is parsed twice, and all of them can be stored in the order in which they were said, in memory that does not depend on
+their number.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
+from memotherm.history.places import Places
+from memotherm.history.records import Reading, Source, Transcript
+from memotherm.hooks.hosts import HOSTS, PREFIXES
+from memotherm.hooks.scopes import user_name
+from memotherm.hooks.turns import Content
+from memotherm.model import Priority, Tier, Trust
+from memotherm.settings import Settings
+from memotherm.settings.paths import create_folder, data_home
+from memotherm.text.content import digest, without_blocks
+from memotherm.text.phrases import filler_reason
+from memotherm.text.redaction import redactor
+from memotherm.text.statements import holds_until
+
+#: Called with (bytes read, bytes of all transcripts).
+Progress = Callable[[int, int], None]
+
+#: How commands to a host begin.
+_COMMANDS = ("/", "!")
+#: More than is kept, so that no secret is cut in two before redaction.
+_READ_CHARS = 40_000
+_MAX_CHARS = 20_000
+#: For how long the turns of past sessions are warm.
+_WARM_DAYS = 45
+#: A session whose last record is younger than this may go on: its last turn is read again later.
+_OPEN = timedelta(hours=1)
+#: The most transcripts that are named because of a problem.
+_MOST_PROBLEMS = 20
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found of one program."""
+
+    source: str
+    #: The version whose files were last checked, and those that wrote the transcripts.
+    verified: str
+    versions: set[str] = field(default_factory=set)
+    roots: list[str] = field(default_factory=list)
+    #: Transcripts, those that are new or have grown, and the bytes of these.
+    transcripts: int = 0
+    unread: int = 0
+    bytes: int = 0
+    sessions: set[str] = field(default_factory=set)
+    #: The exchanges of each project, and those left out, by reason.
+    projects: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    first: datetime | None = None
+    last: datetime | None = None
+    #: The memories to store, by kind, and the secrets that were replaced in them.
+    kept: Counter[str] = field(default_factory=Counter)
+    redacted: int = 0
+    #: Entries that cannot be read, and types of entries that are not known.
+    broken: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    #: The transcripts that could not be read, and why: the first of them, and how many there are.
+    problems: dict[str, str] = field(default_factory=dict)
+    unreadable: int = 0
+
+    def add_time(self, time: datetime) -> None:
+        """Count a moment to those from which something was found."""
+        self.first = min(time, self.first or time)
+        self.last = max(time, self.last or time)
+
+    def add_problem(self, path: str, why: str) -> None:
+        """Count a transcript that could not be read."""
+        self.unreadable += 1
+        if len(self.problems) < _MOST_PROBLEMS:
+            self.problems[path] = why
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "source": self.source, "verified": self.verified, "versions": sorted(self.versions), "roots": self.roots,
+            "transcripts": self.transcripts, "unread": self.unread, "bytes": self.bytes,
+            "sessions": len(self.sessions), "projects": dict(self.projects.most_common()),
+            "left_out": dict(self.left_out), "first": self.first and self.first.isoformat(),
+            "last": self.last and self.last.isoformat(), "kept": dict(self.kept), "redacted": self.redacted,
+            "broken": self.broken, "unknown": dict(self.unknown), "problems": self.problems,
+            "unreadable": self.unreadable,
+        }  # fmt: skip
+
+
+class Entries:
+    """Entries in a temporary file, to be read in the order of their times."""
+
+    def __init__(self) -> None:
+        create_folder(data_home())
+        self._file = tempfile.TemporaryFile(dir=data_home())  # noqa: SIM115 - closed by `close`
+        self._times, self._offsets, self._transcripts = array("d"), array("q"), array("l")
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def add(self, entry: Mapping[str, Any], time: datetime, transcript: int) -> None:
+        """Add an entry of the transcript with a number."""
+        self._times.append(time.timestamp())
+        self._transcripts.append(transcript)
+        self._offsets.append(self._file.tell())
+        self._file.write(json.dumps(entry, ensure_ascii=False, default=datetime.isoformat).encode("utf-8", "replace"))
+        self._file.write(b"\n")
+
+    def counts(self) -> Counter[int]:
+        """Return how many entries each transcript has, by its number."""
+        return Counter(self._transcripts)
+
+    def oldest_first(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """Yield each entry with the number of its transcript; of one moment, in the order in which they were added."""
+        for number in sorted(range(len(self)), key=self._times.__getitem__):
+            self._file.seek(self._offsets[number])
+            entry = json.loads(self._file.readline())
+            entry["created_at"] = datetime.fromisoformat(entry["created_at"])
+            yield entry, self._transcripts[number]
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+
+
+def transcript_key(transcript: Transcript) -> str:
+    """Return the name under which a store notes that a transcript was read."""
+    return digest(f"{transcript.source}\n{transcript.path}\n{transcript.session}")
+
+
+class TranscriptReader:
+    """Reads transcripts into entries, and counts what it finds."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        places: Places,
+        now: datetime,
+        *,
+        captured: Mapping[str, datetime],
+        trust: Trust = Trust.PERSON,
+        since: datetime | None = None,
+    ) -> None:
+        self.entries = Entries()
+        #: The transcripts that were read to their end, and the state in which they were, by number.
+        self.read: dict[int, Transcript] = {}
+        #: Those of which something was left out because it is not wanted.
+        self.partly: set[int] = set()
+        self._settings = settings
+        self._redactor = redactor(settings)
+        self._places = places
+        self._now = now
+        self._captured = captured
+        self._trust = trust
+        self._since = since
+        self._known: set[int] = set()
+        self._next = 0
+        self._user = user_name()
+
+    def add(self, source: Source, transcripts: Iterable[Transcript], found: Found) -> Iterator[int]:
+        """Read transcripts, and yield the size of each when it was read; a broken one does not stop the others."""
+        for transcript in transcripts:
+            self._read(source, transcript, found)
+            yield transcript.size
+
+    def _read(self, source: Source, transcript: Transcript, found: Found) -> None:
+        reading, number, complete = Reading(), self._next, True
+        self._next += 1
+        try:
+            for exchange in exchanges(source.read(transcript, reading)):
+                if exchange.end is not None and self._now - exchange.end < _OPEN:
+                    # Its answer may be still to come; hooks or the next run store it.
+                    complete = False
+                    continue
+                self._add(exchange, transcript, number, found)
+        except Exception as error:  # noqa: BLE001 - one bad transcript must not stop the others
+            reading.problem = reading.problem or f"{type(error).__name__}: {error}"
+        found.versions |= {reading.version} - {""}
+        found.broken += reading.broken
+        found.unknown += reading.unknown
+        if not reading.known and not reading.records and not reading.problem:
+            reading.problem = "no known entry" if reading.broken or reading.unknown else "empty"
+        if reading.problem:
+            version = f" (written by version {reading.version})" if reading.version else ""
+            found.add_problem(str(transcript.path), f"{reading.problem}{version}")
+        elif complete:
+            self.read[number] = transcript
+
+    def _add(self, exchange: Exchange, transcript: Transcript, number: int, found: Found) -> None:
+        """Add what is worth storing of an exchange."""
+        time = min(exchange.time, self._now) if exchange.time else None
+        place = self._places.place(exchange.folder, transcript.source)
+        reason = place.left_out or ("excluded" if self._places.excludes(exchange.session) else "")
+        if not reason and self._since is not None and (time is None or time < self._since):
+            reason = "older"
+        stored = self._captured.get(exchange.session)
+        if not reason and stored is not None and (time is None or time >= stored):
+            reason = "stored by hooks"
+        if reason:
+            found.left_out[reason] += 1
+            self.partly.add(number)
+            return
+        if time is not None:
+            found.add_time(time)
+        found.sessions.add(exchange.session)
+        found.projects[place.name] += 1
+        for position, content in enumerate(self._texts(exchange, found)):
+            memory_id = f"mem_{digest(f'{transcript.source} {exchange.id} {position}')[:26]}"
+            # A fork or a replay has the same records.
+            if (mark := hash(memory_id)) in self._known:
+                continue
+            entry = self._entry(exchange, content, transcript.source, place.name, time)
+            if entry is not None:
+                self._known.add(mark)
+                found.kept[entry["kind"]] += 1
+                entry["state"]["id"] = memory_id
+                self.entries.add(entry, time or self._now, number)
+
+    def _texts(self, exchange: Exchange, found: Found) -> list[Content]:
+        """Return what is worth storing of an exchange, after it was redacted."""
+
+        def redacted(text: str) -> str:
+            clean, count = self._redactor.redact(text.strip()[:_READ_CHARS])
+            found.redacted += count
+            return clean[:_MAX_CHARS]
+
+        exchange.prompt, exchange.answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
+        fixes = [fix_of(fix) for fix in exchange.fixes]
+        fixes = [content._replace(text=redacted(content.text)) for content in fixes]
+        return [*texts_of(exchange, self._settings.tokenizer), *fixes]
+
+    def _entry(
+        self, exchange: Exchange, content: Content, source: str, project: str, time: datetime | None
+    ) -> dict[str, Any] | None:
+        """Return the memory to store for a text; None if it says nothing."""
+        metadata: dict[str, Any] = {"role": content.role, "session": exchange.session, "client": _client(source)}
+        metadata |= {"branch": exchange.branch} if exchange.branch else {}
+        metadata |= {"files": exchange.files} if exchange.files else {}
+        metadata |= {} if time is not None else {"time": "unknown"}
+        text = content.text
+        if filler_reason(text):
+            return None
+        age = None if time is None else self._now - time
+        kind = self._kind(content, age)
+        user = {"user": self._user}
+        until = None if time is None or kind == "task" else holds_until(text, time.date())
+        return {
+            "content": text,
+            "kind": kind,
+            "tags": ["correction"] if content.kind.correction else [],
+            "tier": str(self._tier(kind, age)),
+            # What was said in passing comes behind what was stored as a fact.
+            "priority": str(Priority.LOW if kind == "message" else Priority.NORMAL),
+            "metadata": metadata,
+            "source": f"history:{source}",
+            "valid_until": until,
+            "scope": user if content.kind.about_user else {"project": project, **user},
+            "trust": str(self._trust if content.role == "user" else self._trust.at_most(Trust.AGENT)),
+            "created_at": time or self._now,
+            "state": {"tier_rule": "history"},
+        }
+
+    def _kind(self, content: Content, age: timedelta | None) -> str:
+        """Return the kind of a memory; nobody knows whether an old task is still open."""
+        kind, kinds = content.kind.name, self._settings.kinds
+        if kind == "task" and (age is None or age > timedelta(days=self._settings.task_cold_after_days)):
+            kind = "message"
+        return kind if not kinds or kind in kinds else "message"
+
+    def _tier(self, kind: str, age: timedelta | None) -> Tier:
+        """Return the tier in which the rules would have a memory now that was stored when it was said."""
+        if kind == "rule":
+            return Tier.WARM
+        days = min(_WARM_DAYS, self._settings.cool_warm_days) if kind == "message" else self._settings.cool_warm_days
+        return Tier.WARM if age is not None and age <= timedelta(days=days) else Tier.COLD
+
+
+def _client(source: str) -> str:
+    """Return what the hooks of a program call it."""
+    host = HOSTS.get(source)
+    return (host.client if host is not None else "") or source
+
+
+def _said(text: str) -> str:
+    """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""
+    said = without_blocks(text).strip()
+    return "" if said.startswith((*PREFIXES, *_COMMANDS)) else said

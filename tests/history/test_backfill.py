@@ -1,0 +1,271 @@
+"""Past sessions become memories: each once, with their own times, and undone as one batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memotherm import Memory, Memotherm
+from memotherm.history.backfill import Backfill, Backfilled, Wanted
+from memotherm.hooks.scopes import user_name
+from memotherm.testing import FakeClock
+from tests.history.lines import Lines, said, write
+
+Run = Callable[..., Backfilled]
+_NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A day on which the sessions are some days to some months old."""
+    return FakeClock(_NOW)
+
+
+@pytest.fixture
+def source() -> Lines:
+    """A source that counts the transcripts it parses."""
+    return Lines()
+
+
+@pytest.fixture
+def run(mem: Memotherm, source: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Read and store the sessions below a folder."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "memotherm"))
+
+    def ran(into: Memotherm | None = None, **wanted: object) -> Backfilled:
+        with Backfill((into or mem).by("person"), {source.name: source}, Wanted(**wanted), {}, tmp_path) as backfill:  # type: ignore[arg-type]
+            backfill.read()
+            return backfill.store()
+
+    return ran
+
+
+def _stored(mem: Memotherm) -> list[Memory]:
+    return list(mem.find(include_narrower=True, limit=1000, order="oldest"))
+
+
+def test_sessions_keep_their_times_projects_and_places(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A memory has the time of its prompt, the project of its folder, session, branch and files."""
+    edit = {"role": "edit", "text": "/w/shop/db/orders.sql", "time": "2026-11-10T09:01:00+00:00"}
+    turn = said("2026-11-10T09:00:00+00:00", "why is the checkout slow?", "The index on orders.created_at is missing.")
+    write(tmp_path, "s1", *turn, edit)
+    done = run()
+    (memory,) = _stored(mem)
+    assert done.stored == 1
+    assert memory.created_at == datetime(2026, 11, 10, 9, tzinfo=UTC)
+    assert "orders.created_at" in memory.content
+    assert "checkout slow" in memory.content
+    assert (memory.scope.project or "").startswith("shop-")
+    assert memory.scope.user == user_name()
+    expected = {"session": "s1", "branch": "main", "files": ["db/orders.sql"], "client": "claude", "role": "assistant"}
+    assert memory.metadata == expected
+    assert memory.source == "history:claude-code"
+    assert mem.scoped(**dict(memory.scope.items())).recall("checkout slow index").hits
+
+
+def test_tiers_follow_the_dates(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """The last weeks are warm, older turns cold, rules stay warm, and nothing is hot."""
+    write(tmp_path, "new", *said("2026-11-10T09:00:00+00:00", "The staging host is emu-7.example.com."))
+    write(tmp_path, "old", *said("2026-02-10T09:00:00+00:00", "The staging host was fox-3.example.com."))
+    write(tmp_path, "rule", *said("2026-02-11T09:00:00+00:00", "Always run the linter before you commit."))
+    run()
+    tiers = {memory.content.split()[0] + memory.content.split()[3]: str(memory.tier) for memory in _stored(mem)}
+    assert tiers == {"Theis": "warm", "Thewas": "cold", "Alwayslinter": "warm"}
+
+
+def test_a_second_run_parses_and_stores_nothing(mem: Memotherm, run: Run, source: Lines, tmp_path: Path) -> None:
+    """Unchanged transcripts are not opened."""
+    for number in range(5):
+        write(
+            tmp_path, f"s{number}", *said("2026-11-01T09:00:00+00:00", f"The port of service {number} is 80{number}0.")
+        )
+    assert run().stored == 5
+    source.parsed.clear()
+    again = run()
+    assert (again.stored, again.batch, source.parsed) == (0, "", [])
+    assert len(_stored(mem)) == 5
+
+
+def test_a_transcript_that_has_grown_adds_only_what_is_new(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Resumed sessions append."""
+    first = said("2026-11-01T09:00:00+00:00", "The port of the gateway is 8443.", "Noted.")
+    write(tmp_path, "s1", *first)
+    run()
+    write(tmp_path, "s1", *first, *said("2026-11-02T09:00:00+00:00", "The retry limit of the gateway is 5."))
+    assert run().stored == 1
+    assert len(_stored(mem)) == 2
+
+
+def test_forks_and_replays_are_stored_once(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A copy of the records under another session has the same ids, in the same run and in a later one."""
+    turn = said("2026-11-01T09:00:00+00:00", "The port of the gateway is 8443.")
+    write(tmp_path, "s1", *turn)
+    write(tmp_path, "s2", *turn, copies="s1")
+    run()
+    write(tmp_path, "s3", *turn, copies="s1")
+    run()
+    assert len(_stored(mem)) == 1
+
+
+def test_the_turn_of_a_running_session_waits(mem: Memotherm, run: Run, clock: FakeClock, tmp_path: Path) -> None:
+    """Its answer may be still to come, so it is read again."""
+    prompt = said("2026-11-18T11:50:00+00:00", "which port does the gateway use?")
+    write(tmp_path, "s1", *prompt)
+    assert run().stored == 0
+    write(tmp_path, "s1", *said("2026-11-18T11:50:00+00:00", "which port does the gateway use?", "It uses 8443."))
+    clock.advance(hours=2)
+    assert run().stored == 1
+    assert "8443" in _stored(mem)[0].content
+
+
+def test_undo_takes_back_exactly_the_batch(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """What was there before, and what an earlier batch has stored, stays; what it superseded holds again."""
+    write(tmp_path, "s1", *said("2026-03-01T09:00:00+00:00", "The retry limit of the gateway is 5."))
+    run()
+    mem.remember("The office is in Vienna")
+    write(tmp_path, "s2", *said("2026-05-01T09:00:00+00:00", "Correction: the retry limit of the gateway is 3."))
+    write(tmp_path, "s3", *said("2026-05-02T09:00:00+00:00", "The gateway listens on port 8443."))
+    batch = run().batch
+    assert len(_stored(mem)) == 4
+    undone = mem.by("person").store.undo_batch(batch)
+    assert {memory.content for memory in _stored(mem)} == {
+        "The retry limit of the gateway is 5.", "The office is in Vienna",
+    }  # fmt: skip
+    assert all(memory.valid_until is None for memory in _stored(mem))
+    assert not undone.skipped
+    assert run().stored == 0
+
+
+def test_a_later_correction_supersedes_an_earlier_statement(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Whatever the order of the files is."""
+    write(tmp_path, "a-may", *said("2026-05-01T09:00:00+00:00", "Correction: the retry limit of the gateway is 3."))
+    write(tmp_path, "b-march", *said("2026-03-01T09:00:00+00:00", "The retry limit of the gateway is 5."))
+    run()
+    old, new = _stored(mem)
+    assert old.valid_until == new.created_at
+    assert new.valid_until is None
+
+
+def test_an_old_correction_leaves_what_was_said_later(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A store that is in use knows newer things."""
+    write(tmp_path, "s1", *said("2026-03-01T09:00:00+00:00", "Correction: the retry limit of the gateway is 3."))
+    folder = run(exclude=("*",))
+    assert folder.stored == 0
+    project = "shop"
+    now = mem.scoped(project=project, user=user_name()).by("person").remember("The retry limit of the gateway is 9.")
+    run()
+    assert mem.get(now.id, include_narrower=True).valid_until is None
+
+
+def test_secrets_are_replaced_before_anything_is_written(
+    mem: Memotherm, run: Run, source: Lines, tmp_path: Path
+) -> None:
+    """They are counted in what was found."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", f"The token of the deploy bot is {secret}, keep it."))
+    with Backfill(mem, {source.name: source}, Wanted(), {}, tmp_path) as backfill:
+        backfill.read()
+        assert backfill.found[0].redacted == 1
+        backfill.store()
+    assert secret not in json.dumps([memory.content for memory in _stored(mem)])
+
+
+def test_excluded_projects_and_sessions_stay_out(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """By the name of the folder, or by the id of the session."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."), folder="/w/shop")
+    write(tmp_path, "s2", *said("2026-11-01T09:00:00+00:00", "The diary is kept in blue ink."), folder="/w/diary")
+    write(tmp_path, "s3", *said("2026-11-01T09:00:00+00:00", "The queue of the shop is Redis."), folder="/w/shop")
+    run(exclude=("diary", "s3"))
+    assert [memory.content for memory in _stored(mem)] == ["The port of the shop is 8443."]
+
+
+def test_a_poisoned_session_stops_no_other(mem: Memotherm, source: Lines, run: Run, tmp_path: Path) -> None:
+    """It is named, and read again by the next run."""
+    turn = said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443.", "Noted.")
+    write(tmp_path, "s1", *turn, *said("2026-11-01T09:05:00+00:00", "thanks"), "poison")
+    write(tmp_path, "s2", "{torn", "not json")
+    write(tmp_path, "s3", *said("2026-11-01T09:00:00+00:00", "The queue of the shop is Redis."))
+    with Backfill(mem, {source.name: source}, Wanted(), {}, tmp_path) as backfill:
+        backfill.read()
+        assert {Path(path).stem for path in backfill.found[0].problems} == {"s1", "s2"}
+        assert backfill.store().stored == 2
+    source.parsed.clear()
+    run()
+    assert source.parsed == ["s1", "s2"]
+
+
+def test_what_hooks_have_stored_is_not_stored_again(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Only the turns before the hooks were installed are read."""
+    when = datetime(2026, 11, 1, 10, tzinfo=UTC)
+    project = mem.scoped(project="shop", user=user_name()).by("person")
+    project.capture("The queue of the shop is Redis.", metadata={"session": "s1"}, source="hook", at=when)
+    write(
+        tmp_path, "s1",
+        *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."),
+        *said("2026-11-01T10:00:00+00:00", "The queue of the shop is Redis."),
+        *said("2026-11-01T11:00:00+00:00", "The cache of the shop is Valkey."),
+    )  # fmt: skip
+    assert run().stored == 1
+
+
+def test_what_was_forgotten_does_not_come_back(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Neither by the same session, nor by another one that says the same."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    run()
+    (memory,) = _stored(mem)
+    mem.scoped(**dict(memory.scope.items())).by("person").forget(memory.id)
+    write(
+        tmp_path, "s1",
+        *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."),
+        *said("2026-11-02T09:00:00+00:00", "The queue of the shop is Redis."),
+    )  # fmt: skip
+    write(tmp_path, "s2", *said("2026-11-03T09:00:00+00:00", "The port of the shop is 8443."))
+    done = run()
+    assert done.stored == 1
+    assert [memory.content for memory in _stored(mem)] == ["The queue of the shop is Redis."]
+
+
+def test_the_words_of_agents_and_of_foreign_files_have_less_trust(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A person's words are the person's; an answer is an agent's; a named file is an import."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    write(tmp_path, "s2", *said("2026-11-02T09:00:00+00:00", "where is the queue?", "It is on host emu-7.example.com."))
+    run()
+    write(tmp_path / "elsewhere", "s3", *said("2026-11-03T09:00:00+00:00", "The cache of the shop is Valkey."))
+    run(path=tmp_path / "elsewhere" / "sessions")
+    assert [str(memory.trust) for memory in _stored(mem)] == ["person", "agent", "import"]
+
+
+def test_words_are_found_before_vectors_are_made(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Maintenance makes the vectors, and status says how many are missing."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    run()
+    assert mem.recall("port of the shop", include_narrower=True).hits
+    assert mem.status(include_narrower=True).pending_vectors == 1
+    mem.maintain()
+    assert mem.status(include_narrower=True).pending_vectors == 0
+
+
+def test_since_and_project_choose_sessions(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """Other sessions stay unread for a later run."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    write(tmp_path, "s2", *said("2026-03-01T09:00:00+00:00", "The queue of the shop is Redis."))
+    write(tmp_path, "s3", *said("2026-11-01T09:00:00+00:00", "The blog is made with Hugo."), folder="/w/blog")
+    run(since=datetime(2026, 10, 1, tzinfo=UTC), projects=("shop",))
+    assert [memory.content for memory in _stored(mem)] == ["The port of the shop is 8443."]
+    assert run().stored == 2
+
+
+def test_what_was_excluded_is_read_when_it_no_longer_is(
+    mem: Memotherm, run: Run, source: Lines, tmp_path: Path
+) -> None:
+    """With the same exclusion, it is not even parsed again."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    assert run(exclude=("shop",)).stored == 0
+    source.parsed.clear()
+    assert run(exclude=("shop",)).stored == 0
+    assert source.parsed == []
+    assert run().stored == 1
