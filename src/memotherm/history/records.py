@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
@@ -33,7 +33,7 @@ class Record:
     #: The same in copies, forks and replays; (source, id) is the key of a record.
     id: str
     session: str
-    #: The session that started this one as a subagent, else "".
+    #: The session that started this one as a subagent, else "". The prompts of a subagent are an agent's words.
     parent: str
     #: None if the transcript does not say it.
     time: datetime | None
@@ -46,6 +46,10 @@ class Record:
     #: Whether a command or an edit failed, and the error lines of the command's output.
     failed: bool = False
     output: str = ""
+
+    def as_failed(self, output: str) -> Record:
+        """Return the record of a command or edit that failed."""
+        return replace(self, failed=True, output=output)
 
 
 @dataclass(slots=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from memotherm.history.records import Source
+from memotherm.history.sources.claude_code import ClaudeCode
 
 __all__ = ["SOURCES"]
 
+_ALL: tuple[Source, ...] = (ClaudeCode(),)
 #: By name.
-SOURCES: dict[str, Source] = {}
+SOURCES = {source.name: source for source in _ALL}
