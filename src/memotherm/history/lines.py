@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from memotherm.history.records import Reading
 from memotherm.history.values import parsed
@@ -79,3 +80,16 @@ def entries(
                 reading.broken += 1
             else:
                 yield entry
+
+
+def open_lines(path: Path) -> IO[bytes]:
+    """Open a file of lines for reading, which may be compressed with Zstandard."""
+    file = open_regular(path)
+    if path.suffix != ".zst":
+        return file
+    try:
+        zstd = importlib.import_module("compression.zstd")
+    except ImportError:
+        file.close()
+        raise OSError("it is compressed with Zstandard, which Python can read from 3.14 on") from None
+    return cast("IO[bytes]", zstd.ZstdFile(file))

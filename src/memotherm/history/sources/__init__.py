@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from memotherm.history.records import Source
 from memotherm.history.sources.claude_code import ClaudeCode
+from memotherm.history.sources.codex import Codex
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(),)
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}

@@ -1,0 +1,386 @@
+"""Codex: one file of lines for each thread.
+
+A file says everything twice, as items of the conversation and as events, and a fork or a subagent begins with a copy
+of its parent's turns. So a file is read twice: once for what it has and which turns were taken back, once for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memotherm.history.lines import lines, open_lines
+from memotherm.history.listing import files, transcript
+from memotherm.history.output import error_lines
+from memotherm.history.prompts import typed
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.sources.codex_calls import command_of, has_failed, joined, output_of, patched_files
+from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
+from memotherm.hooks.hosts import CLIENTS
+
+_HOST = CLIENTS["codex"]
+_NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+?)\.jsonl(?:\.zst)?")
+#: The types in the beginning of a line, which come in this order.
+_TYPES = re.compile(rb'"type":"(\w{1,60})","payload":\{(?:"type":"(\w{1,60})")?')
+_TURN = re.compile(rb'"turn_id":"([^"\\]{1,80})"')
+_KNOWN = frozenset(
+    (
+        "session_meta",
+        "turn_context",
+        "response_item",
+        "event_msg",
+        "compacted",
+        "world_state",
+        "token_usage_record",
+        "state",
+    )
+)
+_CALLS = frozenset(("function_call", "local_shell_call", "custom_tool_call"))
+_OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output"))
+_NEEDED = _CALLS | _OUTPUTS
+_NEEDED |= {"session_meta", "turn_context", "compacted", "message", "item_completed", "user_message", "agent_message"}
+_NEEDED |= {"exec_command_end", "patch_apply_end", "thread_rolled_back", "task_started"}
+_PREFIXES = (
+    *_HOST.prefixes, "# AGENTS.md instructions", "<turn_aborted>", "<subagent_notification>", "<skill>",
+    "<user_shell_command>", "<permissions", "<INSTRUCTIONS>", "<hook_context>", "<user_action>",
+    "<recommended_plugins>",
+)  # fmt: skip
+#: Where the prompt begins behind what an editor adds.
+_REQUEST = "## My request for Codex:"
+
+
+class Codex(Reader):
+    """The rollouts below ~/.codex."""
+
+    name = _HOST.name
+    verified = "0.166.0"
+
+    def __init__(self) -> None:
+        #: The listed files by the ids of their threads, to find the parents of forks.
+        self._rollouts: dict[str, Path] = {}
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        base = folder(environment, "CODEX_HOME", home / ".codex")
+        yield from (base / "sessions", base / "archived_sessions")
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the rollouts in a folder; of one that is also there in compressed form, the plain file."""
+        paths = list(files(root, "**/rollout-*.jsonl", "**/rollout-*.jsonl.zst"))
+        plain = set(paths)
+        for path in paths:
+            name = _NAME.fullmatch(path.name)
+            if path.suffix == ".zst" and path.with_suffix("") in plain:
+                continue
+            found = transcript(self.name, path, name[1] if name else "")
+            if found is not None:
+                self._rollouts[found.session] = path
+                yield found
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        scan = _Scan(transcript.path, reading)
+        if scan.is_internal:
+            return
+        parent = self._rollouts.get(scan.copied_from)
+        thread = _Thread(scan, transcript.session, _turns_of(parent, _stamp(parent)) if parent else frozenset())
+        with open_lines(transcript.path) as file:
+            for number, line in enumerate(lines(file, None, _is_needed)):
+                entry = parsed(line)
+                if entry is not None and not scan.is_taken_back(number):
+                    yield from thread.records(*_normal(entry))
+        yield from thread.unfinished()
+
+
+def _is_needed(head: bytes) -> bool:
+    types = _TYPES.search(head)
+    if types is None:
+        # The beginning of an old line, or of one that is broken.
+        return True
+    return types[1].decode() in _NEEDED or (types[2] or b"").decode() in _NEEDED
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _turns_of(path: Path, changed: int) -> frozenset[str]:  # noqa: ARG001 - a changed file is read again
+    """Return the ids of the turns in a file. One thread may be the parent of many."""
+
+    def begins_turn(head: bytes) -> bool:
+        return b'"type":"turn_context"' in head
+
+    try:
+        with open_lines(path) as file:
+            found = (_TURN.search(line) for line in lines(file, None, begins_turn))
+            return frozenset(turn[1].decode() for turn in found if turn is not None)
+    except OSError:
+        return frozenset()
+
+
+def _normal(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], object]:
+    """Return the kind, the payload and the time of an entry, also of the oldest files, which have no envelope."""
+    kind, payload = text(entry, "type"), mapping(entry, "payload")
+    if "payload" in entry:
+        return kind, payload, entry.get("timestamp")
+    if kind:
+        return "response_item", entry, entry.get("timestamp")
+    return ("state" if "record_type" in entry else "session_meta"), entry, entry.get("timestamp")
+
+
+class _Scan:
+    """What a file has: the first line about the thread, the forms of its records, and what was taken back."""
+
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self.meta: Mapping[str, Any] = {}
+        #: Whether the items of the conversation have messages; if not, events do.
+        self.has_messages = False
+        #: The forms in which commands and edits are there.
+        self.forms: set[str] = set()
+        #: The first and the last lines of the turns that were taken back, without overlaps.
+        self._first, self._last = list[int](), list[int]()
+        #: The lines of prompts, in items and in events.
+        self._items, self._events = list[int](), list[int]()
+        self._reading = reading
+        rollbacks: list[tuple[int, int]] = []
+        with open_lines(path) as file:
+            for number, line in enumerate(lines(file, reading, self._is_needed)):
+                types = _TYPES.search(line, 0, 1024)
+                if types is not None and not self._must_decode(line, types):
+                    continue
+                entry = parsed(line)
+                if entry is None:
+                    reading.broken += 1
+                    continue
+                kind, payload, _ = _normal(entry)
+                if types is None:
+                    self._count(kind)
+                turns = self._take(number, kind, payload)
+                if turns:
+                    rollbacks.append((number, turns))
+        self._apply(rollbacks)
+
+    def _is_needed(self, head: bytes) -> bool:
+        types = _TYPES.search(head)
+        if types is not None:
+            self._count(types[1].decode())
+        return _is_needed(head)
+
+    def _count(self, kind: str) -> None:
+        if kind in _KNOWN:
+            self._reading.known += 1
+        else:
+            self._reading.unknown[kind] += 1
+
+    def _must_decode(self, line: bytes, types: re.Match[bytes]) -> bool:
+        head, kind = line[:1024], (types[2] or types[1]).decode()
+        if kind == "message":
+            self.has_messages = self.has_messages or b'"role":"assistant"' in head
+            return b'"role":"assistant"' not in head and b'"role":"developer"' not in head
+        if kind == "item_completed" and b'"type":"UserMessage"' not in head:
+            self.forms.update(form for form in ("CommandExecution", "FileChange") if f'"{form}"'.encode() in head)
+            return False
+        if kind in ("exec_command_end", "patch_apply_end"):
+            self.forms.add(kind)
+        return kind in ("item_completed", "user_message", "thread_rolled_back") or (
+            types[1] == b"session_meta" and not self.meta
+        )
+
+    def _take(self, number: int, kind: str, payload: Mapping[str, Any]) -> int:
+        """Take an entry, and return how many turns it takes back."""
+        inner = text(payload, "type")
+        if kind == "session_meta":
+            self.meta = self.meta or payload
+            self._reading.version = text(self.meta, "cli_version")
+        elif inner == "message":
+            self.has_messages = self.has_messages or text(payload, "role") == "assistant" or bool(_prompt_of(payload))
+            if _prompt_of(payload):
+                self._items.append(number)
+        elif inner in ("user_message", "item_completed"):
+            form = text(mapping(payload, "item"), "type") or inner
+            self.forms.add(form)
+            if form in ("user_message", "UserMessage"):
+                self._events.append(number)
+        elif inner == "thread_rolled_back":
+            turns = payload.get("num_turns")
+            return turns if isinstance(turns, int) and turns > 0 else 0
+        return 0
+
+    def _apply(self, rollbacks: list[tuple[int, int]]) -> None:
+        """Find out which lines the rollbacks take back: the last prompts before each, and everything after them."""
+        prompts = self._items or self._events
+        live: list[int] = []
+        place = 0
+        for number, turns in rollbacks:
+            while place < len(prompts) and prompts[place] < number:
+                live.append(prompts[place])
+                place += 1
+            if live:
+                kept = max(0, len(live) - turns)
+                while self._first and self._first[-1] >= live[kept]:
+                    self._first.pop()
+                    self._last.pop()
+                self._first.append(live[kept])
+                self._last.append(number)
+                del live[kept:]
+
+    def is_taken_back(self, number: int) -> bool:
+        """Return whether a line belongs to a turn that was taken back."""
+        place = bisect_right(self._first, number) - 1
+        return place >= 0 and number <= self._last[place]
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the thread served the program itself, such as for a review of its own work."""
+        started_by = mapping(self.meta, "source").get("subagent")
+        return isinstance(started_by, str)
+
+    @property
+    def spawned_by(self) -> str:
+        """The thread that started this one as a subagent."""
+        spawn = mapping(mapping(mapping(self.meta, "source"), "subagent"), "thread_spawn")
+        return text(spawn, "parent_thread_id")
+
+    @property
+    def copied_from(self) -> str:
+        """The thread whose turns may be repeated at the beginning of this one."""
+        return text(self.meta, "forked_from_id") or self.spawned_by
+
+
+class _Thread:
+    """Makes records of the entries of a thread."""
+
+    def __init__(self, scan: _Scan, name: str, copied: frozenset[str]) -> None:
+        self._scan = scan
+        self._name = text(scan.meta, "id") or name
+        self._parent = scan.spawned_by
+        self._project = text(scan.meta, "cwd")
+        self._branch = text(mapping(scan.meta, "git"), "branch")
+        self._copied = copied
+        self._turn = ""
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._time: object = None
+        #: The calls whose outputs are not read yet.
+        self._calls: dict[str, list[Record]] = {}
+
+    def records(self, kind: str, payload: Mapping[str, Any], time: object) -> Iterator[Record]:
+        """Yield the records of an entry."""
+        inner = text(payload, "type")
+        if kind == "turn_context" or inner == "task_started":
+            self._turn = text(payload, "turn_id") or self._turn
+            self._project = text(payload, "cwd") or self._project
+            return
+        passed_on = mapping(payload, "internal_chat_message_metadata_passthrough")
+        turn = text(passed_on, "turn_id") or text(payload, "turn_id") or self._turn
+        if turn in self._copied:
+            return
+        self._turn, self._time = turn, time
+        if kind == "compacted":
+            yield self._record("summary", text(payload, "message"))
+        elif kind == "response_item":
+            yield from self._item(inner, payload)
+        elif kind == "event_msg":
+            yield from self._event(inner, payload)
+
+    def unfinished(self) -> Iterator[Record]:
+        """Yield the calls without an output."""
+        for calls in self._calls.values():
+            yield from calls
+        self._calls.clear()
+
+    def _item(self, kind: str, payload: Mapping[str, Any]) -> Iterator[Record]:
+        if kind == "message":
+            if text(payload, "role") == "assistant":
+                yield self._record("assistant", text_of(payload.get("content")).strip())
+            elif prompt := _prompt_of(payload):
+                yield from self.unfinished()
+                yield self._record("user", prompt)
+        elif kind in _CALLS:
+            made = list(self._called(kind, payload))
+            if made:
+                self._calls[text(payload, "call_id")] = made
+        elif kind in _OUTPUTS:
+            yield from self._finished(payload)
+
+    def _called(self, kind: str, payload: Mapping[str, Any]) -> Iterator[Record]:
+        command = command_of(kind, payload)
+        paths = patched_files(command)
+        if paths:
+            if not self._scan.forms & {"FileChange", "patch_apply_end"}:
+                yield from (self._record("edit", path) for path in paths)
+        elif command and not self._scan.forms & {"CommandExecution", "exec_command_end"}:
+            yield self._record("command", command)
+
+    def _finished(self, payload: Mapping[str, Any]) -> Iterator[Record]:
+        made = self._calls.pop(text(payload, "call_id"), [])
+        output = payload.get("output")
+        told = output if isinstance(output, str) else text_of(mapping(payload, "output").get("content") or output)
+        for record in made:
+            failed = has_failed(told, record.role == "edit")
+            yield record.as_failed(error_lines(output_of(told))) if failed else record
+
+    def _event(self, kind: str, payload: Mapping[str, Any]) -> Iterator[Record]:
+        item = mapping(payload, "item")
+        form = text(item, "type") if kind == "item_completed" else kind
+        if form in ("CommandExecution", "exec_command_end"):
+            if form == "CommandExecution" or "CommandExecution" not in self._scan.forms:
+                yield from self._command(item or payload)
+        elif form in ("FileChange", "patch_apply_end"):
+            if form == "FileChange" or "FileChange" not in self._scan.forms:
+                changes = (item or payload).get("changes")
+                for path in (
+                    changes if isinstance(changes, dict) else [text(each, "path") for each in items(item, "changes")]
+                ):
+                    yield self._record("edit", path)
+        elif not self._scan.has_messages:
+            said = text_of(item.get("content"), ("text", "Text")) or text(payload, "message")
+            if form in ("UserMessage", "user_message"):
+                yield self._record("user", typed(said, _PREFIXES))
+            elif form in ("AgentMessage", "agent_message"):
+                yield self._record("assistant", said.strip())
+
+    def _command(self, item: Mapping[str, Any]) -> Iterator[Record]:
+        code = item.get("exit_code")
+        if text(item, "status") == "declined":
+            return
+        failed = code != 0 if isinstance(code, int) else text(item, "status") == "failed"
+        record = self._record("command", joined(item.get("command")))
+        output = text(item, "aggregated_output") or f"{text(item, 'stdout')}\n{text(item, 'stderr')}"
+        yield record.as_failed(error_lines(output)) if failed else record
+
+    def _record(self, role: Role, said: str) -> Record:
+        # Copies of a turn have new times and numbers of lines; its id and the order in it stay.
+        turn = self._turn or self._name
+        self._counts[turn, role] += 1
+        return Record(
+            id=f"{turn}:{role}{self._counts[turn, role]}",
+            session=self._name,
+            parent=self._parent,
+            time=moment(self._time),
+            role=role,
+            text=said,
+            project=self._project,
+            branch=self._branch,
+        )
+
+
+def _prompt_of(message: Mapping[str, Any]) -> str:
+    """Return what the user typed in a message, without what the program says in the user's name."""
+    if text(message, "role") != "user":
+        return ""
+    kinds = mapping(message, "internal_chat_message_metadata_passthrough").get("content_item_kinds")
+    kinds = kinds if isinstance(kinds, list) else []
+    said = []
+    for place, block in enumerate(blocks_of(message.get("content"))):
+        kind = kinds[place] if place < len(kinds) and isinstance(kinds[place], str) else "unknown"
+        if kind == "unknown" or kind.startswith("user."):
+            said.append(typed(text(block, "text").rpartition(_REQUEST)[2], _PREFIXES))
+    return "\n".join(filter(None, said))
