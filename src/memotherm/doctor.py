@@ -21,6 +21,7 @@ from memotherm import Memotherm, __version__
 from memotherm.daemon.client import is_supported
 from memotherm.daemon.control import folder_open_to_others, running
 from memotherm.errors import Forbidden, MemothermError
+from memotherm.history.cleanup import cleanup
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.hosts import HOSTS, Host
 from memotherm.hooks.install import installed
@@ -96,6 +97,9 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield checked("daemon", _daemon)
     for host in HOSTS.values():
         yield checked(host.name, partial(_host, host))
+    if (deletes := cleanup(os.environ, Path.home())) is not None:
+        state, remedy = ("note", "memotherm backfill; memotherm agent keep-transcripts") if deletes.soon else ("ok", "")
+        yield Finding("transcripts", state, str(deletes), remedy)
 
 
 def store_findings(

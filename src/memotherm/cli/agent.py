@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from dataclasses import asdict
 from importlib import import_module
@@ -19,6 +20,7 @@ from memotherm.cli.parsing import SuggestingGroup
 from memotherm.daemon import control
 from memotherm.daemon.client import is_private, is_supported
 from memotherm.errors import InvalidInput
+from memotherm.history.cleanup import KEEP_DAYS, change_of_cleanup, cleanup, cleanup_days
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, RUNNERS, InstallRequest, carry_out, plan
 from memotherm.hooks.project import project_at
@@ -26,6 +28,7 @@ from memotherm.hooks.scopes import trust as add_trust
 from memotherm.hooks.scopes import trusted_folders
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
+from memotherm.text.content import pluralize
 
 #: The time without a request after which the daemon ends, so that its memory is free when nobody works.
 IDLE_SECONDS = 1800.0
@@ -94,6 +97,8 @@ def install(
     diff = "".join(change.diff for change in changes)
     notes = [f"backup of the old file: {path}" for path in backups]
     notes += ["dry run: nothing was changed"] if dry_run else [f"next: {step}" for step in next_steps]
+    if not uninstall:
+        notes += _past_sessions(HOSTS[client].name)
     if not uninstall and find_spec("mcp") is None:
         notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
     data = {
@@ -106,6 +111,20 @@ def install(
         "next": list(next_steps),
     }
     return Output(data, diff.splitlines() or ["nothing to change"], notes)
+
+
+def _past_sessions(name: str) -> list[str]:
+    """Return how to make memories of the past sessions of an agent, if it has kept some."""
+    from memotherm.history.sources import SOURCES
+
+    source = SOURCES.get(name)
+    roots = source.roots(os.environ, Path.home()) if source is not None else []
+    count = sum(1 for root in roots for _ in source.transcripts(root)) if source is not None else 0
+    if not count:
+        return []
+    deletes = cleanup(os.environ, Path.home()) if name == "claude-code" else None
+    soon = [f"{deletes}: `memotherm agent keep-transcripts` keeps them longer"] if deletes and deletes.soon else []
+    return [f"next: `memotherm backfill` makes memories of {pluralize(count, 'past session')}", *soon]
 
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})
@@ -195,6 +214,29 @@ def trust(folder: Path) -> Output:
     data = {"project": project.remote, "folder": str(project.place)}
     line = f"{project.place} is trusted with the memories of {project.remote}"
     return Output(data, [line], [f"to move the memories that were stored in this folder before: {moved}"])
+
+
+@agent.command("keep-transcripts")
+@click.argument("days", type=click.IntRange(1), default=KEEP_DAYS)
+@dry_run_option
+@prints
+def keep_transcripts(days: int, dry_run: bool) -> Output:
+    """Let Claude Code keep transcripts for DAYS, instead of deleting them after 30; default: ten years.
+
+    It changes `cleanupPeriodDays` in its settings, and prints the change and how to undo it.
+
+    \b
+    memotherm agent keep-transcripts --dry-run
+    memotherm agent keep-transcripts 365
+    """
+    before, change = cleanup_days(), change_of_cleanup(days)
+    backup = None if change is None or dry_run else carry_out(change, uninstall=False)
+    notes = [] if backup is None else [f"backup of the old file: {backup}"]
+    if change is not None and not dry_run:
+        notes.append(f"to undo it: memotherm agent keep-transcripts {before}")
+    diff = "" if change is None else change.diff
+    data = {"days": days, "before": before, "dry_run": dry_run, "diff": diff}
+    return Output(data, diff.splitlines() or ["nothing to change"], notes).after_dry_run(dry_run)
 
 
 @agent.command("plugin-dir")

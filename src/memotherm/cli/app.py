@@ -81,6 +81,7 @@ SECTIONS = {
     },
     "Store": {
         "scopes": Command("memories", "List the scopes of the store, with counts and sizes."),
+        "backfill": Command("history", "Make memories of the past sessions of coding agents."),
         "import": Command("store", "Import memories of another program, or an export.", "import_"),
         "store": Command("store", "Check, copy, restore, encrypt or move a whole store."),
     },

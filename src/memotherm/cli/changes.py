@@ -10,11 +10,12 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, more_note
 from memotherm.cli.options import memory_option
-from memotherm.cli.output import Output
+from memotherm.cli.output import Output, progress_bar
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance, Move
 from memotherm.operations.codec import to_json
+from memotherm.text.content import pluralize
 
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
@@ -68,10 +69,11 @@ events = plain(
 
 
 @click.command("undo")
-@click.argument("events", metavar="SEQ...", type=click.IntRange(1), nargs=-1, required=True)
+@click.argument("events", metavar="SEQ...", type=click.IntRange(1), nargs=-1)
+@click.option("--batch", metavar="NAME", help="Undo all that a run of `backfill` has stored, in all scopes.")
 @operation_options("undo_many", left_out="events")
 @memory_option(dry_run=True)
-def undo(mem: Memotherm, events: tuple[int, ...], run: bool, include_narrower: bool) -> Output:
+def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, include_narrower: bool) -> Output:
     """Undo events of the ledger by their numbers in `history` and `events`.
 
     A single event that cannot be undone is an error; of several, those are skipped, and named.
@@ -79,7 +81,15 @@ def undo(mem: Memotherm, events: tuple[int, ...], run: bool, include_narrower: b
     \b
     memotherm undo 42
     memotherm undo 42 --run
+    memotherm undo --batch backfill-20261118-093000-1a2b
     """
+    if bool(events) == bool(batch):
+        raise click.UsageError("name the numbers of events, or a batch")
+    if batch:
+        with progress_bar("events") as progress:
+            undone = mem.store.undo_batch(batch, progress)
+        counts = f"{pluralize(len(undone.memories), 'memory')} of {batch} undone"
+        return Output(to_json(undone), [counts], map(str, undone.skipped))
     if len(events) == 1 and not run and not include_narrower:
         memory = mem.undo(events[0])
         return Output(to_json(memory), changed_lines(memory))

@@ -163,13 +163,15 @@ class Upkeep:
         return first
 
     def undo_batch(self, batch: str, progress: Progress | None = None) -> Undone:
-        """Undo all events of a batch, such as that of a backfill; call it again if it was interrupted.
+        """Undo all events of a batch, such as that of a backfill, in every scope; repeat it if it was interrupted.
 
         Args:
             batch: The name of the batch, which is the actor of its events.
             progress: Called with (events done, events in all).
         """
-        return undo_batch(self._view, batch, progress)
+        view = self._view
+        everywhere = View(view.services, Scope(tenant=view.scope.tenant), view.trust)
+        return undo_batch(everywhere, batch, progress)
 
     def snapshot(self, *, include_narrower: bool = False) -> AbstractContextManager[object]:
         """Let the reads of this thread see one state of the store: `with mem.store.snapshot(): ...`.

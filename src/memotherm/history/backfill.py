@@ -8,6 +8,7 @@ replayed stores nothing twice.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
+from memotherm.history.deleted_sessions import DeletedSessions
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
 from memotherm.history.records import Source, Transcript
@@ -42,6 +44,9 @@ class Wanted(NamedTuple):
     exclude: tuple[str, ...] = ()
     #: Only this folder or file, instead of those that the programs use.
     path: Path | None = None
+
+
+_EVERYTHING = Wanted()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -71,9 +76,9 @@ class Backfill:
         self,
         mem: Memotherm,
         sources: Mapping[str, Source],
-        wanted: Wanted,
-        environment: Mapping[str, str],
-        home: Path,
+        wanted: Wanted = _EVERYTHING,
+        environment: Mapping[str, str] = os.environ,
+        home: Path | None = None,
     ) -> None:
         self._mem = mem
         self._now = mem.store.key_value("").now()
@@ -90,8 +95,10 @@ class Backfill:
             mem.settings, self._places, self._now,
             captured=mem.store.captured_sessions(), trust=trust, since=wanted.since,
         )  # fmt: skip
-        for source in sources.values():
-            self._list(source, source.roots(environment, home) if wanted.path is None else [wanted.path])
+        # The prompts of a session that was read are known, also when its transcript is gone.
+        deleted = DeletedSessions(state.get("session", "") for state in self._read.values())
+        for source in (*sources.values(), deleted):
+            self._list(source, source.roots(environment, home or Path.home()) if wanted.path is None else [wanted.path])
         if wanted.path is not None and not self._unread:
             raise NotFound(f"{wanted.path} has no transcripts of a known program: {', '.join(sources)}")
 
@@ -116,6 +123,7 @@ class Backfill:
     def _list(self, source: Source, roots: Sequence[Path]) -> None:
         """List the transcripts of a program, without parsing them."""
         found, unread = Found(source.name, source.verified), list[Transcript]()
+        found.deleted = isinstance(source, DeletedSessions)
         for root in roots:
             listed = 0
             try:
@@ -141,7 +149,7 @@ class Backfill:
     def _state(self, number: int, batch: str) -> dict[str, str]:
         """Return what the store notes about a transcript that was read; if something was left out, by which wishes."""
         transcript = self._reader.read[number]
-        state = {"changed": transcript.changed, "source": transcript.source, "batch": batch}
+        state = {"changed": transcript.changed, "session": transcript.session, "batch": batch}
         return {**state, "without": self._without} if number in self._reader.partly else state
 
     def read(self, progress: Progress = lambda done, total: None) -> None:  # noqa: ARG005 - nobody listens

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from memotherm.errors import SettingsError
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import name_of, trust_first, trusted_folders
-from memotherm.settings import Settings, load
+from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
 
 
@@ -49,18 +47,14 @@ class Places:
                 trust_first(project_at(folder))
 
     def _look(self, folder: str, source: str) -> Place:
-        name, exclude = source, self._exclude
+        name = source
         if folder:
             project = project_at(folder)
             name = name_of(project)
             if project.remote == name and self._trusted.setdefault(name, str(project.place)) != str(project.place):
                 # Any folder can name any remote: only the first has its memories.
                 name = project.local
-            try:
-                exclude = (*exclude, *load(folder=Path(folder)).capture_exclude)
-            except SettingsError as error:
-                return Place(name, f"its settings cannot be read: {error}")
-        if is_excluded(exclude, name, folder):
+        if is_excluded(self._exclude, name, folder):
             return Place(name, "excluded")
         if self._projects and not is_excluded(self._projects, name, folder):
             return Place(name, "another project")

@@ -53,6 +53,8 @@ class Found:
     source: str
     #: The version whose files were last checked, and those that wrote the transcripts.
     verified: str
+    #: Whether these are the prompts of sessions whose transcript is gone.
+    deleted: bool = False
     versions: set[str] = field(default_factory=set)
     roots: list[str] = field(default_factory=list)
     #: Transcripts, those that are new or have grown, and the bytes of these.
@@ -222,6 +224,9 @@ class TranscriptReader:
             if (mark := hash(memory_id)) in self._known:
                 continue
             entry = self._entry(exchange, content, transcript.source, place.name, time)
+            if entry is not None and found.deleted:
+                entry["metadata"]["transcript"] = "deleted"
+                entry["trust"] = str(Trust.IMPORT)
             if entry is not None:
                 self._known.add(mark)
                 found.kept[entry["kind"]] += 1

@@ -1,0 +1,161 @@
+"""`memotherm backfill`: past sessions become memories; and `timeline`: what happened when."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from memotherm import Memotherm
+from memotherm.cli.options import StoreOptions, dry_run_option, opened, prints, show, yes_option
+from memotherm.cli.output import Output, confirm, is_json, progress_bar
+from memotherm.history.backfill import Backfill, Wanted
+from memotherm.history.cleanup import KEEP_DAYS, cleanup
+from memotherm.history.reading import Found
+from memotherm.history.sources import SOURCES
+from memotherm.hooks.hosts import HOSTS
+from memotherm.model.clock import as_moment, system_clock
+from memotherm.operations.codec import to_json
+from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
+from memotherm.settings.sources import with_setting
+from memotherm.text.content import pluralize
+
+#: How many projects and unreadable files of a program are named.
+_MOST_NAMED = 5
+_KEPT = {"message": "turn"}
+
+
+@click.command("backfill")
+@click.option("--since", metavar="TIME", help="Only what was said since then: an ISO date, or 90d (ago).")
+@click.option("--project", "projects", metavar="PATTERN", multiple=True, help="Only projects or folders that match.")
+@click.option(
+    "--exclude", metavar="PATTERN", multiple=True,
+    help="No projects, folders or sessions that match, now and later; it is added to the setting `capture_exclude`.",
+)  # fmt: skip
+@click.option(
+    "--from", "path", type=click.Path(path_type=Path, exists=True),
+    help="Read this folder, file or export instead; its memories have the trust of an import.",
+)  # fmt: skip
+@click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
+@dry_run_option
+@yes_option
+@prints
+def backfill(
+    since: str | None,
+    projects: tuple[str, ...],
+    exclude: tuple[str, ...],
+    path: Path | None,
+    store: str | None,
+    dry_run: bool,
+    yes: bool,
+) -> Output:
+    """Make memories of the sessions that coding agents and chat programs have kept on this machine.
+
+    It shows what it found, and asks. The last weeks become warm, everything older cold, nothing hot. A second run
+    stores only what is new. `undo --batch` takes a run back.
+
+    \b
+    memotherm backfill
+    memotherm backfill --since 90d --exclude diary --yes
+    memotherm backfill --from ~/Downloads/chatgpt-export.zip --dry-run
+    """
+    after = None if since is None else as_moment(since, "since", system_clock())
+    wanted = Wanted(after, projects, exclude, None if path is None else path.absolute())
+    with opened(StoreOptions(store), creates=True) as mem, Backfill(mem, SOURCES, wanted) as run:
+        if not run.found:
+            return Output({"found": [], "result": None}, ["no past sessions were found"])
+        with progress_bar("bytes read", keeps=False) as progress:
+            run.read(progress)
+        data = {"found": [found.as_dict() for found in run.found], "result": None}
+        preview = [line for found in run.found for line in _found_lines(found)]
+        notes = [*_cleanup_notes(), *_excluded_notes(mem, exclude)]
+        if dry_run or not run.entries:
+            if not dry_run:
+                # What has nothing to keep is read as well.
+                _exclude(mem, exclude)
+                run.store()
+            total = f"{pluralize(run.entries, 'memory')} would be stored" if run.entries else "nothing new to store"
+            return Output(data, [*preview, total], notes).after_dry_run(dry_run)
+        if not yes and not is_json():
+            show(Output(None, preview, notes))
+        confirm(f"Store {pluralize(run.entries, 'memory')}?", f"this stores {run.entries} memories", yes=yes)
+        _exclude(mem, exclude)
+        with progress_bar("memories") as progress:
+            done = run.store(progress)
+        data["result"] = to_json(done)
+        if done.batch:
+            notes = [*notes * yes, f"`memotherm undo --batch {done.batch}` takes it back"]
+        pending = mem.status(include_narrower=True).pending_vectors
+        if pending:
+            notes.append(
+                f"found by words at once; vectors of {pluralize(pending, 'memory')} follow, or: memotherm maintain"
+            )
+        return Output(data, [*preview * yes, str(done)], notes)
+
+
+def _found_lines(found: Found) -> Iterator[str]:
+    """Yield what was found of a program, in words."""
+    title, roots = title_of(found.source), ", ".join(found.roots)
+    if not found.unread:
+        yield f"{title}: {pluralize(found.transcripts, 'file')} in {roots}, all read before"
+        return
+    days = f", {found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else ""
+    read = f"{pluralize(found.unread, 'new file')}, {found.bytes / 1e6:.1f} MB"
+    yield f"{title}: {pluralize(len(found.sessions), 'session')}{days} ({read}) in {roots}"
+    named = [f"{name} ({count})" for name, count in found.projects.most_common(_MOST_NAMED)]
+    others = len(found.projects) - len(named)
+    if named:
+        yield f"  projects: {', '.join(named)}{f' and {others} more' if others else ''}"
+    kept = [pluralize(count, _KEPT.get(kind, kind)) for kind, count in found.kept.most_common()]
+    if kept:
+        yield f"  to keep: {', '.join(kept)}; {pluralize(found.redacted, 'secret')} replaced"
+    if found.left_out:
+        reasons = ", ".join(f"{count} {why}" for why, count in found.left_out.items())
+        yield f"  left out: {reasons} (turns)"
+    if found.broken or found.unknown:
+        unknown = ", ".join(f"{name} ({count})" for name, count in found.unknown.most_common(_MOST_NAMED))
+        yield f"  not understood: {found.broken} broken entries" + (f"; unknown types: {unknown}" if unknown else "")
+    for file, why in list(found.problems.items())[:_MOST_NAMED]:
+        versions = f"; checked with version {found.verified}" if found.verified else ""
+        yield f"  not read: {file}: {why}{versions}"
+    if found.unreadable > _MOST_NAMED:
+        yield f"  not read: {found.unreadable - _MOST_NAMED} more"
+
+
+def title_of(source: str) -> str:
+    """Return what people call a program."""
+    titles = {"claude-code-prompts": "Claude Code, prompts of deleted sessions"}
+    return titles.get(source) or (HOSTS[source].title if source in HOSTS else source)
+
+
+def _cleanup_notes() -> list[str]:
+    found = cleanup(os.environ, Path.home())
+    if found is None or not found.soon:
+        return []
+    return [f"{found}; `memotherm agent keep-transcripts` makes it {KEEP_DAYS} days"]
+
+
+def _exclude(mem: Memotherm, patterns: tuple[str, ...]) -> None:
+    """Add patterns to the setting that names what is not captured."""
+    file, known = user_file(), mem.settings.capture_exclude
+    new = [pattern for pattern in patterns if pattern not in known]
+    if new:
+        create_folder(file.parent)
+        text = file.read_text("utf-8") if file.is_file() else ""
+        write_text(file, with_setting(text, "capture_exclude", [*known, *new]))
+
+
+def _excluded_notes(mem: Memotherm, patterns: tuple[str, ...]) -> Iterator[str]:
+    """Yield how to remove memories of projects that are excluded."""
+    excluded = (*mem.settings.capture_exclude, *patterns)
+    counts: Counter[str] = Counter()
+    for count in mem.inspect.scopes():
+        if count.scope.project and is_excluded(excluded, count.scope.project):
+            counts[count.scope.project] += count.memories
+    for project, memories in counts.items():
+        if memories:
+            command = f"memotherm erase --project {project}"
+            yield f"{project} is excluded, and has {pluralize(memories, 'memory')} from before; to remove: `{command}`"

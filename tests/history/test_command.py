@@ -1,0 +1,183 @@
+"""`memotherm backfill`, `undo --batch`, and what `install` and `doctor` say about past sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.test_commands import Cli, cli  # noqa: F401 - a fixture
+
+_DAY = datetime.now(UTC) - timedelta(days=20)
+
+
+def _session(home: Path, session: str, *turns: tuple[str, str], folder: str = "/w/api", day: datetime = _DAY) -> Path:
+    """Write a session of Claude Code."""
+    path = home / ".claude" / "projects" / folder.replace("/", "-") / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines, parent = [], None
+    for number, (prompt, answer) in enumerate(turns):
+        for role, content in (("user", prompt), ("assistant", [{"type": "text", "text": answer}])):
+            uuid = f"{session}-{number}-{role}"
+            message = {"id": f"m{number}", "role": role, "content": content}
+            time = (day + timedelta(minutes=number)).isoformat().replace("+00:00", "Z")
+            envelope = {
+                "sessionId": session,
+                "timestamp": time,
+                "cwd": folder,
+                "gitBranch": "main",
+                "version": "2.1.300",
+            }
+            lines.append(
+                {"type": role, "uuid": uuid, "parentUuid": parent, **envelope, "isSidechain": False, "message": message}
+            )
+            parent = uuid
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    return path
+
+
+_TURNS = (
+    ("why do the tests fail on staging?", "PyYAML 6.0 is missing in requirements-staging.txt."),
+    ("We decided to use Postgres for the ledger.", "Noted."),
+)
+
+
+def test_a_preview_stores_nothing_and_names_what_was_found(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """Program, projects, sessions, days, size, and what would be kept."""
+    _session(tmp_path, "s1", *_TURNS)
+    shown = cli("backfill", "--dry-run")
+    assert "Claude Code: 1 session" in shown.out
+    assert f"{_DAY:%Y-%m-%d}" in shown.out
+    assert "1 decision" in shown.out
+    assert "2 memories would be stored" in shown.out
+    (found,) = cli("backfill", "--dry-run", "--json").data["found"]
+    assert (found["source"], found["sessions"], found["kept"]) == ("claude-code", 1, {"message": 1, "decision": 1})
+    assert cli("list", "--everywhere", "--json").data["memories"] == []
+
+
+def test_it_asks_and_refuses_without_a_terminal(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """The preview is shown first."""
+    _session(tmp_path, "s1", *_TURNS)
+    refused = cli("backfill")
+    assert refused.code == 2
+    assert "Claude Code: 1 session" in refused.out
+    assert "--yes" in refused.err
+
+
+def test_what_was_said_last_month_is_recalled_and_undone(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """The batch that the result names takes exactly that back."""
+    _session(tmp_path, "s1", *_TURNS)
+    result = cli("backfill", "--yes", "--json").data["result"]
+    assert result["stored"] == 2
+    recalled = cli("recall", "which package was missing on staging", "--everywhere", "--json").data
+    assert "PyYAML" in json.dumps(recalled)
+    assert "nothing new to store" in cli("backfill", "--yes").out
+    undone = cli("undo", "--batch", result["batch"])
+    assert "2 memories" in undone.out
+    assert cli("list", "--everywhere", "--json").data["memories"] == []
+
+
+def test_an_exclusion_holds_for_later_runs(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """It becomes a setting, which the hooks obey, too; what is there is named with the command that removes it."""
+    _session(tmp_path, "s1", *_TURNS, folder="/w/diary")
+    cli("backfill", "--yes")
+    _session(tmp_path, "s2", *_TURNS, folder="/w/shop")
+    _session(tmp_path, "s3", ("The diary has 300 pages.", "Noted."), folder="/w/diary")
+    second = cli("backfill", "--yes", "--exclude", "diary")
+    assert "memotherm erase --project diary-" in second.err
+    assert cli("config", "show", "--json").data["capture_exclude"] == ["diary"]
+    _session(
+        tmp_path, "s3", ("The diary has 300 pages.", "Noted."), ("The diary is blue.", "Noted."), folder="/w/diary"
+    )
+    cli("backfill", "--yes")
+    contents = json.dumps(cli("list", "--everywhere", "--json").data)
+    assert "300 pages" not in contents
+    assert "blue" not in contents
+
+
+def test_prompts_of_deleted_sessions_are_rescued(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """Those of sessions with a transcript, or of which one was read, are not repeated."""
+    _session(tmp_path, "s1", *_TURNS)
+    gone = "the staging database moved to db-4.example.com"
+    prompts = [("s1", _TURNS[0][0]), ("gone", gone)]
+    lines = [
+        {"display": text, "timestamp": _DAY.timestamp() * 1000, "project": "/w/api", "sessionId": session}
+        for session, text in prompts
+    ]
+    (tmp_path / ".claude" / "history.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    assert cli("backfill", "--yes", "--json").data["result"]["stored"] == 3
+    (rescued,) = cli("list", "--everywhere", "--contains", "db-4", "--json").data["memories"]
+    assert rescued["trust"] == "import"
+    assert rescued["metadata"]["transcript"] == "deleted"
+    for transcript in (tmp_path / ".claude" / "projects").rglob("*.jsonl"):
+        transcript.unlink()
+    with (tmp_path / ".claude" / "history.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**lines[0], "sessionId": "later", "display": "ok"}) + "\n")
+    cli("backfill", "--yes")
+    assert len(cli("list", "--everywhere", "--json").data["memories"]) == 3
+
+
+def test_a_file_in_an_unknown_format_is_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """It is no silent zero, and is looked at again by the next run."""
+    path = _session(tmp_path, "s1", *_TURNS).with_name("s2.jsonl")
+    path.write_text('{"kind": "new", "payload": {}}\n' * 3, "utf-8")
+    for _ in range(2):
+        shown = cli("backfill", "--yes")
+        assert f"not read: {path}" in shown.out
+    assert shown.code == 0
+
+
+def test_transcripts_can_be_kept_longer(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """The change is shown, written to the settings of Claude Code, and can be undone."""
+    path = _session(tmp_path, "s1", *_TURNS)
+    long_ago = (datetime.now(UTC) - timedelta(days=29)).timestamp()
+    os.utime(path, (long_ago, long_ago))
+    says = "Claude Code deletes transcripts after 30 days; your oldest transcript is 29 days old"
+    assert says in cli("backfill", "--dry-run").err
+    findings = cli("doctor", "--json").data["findings"]
+    assert any(finding["detail"] == says for finding in findings)
+    assert "1 past session" in cli("install", "claude-code", "--dry-run").err
+    settings = tmp_path / ".claude" / "settings.json"
+    assert "cleanupPeriodDays" in cli("agent", "keep-transcripts", "--dry-run").out
+    assert not settings.exists()
+    undo = cli("agent", "keep-transcripts").err
+    assert json.loads(settings.read_text())["cleanupPeriodDays"] == 3650
+    assert "memotherm agent keep-transcripts 30" in undo
+    assert says not in cli("backfill", "--dry-run").err
+
+
+@pytest.mark.parametrize("writes", [1, 2, 3])
+def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
+    """Nothing is lost, nothing is stored twice, and its batch is undone alone."""
+    for number in range(30):
+        turns = [
+            (f"The port of service {number}-{turn} is {8000 + 50 * number + turn}.", "Noted.") for turn in range(50)
+        ]
+        _session(tmp_path, f"s{number}", *turns)
+    script = (
+        "import os, signal\n"
+        "from memotherm.facade.upkeep import Upkeep\n"
+        "from memotherm.cli.app import run\n"
+        "add, calls = Upkeep.add_history, []\n"
+        "def add_history(*arguments):\n"
+        "    calls.append(1)\n"
+        f"    if len(calls) == {writes}: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return add(*arguments)\n"
+        "Upkeep.add_history = add_history\n"
+        "run(['backfill', '--yes'])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, cwd=tmp_path)
+    assert killed.returncode == -signal.SIGKILL
+    second = cli("backfill", "--yes", "--json").data["result"]
+    assert second["stored"] == 1500 - 500 * (writes - 1)
+    contents = [json.loads(line)["content"] for line in cli("export", "-", "--everywhere").out.splitlines()]
+    assert len(contents) == len(set(contents)) == 1500
+    assert cli("store", "check").code == 0
+    cli("undo", "--batch", second["batch"])
+    assert len(cli("export", "-", "--everywhere").out.splitlines()) == 500 * (writes - 1)
