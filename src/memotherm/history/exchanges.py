@@ -14,8 +14,8 @@ from pathlib import PurePath
 
 from memotherm.history.records import Record
 from memotherm.hooks.turns import Content, contents_of
-from memotherm.text.phrases import is_filler, sentences
-from memotherm.text.statements import Kind, kind_of
+from memotherm.text.phrases import is_filler, sentences, specifics
+from memotherm.text.statements import Kind, kind_of, may_decide
 from memotherm.text.words import content_words
 
 #: The most files of an exchange that are named, and the most failed commands of a session that may be solved later.
@@ -26,6 +26,8 @@ _COMMAND_CHARS = 200
 _ERROR_CHARS = 300
 #: The fewest words of a prompt without an answer that is kept as it is.
 _MIN_WORDS = 4
+#: How many sentences of an answer with numbers, code or paths are looked at, beside its first and its last.
+_MOST_SPECIFIC = 6
 _FIX = Kind("fact")
 
 
@@ -109,16 +111,26 @@ def _relative(path: str, folder: str) -> str:
 
 def texts_of(exchange: Exchange, tokenizer: str) -> list[Content]:
     """Return what to store of an exchange, whose prompt and answer are already without secrets."""
-    found = contents_of(exchange.prompt, exchange.answer, tokenizer)
+    answered = list(sentences(exchange.answer))
+    found = contents_of(exchange.prompt, _conclusion(answered), tokenizer)
     if not found and not exchange.answer and len(content_words(exchange.prompt)) >= _MIN_WORDS:
         # The question of a person, of which the answer is lost.
         found = [Content(exchange.prompt.strip(), "user")]
+    if not may_decide(exchange.answer):
+        return found
     said = "\n".join(content.text for content in found)
-    for sentence in map(str.strip, sentences(exchange.answer)):
+    for sentence in map(str.strip, answered):
         kind = kind_of(sentence, by_user=False)
         if kind is not None and kind.name == "decision" and sentence not in said and not is_filler(sentence):
             found.append(Content(sentence, "assistant", Kind("decision")))
     return found
+
+
+def _conclusion(answered: list[str]) -> str:
+    """Return the first and the last sentence of an answer, and some of those with numbers, code or paths."""
+    specific = [number for number, sentence in enumerate(answered[1:-1], 1) if specifics(sentence)]
+    chosen = {0, *specific[:_MOST_SPECIFIC], len(answered) - 1}
+    return "".join(sentence for number, sentence in enumerate(answered) if number in chosen)
 
 
 def fix_of(fix: Fix) -> Content:

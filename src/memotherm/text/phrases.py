@@ -163,6 +163,9 @@ def _is_filler_clause(clause: str, instructions: bool) -> bool:
     found = stemmed_words(clause)
     if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_plain_phrases("offer")):
         return True
+    listed = _listed_words()
+    if any(word not in listed and not is_unspaced(word) for word in found):
+        return False
     return any(_all_listed(found, filler, words if instructions else frozenset()) for filler, words in _vocabularies())
 
 
@@ -204,6 +207,12 @@ def _vocabularies() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
         )
         for language in filler
     )
+
+
+@functools.cache
+def _listed_words() -> frozenset[str]:
+    """Return the words of all vocabularies; most sentences have another one, and need no look at each."""
+    return frozenset[str]().union(*(words for vocabulary in _vocabularies() for words in vocabulary))
 
 
 def specifics(text: str) -> set[str]:

@@ -110,7 +110,7 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
         return None
     plain = f" {plain_text(sentence)} "
     patterns = _patterns()
-    marked = {name for name in _KINDS if patterns[name].search(plain)}
+    marked = {name for name in _KINDS if patterns[name].search(plain)} if patterns["any"].search(plain) else set[str]()
     if _DEADLINE.search(plain) and not _STATE.search(plain):
         marked.add("task")
     if not by_user or _TOLD.search(plain) or patterns["no_rule"].search(plain):
@@ -134,9 +134,16 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
     return kind._replace(correction="correction" in marked)
 
 
+def may_decide(text: str) -> bool:
+    """Return whether a text has a phrase of a decision somewhere; only then a sentence of it can be one."""
+    return _patterns()["decides"].search(f" {plain_text(text)} ") is not None
+
+
 def _is_instruction(sentence: str, plain: str) -> bool:
     """Return whether a sentence forbids something without something else, or gives a rule after its first clause."""
-    if any(forbids.search(plain) and without.search(plain) for forbids, without in _prohibitions()):
+    if _prohibition().search(plain) and any(
+        forbids.search(plain) and without.search(plain) for forbids, without in _prohibitions()
+    ):
         return True
     first_verb = _VERB_FIRST.search(plain) or (_WITHOUT.search(plain) and _VERB_FIRST_NOT.search(plain))
     if first_verb and first_verb["verb"] not in _ALL_FUNCTION_WORDS:
@@ -171,7 +178,18 @@ def holds_until(text: str, written: date) -> datetime | None:
 @functools.cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the phrases of each kind, and those that tell which rules are meant for which projects."""
-    return {name: phrase_pattern(listed_phrases(name)) for name in (*_KINDS, "no_rule", "here", "everywhere")}
+    listed = {name: listed_phrases(name) for name in (*_KINDS, "no_rule", "here", "everywhere")}
+    # One search instead of eight for most sentences.
+    listed["any"] = tuple(phrase for name in _KINDS for phrase in listed[name])
+    # In a text of several sentences, the first word of one may be anywhere.
+    listed["decides"] = tuple(phrase.removeprefix("^") for phrase in listed["decision"])
+    return {name: phrase_pattern(phrases) for name, phrases in listed.items()}
+
+
+@functools.cache
+def _prohibition() -> re.Pattern[str]:
+    """Return the words that forbid in any language."""
+    return phrase_pattern(listed_phrases("prohibition"))
 
 
 @functools.cache
