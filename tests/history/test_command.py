@@ -152,6 +152,37 @@ def test_transcripts_can_be_kept_longer(cli: Cli, tmp_path: Path) -> None:  # no
     assert says not in cli("backfill", "--dry-run").err
 
 
+def test_new_sessions_arrive_while_it_watches(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """Without a question, until it is interrupted."""
+    _session(tmp_path, "s1", *_TURNS)
+    command = [sys.executable, "-m", "memotherm", "backfill", "--watch", "--yes", "--every", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as watching:
+        assert watching.stdout is not None
+        assert any("2 memories of past sessions stored" in line for line in watching.stdout)
+        _session(tmp_path, "s2", ("The blog is made with Hugo.", "Noted."))
+        assert any("1 memory of past sessions stored" in line for line in watching.stdout)
+        watching.send_signal(signal.SIGINT)
+    assert len(cli("list", "--everywhere", "--json").data["memories"]) == 3
+
+
+def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """Of warm and cold memories, in the days that are asked for."""
+    _session(tmp_path, "s1", *_TURNS, day=datetime(2026, 3, 5, 9, tzinfo=UTC))
+    _session(tmp_path, "s2", *_TURNS[:1], folder="/w/shop", day=datetime(2026, 3, 5, 11, tzinfo=UTC))
+    _session(tmp_path, "s3", ("The blog is made with Hugo.", "Noted."), day=datetime(2026, 4, 2, 9, tzinfo=UTC))
+    cli("backfill", "--yes")
+    shown = cli("timeline", "--since", "2026-03-01", "--until", "2026-04-01", "--everywhere")
+    first, *rest = shown.out.splitlines()
+    assert first == "2026-03-05 Thursday"
+    assert [line.strip()[:4] for line in rest if line.startswith("  ") and line[2] != " "] == ["api-", "shop"]
+    assert "why do the tests fail on staging?" in shown.out
+    assert "Hugo" not in shown.out
+    found = cli("timeline", "--since", "2026-03-01", "--everywhere", "--json").data["activities"]
+    assert [(each["day"], each["session"], each["memories"]) for each in found] == [
+        ("2026-04-02", "s3", 1), ("2026-03-05", "s1", 2), ("2026-03-05", "s2", 1),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("writes", [1, 2, 3])
 def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
     """Nothing is lost, nothing is stored twice, and its batch is undone alone."""

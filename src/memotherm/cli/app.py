@@ -42,6 +42,7 @@ SECTIONS = {
         "forget": Command("privacy", "Delete a memory, or many by a filter; `restore` undoes it."),
         "restore": Command("privacy", "Restore an archived or deleted memory, or many by a filter."),
         "history": Command("changes", "Show the events of a memory: time, actor, rule and reason."),
+        "timeline": Command("history", "Show what happened when, by day, project and session."),
         "undo": Command("changes", "Undo an event of the ledger, by its number in `history`."),
         "status": Command("memories", "Show how much each tier holds, and how it can be searched."),
     },

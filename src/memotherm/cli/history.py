@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,15 @@ from pathlib import Path
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import StoreOptions, dry_run_option, opened, prints, show, yes_option
+from memotherm.cli.options import StoreOptions, dry_run_option, memory_option, opened, prints, show, yes_option
 from memotherm.cli.output import Output, confirm, is_json, progress_bar
 from memotherm.history.backfill import Backfill, Wanted
 from memotherm.history.cleanup import KEEP_DAYS, cleanup
 from memotherm.history.reading import Found
 from memotherm.history.sources import SOURCES
+from memotherm.history.timeline import activities, lines
 from memotherm.hooks.hosts import HOSTS
+from memotherm.model import Memory
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
@@ -26,6 +29,8 @@ from memotherm.text.content import pluralize
 #: How many projects and unreadable files of a program are named.
 _MOST_NAMED = 5
 _KEPT = {"message": "turn"}
+#: How many memories are read at once.
+_PAGE = 1000
 
 
 @click.command("backfill")
@@ -40,6 +45,10 @@ _KEPT = {"message": "turn"}
     help="Read this folder, file or export instead; its memories have the trust of an import.",
 )  # fmt: skip
 @click.option("--store", "-s", metavar="URL", help="The store, a path or URL; default: the setting `store`.")
+@click.option("--watch", is_flag=True, help="Go on until Ctrl-C, for programs without hooks.")
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=300.0, show_default=True, help="Seconds between two looks."
+)
 @dry_run_option
 @yes_option
 @prints
@@ -49,6 +58,8 @@ def backfill(
     exclude: tuple[str, ...],
     path: Path | None,
     store: str | None,
+    watch: bool,
+    every: float,
     dry_run: bool,
     yes: bool,
 ) -> Output:
@@ -61,9 +72,30 @@ def backfill(
     memotherm backfill
     memotherm backfill --since 90d --exclude diary --yes
     memotherm backfill --from ~/Downloads/chatgpt-export.zip --dry-run
+    memotherm backfill --watch --yes
     """
     after = None if since is None else as_moment(since, "since", system_clock())
     wanted = Wanted(after, projects, exclude, None if path is None else path.absolute())
+    output = _run(store, wanted, dry_run=dry_run, yes=yes)
+    while watch and not dry_run:
+        if output.data is not None:
+            show(output)
+        time.sleep(every)
+        output = _look_again(store, wanted)
+    return output
+
+
+def _look_again(store: str | None, wanted: Wanted) -> Output:
+    """Store what is new, without a word if there is nothing."""
+    with opened(StoreOptions(store)) as mem, Backfill(mem, SOURCES, wanted) as run:
+        run.read()
+        done = run.store()
+    return Output(to_json(done), [str(done)]) if done.stored else Output(None)
+
+
+def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Output:
+    """Show what was found, ask, and store it."""
+    exclude = wanted.exclude
     with opened(StoreOptions(store), creates=True) as mem, Backfill(mem, SOURCES, wanted) as run:
         if not run.found:
             return Output({"found": [], "result": None}, ["no past sessions were found"])
@@ -159,3 +191,28 @@ def _excluded_notes(mem: Memotherm, patterns: tuple[str, ...]) -> Iterator[str]:
         if memories:
             command = f"memotherm erase --project {project}"
             yield f"{project} is excluded, and has {pluralize(memories, 'memory')} from before; to remove: `{command}`"
+
+
+@click.command("timeline")
+@click.option(
+    "--since", metavar="TIME", default="30d", show_default=True, help="From then on: an ISO date, or 7d (ago)."
+)
+@click.option("--until", metavar="TIME", help="Before then.")
+@memory_option()
+def timeline(mem: Memotherm, since: str, until: str | None) -> Output:
+    """Show what happened when, by day, project and session, newest day first, from all tiers.
+
+    \b
+    memotherm timeline --since 2026-03-01 --until 2026-04-01
+    memotherm timeline --everywhere --since 7d
+    """
+    everywhere = bool(click.get_current_context().params.get("everywhere"))
+    memories: list[Memory] = []
+    page, cursor = None, None
+    while page is None or cursor is not None:
+        page = mem.find(since=since, until=until, limit=_PAGE, cursor=cursor, include_narrower=everywhere)
+        memories += page
+        cursor = page.cursor
+    found = activities(memories, mem.settings)
+    data = {"activities": [activity.as_dict() for activity in found]}
+    return Output(data, lines(found), ["nothing was stored then"] * (not found))

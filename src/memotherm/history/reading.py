@@ -38,8 +38,9 @@ _COMMANDS = ("/", "!")
 #: More than is kept, so that no secret is cut in two before redaction.
 _READ_CHARS = 40_000
 _MAX_CHARS = 20_000
-#: For how long the turns of past sessions are warm.
-_WARM_DAYS = 45
+#: For how long past sessions are warm, but for rules and preferences, which hold until they are changed.
+_WARM_DAYS = 14
+_STANDING = ("rule", "preference")
 #: A session whose last record is younger than this may go on: its last turn is read again later.
 _OPEN = timedelta(hours=1)
 #: The most transcripts that are named because of a problem.
@@ -284,12 +285,12 @@ class TranscriptReader:
             kind = "message"
         return kind if not kinds or kind in kinds else "message"
 
-    def _tier(self, kind: str, age: timedelta | None) -> Tier:
-        """Return the tier in which the rules would have a memory now that was stored when it was said."""
-        if kind == "rule":
+    @staticmethod
+    def _tier(kind: str, age: timedelta | None) -> Tier:
+        """Return the tier of a memory by its age."""
+        if kind in _STANDING:
             return Tier.WARM
-        days = min(_WARM_DAYS, self._settings.cool_warm_days) if kind == "message" else self._settings.cool_warm_days
-        return Tier.WARM if age is not None and age <= timedelta(days=days) else Tier.COLD
+        return Tier.WARM if age is not None and age <= timedelta(days=_WARM_DAYS) else Tier.COLD
 
 
 def _client(source: str) -> str:
