@@ -12,7 +12,7 @@ import pytest
 from memotherm import Memory, Memotherm
 from memotherm.history.backfill import Backfill, Backfilled, Wanted
 from memotherm.hooks.scopes import user_name
-from memotherm.testing import FakeClock
+from memotherm.testing import FakeClock, HashEmbedder
 from tests.history.lines import Lines, said, write
 
 Run = Callable[..., Backfilled]
@@ -269,3 +269,15 @@ def test_what_was_excluded_is_read_when_it_no_longer_is(
     assert run(exclude=("shop",)).stored == 0
     assert source.parsed == []
     assert run().stored == 1
+
+
+def test_vectors_of_newer_memories_are_made_first(open_mem: Callable[..., Memotherm], run: Run, tmp_path: Path) -> None:
+    """What is likely to be asked for is found by its meaning first."""
+    for month in (3, 9, 6):
+        write(tmp_path, f"s{month}", *said(f"2026-{month:02}-01T09:00:00+00:00", f"The port of service {month} is 80."))
+    embedder = HashEmbedder(record=True)
+    mem = open_mem(tmp_path / "other.db", embedder=embedder)
+    run(mem)
+    assert embedder.texts == []
+    mem.maintain()
+    assert [text.split()[4] for text in embedder.texts] == ["9", "6", "3"]

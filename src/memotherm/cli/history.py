@@ -19,6 +19,7 @@ from memotherm.history.reading import Found
 from memotherm.history.sources import SOURCES
 from memotherm.history.timeline import activities, lines
 from memotherm.hooks.hosts import HOSTS
+from memotherm.hooks.jobs import start_command
 from memotherm.model import Memory
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
@@ -120,12 +121,18 @@ def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Outp
         data["result"] = to_json(done)
         if done.batch:
             notes = [*notes * yes, f"`memotherm undo --batch {done.batch}` takes it back"]
-        pending = mem.status(include_narrower=True).pending_vectors
+        status = mem.status(include_narrower=True)
+        pending = status.pending_vectors if status.embedder != "none" else 0
         if pending:
+            start_command(["store", "reembed", *(["--store", _absolute(store)] if store else [])])
             notes.append(
                 f"found by words at once; vectors of {pluralize(pending, 'memory')} follow, or: memotherm maintain"
             )
         return Output(data, [*preview * yes, str(done)], notes)
+
+
+def _absolute(store: str) -> str:
+    return store if "://" in store else str(Path(store).expanduser().absolute())
 
 
 def _found_lines(found: Found) -> Iterator[str]:

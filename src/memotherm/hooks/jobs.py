@@ -121,7 +121,11 @@ def start_worker() -> None:
     It runs in the data folder, so that it does not depend on the folder of the hook; as a fork of the daemon, if there
     is one.
     """
-    arguments = ["agent", "worker", "--once", "--quiet"]
+    start_command(["agent", "worker", "--once", "--quiet"])
+
+
+def start_command(arguments: list[str]) -> None:
+    """Start a command of ours in the background, in the data folder."""
     if start(arguments, str(data_home())):
         return
     # Imported here, because few hooks start a worker.

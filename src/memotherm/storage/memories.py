@@ -300,9 +300,10 @@ class MemoryStore(StoreBase):
 
         return Identity(number=self._write(register), name=name, dimensions=dimensions)
 
-    def without_vectors(self, number: int, after: int, limit: int) -> list[tuple[int, str]]:
-        """Return (number, content) of memories without vectors of an embedder."""
-        rows = self._rows("vectors_missing", number=number, after=after, limit=limit)
+    def without_vectors(self, number: int, before: int | None, limit: int) -> list[tuple[int, str]]:
+        """Return (number, content) of memories without vectors of an embedder, newest first."""
+        before = _EVERY if before is None else before
+        rows = self._rows("vectors_missing", number=number, before=before, limit=limit)
         return [(no, content) for no, content in rows]
 
     @abstractmethod

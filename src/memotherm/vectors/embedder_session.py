@@ -121,19 +121,20 @@ class EmbedderSession:
     ) -> int:
         """Make every missing vector, until `complete` returns true when none is missing; return how many were made.
 
-        Each batch is stored at once, so an interrupted run continues where it stopped.
+        Newer memories come first. Each batch is stored at once, so an interrupted run continues where it stopped.
         """
-        total, done, after = self.store.count_without_vectors(identity.number), 0, 0
+        total, done = self.store.count_without_vectors(identity.number), 0
+        before: int | None = None
         refusals: list[EmbedderRefused] = []
         cause = Cause(action=Action.EMBED, at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
         while True:
-            batch = self.store.without_vectors(identity.number, after, _BATCH)
+            batch = self.store.without_vectors(identity.number, before, _BATCH)
             if not batch and (refusals or complete()):
                 break
             refused = self._store_batch(identity, batch, cause)
             refusals += refused
             done += len(batch) - len(refused)
-            after = batch[-1][0] if batch else 0
+            before = batch[-1][0] if batch else None
             if progress is not None and batch:
                 progress(done, max(total, done))
         if refusals:

@@ -775,11 +775,11 @@ SELECT cycle, armed FROM {table flushes} WHERE {own}space = :space
 INSERT INTO {table flushes} (space, cycle, armed) VALUES (:space, :cycle, :armed)
 ON CONFLICT ({key}space) DO UPDATE SET cycle = excluded.cycle, armed = excluded.armed
 
--- vectors_missing: Memories that have no vector of an embedder yet.
+-- vectors_missing: Memories that have no vector of an embedder yet, newest first.
 SELECT no, content FROM {table memories m}
-WHERE {own m}retention <> 3 AND parts >= 0 AND no > :after
+WHERE {own m}retention <> 3 AND parts >= 0 AND no < :before
   AND NOT EXISTS (SELECT 1 FROM {table vectors v} WHERE {made v m})
-ORDER BY no LIMIT :limit
+ORDER BY no DESC LIMIT :limit
 
 -- vectors_missing_count: How many memories have no vector of an embedder yet.
 SELECT count(*) FROM {table memories m}
