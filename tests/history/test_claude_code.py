@@ -79,7 +79,7 @@ def test_a_session_becomes_prompts_answers_commands_and_edits(tmp_path: Path) ->
         ("title", "Missing yaml"),
     ]
     command = found.records[2]
-    assert (command.failed, command.output) == (True, "Exit code 1\nModuleNotFoundError: No module named 'yaml'")
+    assert (command.failed, command.output) == (True, "ModuleNotFoundError: No module named 'yaml'")
     assert found.records[0].time == datetime(2026, 11, 1, 9, 1, tzinfo=UTC)
     assert {(record.session, record.parent, record.project, record.branch) for record in found.records} == {
         ("s1", "", "/w/api", "main")

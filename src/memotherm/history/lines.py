@@ -14,6 +14,8 @@ from memotherm.history.values import parsed
 
 #: Longer lines are counted as broken. Agents write lines of 30 MB.
 _LONGEST_LINE = 32 * 1024 * 1024
+#: Files that are one value are read as a whole.
+_LONGEST_FILE = 2 * _LONGEST_LINE
 #: The beginning of a line that tells whether the rest is needed.
 _HEAD = 1024
 _BUFFER = 256 * 1024
@@ -80,6 +82,18 @@ def entries(
                 reading.broken += 1
             else:
                 yield entry
+
+
+def read_object(path: Path, reading: Reading) -> Mapping[str, Any] | None:
+    """Return the JSON object in a file; None, and a broken entry, if there is none or it is too long."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(_LONGEST_FILE + 1)
+    except FileNotFoundError:
+        return None
+    found = parsed(data.lstrip(_LEADING)) if len(data) <= _LONGEST_FILE else None
+    reading.broken += found is None
+    return found
 
 
 def open_lines(path: Path) -> IO[bytes]:

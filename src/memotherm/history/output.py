@@ -11,7 +11,7 @@ _LAST_LINES = 3
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _ERROR = re.compile(
     r"error|exception|fail|fatal|panic|cannot|can't|could not|unable|not found|no such|denied|refused|undefined|"
-    r"unknown|unexpected|invalid|missing|no module|unresolved|timed? ?out|conflict|abort|assert|exit code",
+    r"unknown|unexpected|invalid|missing|no module|unresolved|timed? ?out|conflict|abort|assert|no rule",
     re.IGNORECASE,
 )
 #: A line without spaces that is longer is a key, an address or data.

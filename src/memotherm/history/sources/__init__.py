@@ -5,9 +5,10 @@ from __future__ import annotations
 from memotherm.history.records import Source
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.history.sources.codex import Codex
+from memotherm.history.sources.gemini import Gemini
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(), Codex())
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}

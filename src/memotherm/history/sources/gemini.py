@@ -1,0 +1,175 @@
+"""Gemini CLI: a log of each session, in which a message is repeated when it changes and others are taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memotherm.history.lines import entries, read_object
+from memotherm.history.listing import files, head_of, transcript
+from memotherm.history.output import error_lines
+from memotherm.history.prompts import typed
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
+from memotherm.hooks.hosts import CLIENTS
+
+_HOST = CLIENTS["gemini"]
+_NAMES = ("session-*.jsonl", "session-*.json", "*/*.jsonl")
+#: Messages that are no part of the conversation.
+_NOISE = frozenset(("info", "error", "warning", "about", "help", "quit"))
+_ELEMENTS = ("session_context", "hook_context")
+_PREFIXES = ("<session_context>", "<hook_context>")
+_COMMANDS = frozenset(("run_shell_command", "ShellTool"))
+_EDITS = frozenset(("replace", "write_file", "edit", "smart_edit"))
+#: Lines about the run around its output.
+_FRAME = re.compile(
+    r"^(?:Error: \(none\)|(?:Command|Directory|Signal|Background PIDs|Process Group PGID|Exit Code): .*)$", re.MULTILINE
+)
+_EXIT_CODE = re.compile(r"^Exit Code: (\d{1,6})", re.MULTILINE)
+
+
+class Gemini(Reader):
+    """The chats below ~/.gemini/tmp."""
+
+    name = _HOST.name
+    verified = "0.61"
+
+    def __init__(self) -> None:
+        #: The folders of projects by the names of their chats' folders, as far as the program lists them.
+        self._projects: dict[str, str] = {}
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield folder(environment, "GEMINI_CLI_HOME", home) / ".gemini"
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the chats of all projects; of one that was converted, the newer file."""
+        listed = mapping(parsed(head_of(root / "projects.json", 1_000_000)) or {}, "projects")
+        self._projects |= {slug: path for path, slug in listed.items() if isinstance(slug, str)}
+        found = list(files(root, *(f"{above}*/chats/{name}" for above in ("tmp/", "") for name in _NAMES)))
+        newer = {path for path in found if path.suffix == ".jsonl"}
+        for path in found:
+            copied = path.suffix == ".json" and path.with_suffix(".jsonl") in newer
+            each = None if copied or _is_left_over(path.name) else transcript(self.name, path)
+            if each is not None:
+                yield each
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        chats = next((parent for parent in transcript.path.parents if parent.name == "chats"), transcript.path.parent)
+        chat = _Chat(
+            reading,
+            project=head_of(chats.parent / ".project_root").decode("utf-8", "replace").strip()
+            or self._projects.get(chats.parent.name, ""),
+            parent="" if transcript.path.parent == chats else transcript.path.parent.name,
+        )
+        if transcript.path.suffix == ".json":
+            chat.take(read_object(transcript.path, reading) or {})
+        else:
+            for entry in entries(transcript.path, reading):
+                chat.take(entry)
+        yield from chat.records()
+
+
+def _is_left_over(name: str) -> bool:
+    return ".unreadable-" in name or ".tmp-" in name
+
+
+class _Chat:
+    """The messages of a chat as its log leaves them."""
+
+    def __init__(self, reading: Reading, project: str, parent: str) -> None:
+        self._reading = reading
+        self._project = project
+        self._parent = parent
+        self._session = ""
+        #: What is kept of each message, in the order in which they were first written.
+        self._messages: dict[str, list[Record]] = {}
+
+    def take(self, entry: Mapping[str, Any]) -> None:
+        """Apply an entry of the log."""
+        if "$rewindTo" in entry:
+            self._rewind(entry["$rewindTo"])
+        elif "$set" in entry or text(entry, "sessionId"):
+            state = mapping(entry, "$set") or entry
+            self._session = text(state, "sessionId") or self._session
+            directories = state.get("directories")
+            if not self._project and isinstance(directories, list) and directories and isinstance(directories[0], str):
+                self._project = directories[0]
+            if isinstance(state.get("messages"), list):
+                self._messages.clear()
+                for message in items(state, "messages"):
+                    self._add(message)
+        elif text(entry, "id") and text(entry, "type"):
+            self._add(entry)
+        else:
+            self._reading.unknown[text(entry, "type") or "entry"] += 1
+            return
+        self._reading.known += 1
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of the messages that are left."""
+        for records in self._messages.values():
+            yield from records
+
+    def _rewind(self, target: object) -> None:
+        """Drop a message and all later ones; without that message, all."""
+        names = list(self._messages)
+        place = names.index(target) if isinstance(target, str) and target in self._messages else 0
+        for name in names[place:]:
+            del self._messages[name]
+
+    def _add(self, message: Mapping[str, Any]) -> None:
+        kind, name = text(message, "type"), text(message, "id")
+        made: list[Record] = []
+        if kind == "user":
+            said = [typed(text(block, "text"), _PREFIXES, _ELEMENTS) for block in blocks_of(message.get("content"))]
+            made = [self._record(message, "", "user", "\n".join(filter(None, said)))]
+        elif kind in ("gemini", "model"):
+            made = [self._record(message, "", "assistant", text_of(message.get("content")).strip())]
+            made += (
+                record
+                for place, call in enumerate(items(message, "toolCalls"))
+                for record in self._called(message, place, call)
+            )
+        elif kind not in _NOISE:
+            self._reading.unknown[kind] += 1
+        self._messages[name] = made
+
+    def _called(self, message: Mapping[str, Any], place: int, call: Mapping[str, Any]) -> Iterator[Record]:
+        tool, arguments, status = text(call, "name"), mapping(call, "args"), text(call, "status")
+        if status == "cancelled":
+            return
+        if tool in _COMMANDS:
+            record = self._record(message, f":{place}", "command", text(arguments, "command").strip())
+        elif tool in _EDITS:
+            record = self._record(message, f":{place}", "edit", text(arguments, "file_path"))
+        else:
+            return
+        output = _output_of(call)
+        code = _EXIT_CODE.search(output)
+        failed = status == "error" or (code is not None and code[1] != "0")
+        yield record.as_failed(error_lines(_FRAME.sub("", output))) if failed else record
+
+    def _record(self, message: Mapping[str, Any], place: str, role: Role, said: str) -> Record:
+        return Record(
+            id=f"{self._session}:{text(message, 'id')}{place}",
+            session=self._session,
+            parent=self._parent,
+            time=moment(message.get("timestamp")),
+            role=role,
+            text=said,
+            project=self._project,
+            branch="",
+        )
+
+
+def _output_of(call: Mapping[str, Any]) -> str:
+    result = call.get("result")
+    for part in result if isinstance(result, list) else [result]:
+        response = mapping(mapping(part, "functionResponse"), "response") if isinstance(part, dict) else {}
+        output = text(response, "output") or text(response, "error")
+        if output:
+            return output
+    return text(call, "resultDisplay") or (result if isinstance(result, str) else "")
