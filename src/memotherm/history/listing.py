@@ -61,6 +61,13 @@ def _is_last(name: str, parts: tuple[str, ...]) -> bool:
     return len(parts) == 1 and fnmatchcase(name, parts[0])
 
 
+def children(folder: Path, suffix: str) -> list[Path]:
+    """Return the regular files in a folder with a suffix, in order; none if a link leads to the folder."""
+    if Path(os.path.realpath(folder)) != folder:
+        return []
+    return list(_below(folder, [(f"*{suffix}",)], 0))
+
+
 def transcript(source: str, path: Path, session: str = "") -> Transcript | None:
     """Return the transcript in a file, or None if it is gone."""
     try:

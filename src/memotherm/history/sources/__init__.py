@@ -6,9 +6,10 @@ from memotherm.history.records import Source
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.history.sources.codex import Codex
 from memotherm.history.sources.gemini import Gemini
+from memotherm.history.sources.opencode import OpenCode
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini())
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}

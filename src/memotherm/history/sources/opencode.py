@@ -1,0 +1,235 @@
+"""opencode: sessions in a database, in tables of version 1 or 2, and before that in files of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memotherm.history.lines import read_object
+from memotherm.history.listing import children, files, transcript
+from memotherm.history.output import error_lines
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.sqlite import Database, data_of, is_database
+from memotherm.history.values import items, mapping, moment, parsed, text, text_of
+from memotherm.hooks.hosts import HOSTS
+
+_HOST = HOSTS["opencode"]
+#: The tables of sessions and of messages, newer ones first.
+_TABLES = (("session_v2", "session_message"), ("session", "message"))
+#: Parts of messages that are never kept, by the beginning of their data.
+_NOISE = " AND ".join(
+    f"""data NOT LIKE '{{"type":"{kind}"%'"""
+    for kind in ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
+)
+_EDITS = frozenset(("edit", "write", "multiedit"))
+_COMMANDS = frozenset(("bash", "shell"))
+#: How the title begins that the program gives.
+_NO_TITLE = ("New session", "Child session")
+
+
+class OpenCode(Reader):
+    """The sessions below ~/.local/share/opencode."""
+
+    name = _HOST.name
+    verified = "1.18.33"
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield folder(environment, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the sessions in the databases, and those in files that no database has."""
+        known: set[str] = set()
+        for path in files(root, "opencode*.db"):
+            if is_database(path):
+                for found in self._listed(path):
+                    known.add(found.session)
+                    yield found
+        for path in files(root, "storage/session/*/*.json"):
+            each = transcript(self.name, path, path.stem)
+            if each is not None and path.stem not in known:
+                yield each
+
+    def _listed(self, path: Path) -> Iterator[Transcript]:
+        seen: dict[str, str] = {}
+        try:
+            with Database(path) as database:
+                for sessions, messages in _TABLES:
+                    if database.has(sessions, "id") and database.has(messages, "session_id"):
+                        for name, updated in database.rows(sessions, ("id", "time_updated"), order="time_updated, id"):
+                            seen[name] = f"{seen.get(name, '')}{sessions}:{updated};"
+        except OSError:
+            pass
+        for name, changed in seen.items():
+            yield Transcript(self.name, path, name, 0, changed)
+        whole = None if seen else transcript(self.name, path)
+        if whole is not None:
+            # Reading it says what is wrong.
+            yield whole
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        if transcript.path.suffix == ".json":
+            yield from _from_files(transcript.path, reading)
+            return
+        with Database(transcript.path) as database:
+            tables = next((pair for pair in _TABLES if _has_session(database, pair, transcript.session)), None)
+            if tables is None and not any(database.has(name, "id") for name, _ in _TABLES):
+                reading.problem = "it has none of the known tables"
+            elif tables == _TABLES[0]:
+                yield from _from_version_2(database, transcript.session, reading)
+            elif tables is not None:
+                yield from _from_version_1(database, transcript.session, reading)
+
+
+def _has_session(database: Database, tables: tuple[str, str], name: str) -> bool:
+    """Return whether tables have a session and messages of it."""
+    sessions, messages = tables
+    if not (database.has(sessions, "id") and database.has(messages, "session_id")):
+        return False
+    found = next(database.rows(sessions, ("id",), "id = ?", (name,)), None)
+    newest = tables == _TABLES[0]
+    return found is not None and (not newest or any(database.rows(messages, ("1",), "session_id = ?", (name,))))
+
+
+class _Session(NamedTuple):
+    """What all records of a session share."""
+
+    name: str
+    parent: str
+    project: str
+    #: The message from which on the user took everything back.
+    reverted: str
+
+    def record(self, name: str, time: object, role: Role, said: str) -> Record:
+        """Return a record of this session."""
+        return Record(
+            id=name, session=self.name, parent=self.parent, time=moment(time), role=role, text=said,
+            project=self.project, branch="",
+        )  # fmt: skip
+
+    def title(self, said: object, time: object) -> Iterator[Record]:
+        """Yield the title of the session, unless the program made it up."""
+        if isinstance(said, str) and not said.startswith(_NO_TITLE):
+            yield self.record(f"{self.name}:title", time, "title", said)
+
+    def message(
+        self, name: str, role: str, time: object, parts: list[Mapping[str, Any]], summary: bool
+    ) -> Iterator[Record]:
+        """Yield the records of a message: its text, then its commands and edits."""
+        said = "\n".join(text(part, "text").strip() for part in parts if _is_said(part)).strip()
+        if role == "user":
+            yield self.record(name, time, "user", said)
+        elif role == "assistant":
+            yield self.record(name, time, "summary" if summary else "assistant", said)
+        for place, part in enumerate(part for part in parts if text(part, "type") == "tool"):
+            yield from self._called(f"{name}:{place}", time, part)
+
+    def _called(self, name: str, time: object, part: Mapping[str, Any]) -> Iterator[Record]:
+        tool, state = text(part, "tool") or text(part, "name"), mapping(part, "state")
+        arguments = mapping(state, "input")
+        if tool in _COMMANDS:
+            record = self.record(name, time, "command", text(arguments, "command").strip())
+        elif tool in _EDITS:
+            record = self.record(name, time, "edit", text(arguments, "filePath") or text(arguments, "path"))
+        else:
+            return
+        # A command that fails is completed, with its exit code.
+        code = mapping(state, "metadata").get("exit")
+        if text(state, "status") == "error" or (isinstance(code, int) and code != 0):
+            error = state.get("error")
+            output = text(state, "output") or text_of(state.get("content"))
+            told = error if isinstance(error, str) else text(mapping(state, "error"), "message")
+            record = record.as_failed(error_lines(f"{output}\n{told}"))
+        yield record
+
+
+def _is_said(part: Mapping[str, Any]) -> bool:
+    return text(part, "type") == "text" and not part.get("synthetic") and not part.get("ignored")
+
+
+def _reverted(value: object) -> str:
+    """Return the message from which on a session is reverted; the field is an object, also in form of a text."""
+    found = parsed(value) if isinstance(value, str) else value
+    return text(found, "messageID") if isinstance(found, dict) else ""
+
+
+_SESSION_FIELDS = ("directory", "parent_id", "revert", "title", "time_created", "version")
+
+
+def _session_of(database: Database, table: str, name: str, reading: Reading) -> tuple[_Session, object, object]:
+    """Return a session, its title and its time."""
+    row = next(database.rows(table, _SESSION_FIELDS, "id = ?", (name,)), (None,) * len(_SESSION_FIELDS))
+    project, parent, revert, title, time, version = row
+    reading.version = version if isinstance(version, str) else reading.version
+    reading.known += 1
+    return _Session(name, parent or "", project or "", _reverted(revert)), title, time
+
+
+def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator[Record]:
+    session, title, begun = _session_of(database, "session", name, reading)
+    rows = database.rows("message", ("id", data_of("data")), "session_id = ?", (name,), order="id")
+    # The rows are few and short; one open cursor at a time.
+    for message, data in list(rows):
+        if session.reverted and message >= session.reverted:
+            break
+        info = _decoded(data, reading)
+        parts = database.rows("part", (data_of("data"),), f"message_id = ? AND {_NOISE}", (message,), order="id")
+        kept = [_without_output(_decoded(each, reading)) for (each,) in parts]
+        time = mapping(info, "time").get("created")
+        yield from session.message(message, text(info, "role"), time, kept, info.get("summary") is True)
+    yield from session.title(title, begun)
+
+
+def _from_version_2(database: Database, name: str, reading: Reading) -> Iterator[Record]:
+    session, title, begun = _session_of(database, "session_v2", name, reading)
+    columns = ("id", "type", "time_created", data_of("data"))
+    for message, kind, time, data in database.rows("session_message", columns, "session_id = ?", (name,), order="seq"):
+        if message == session.reverted:
+            break
+        info = _decoded(data, reading)
+        if kind in ("user", "assistant"):
+            content = items(info, "content") or [{"type": "text", "text": text(info, "text")}]
+            yield from session.message(message, kind, time, content, False)
+        elif kind == "compaction":
+            yield session.record(message, time, "summary", text(info, "summary") or text(info, "text"))
+        elif kind == "shell":
+            yield session.record(message, time, "command", text(info, "command"))
+        elif kind not in ("system", "synthetic", "model-switched", "agent-switched", "location-switched"):
+            reading.unknown[str(kind)] += 1
+    yield from session.title(title, begun)
+
+
+def _decoded(data: object, reading: Reading) -> Mapping[str, Any]:
+    found = parsed(data) if isinstance(data, bytes | str) else None
+    if found is None:
+        reading.broken += 1
+    return found or {}
+
+
+def _without_output(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a part without the output of a successful call, which may be long."""
+    state = mapping(part, "state")
+    code = mapping(state, "metadata").get("exit")
+    if text(state, "status") == "completed" and not code:
+        return {**part, "state": {"status": "completed", "input": state.get("input")}}
+    return part
+
+
+def _from_files(path: Path, reading: Reading) -> Iterator[Record]:
+    """Yield the records of a session in the files session/PROJECT/ID.json, message/ID/* and part/MESSAGE/*."""
+    info = read_object(path, reading)
+    if info is None or text(info, "id") != path.stem:
+        return
+    reading.known += 1
+    reading.version = text(info, "version")
+    storage, name = path.parents[2], path.stem
+    session = _Session(name, text(info, "parentID"), text(info, "directory"), _reverted(info.get("revert")))
+    for file in children(storage / "message" / name, ".json"):
+        message = read_object(file, reading) or {}
+        if session.reverted and file.stem >= session.reverted:
+            break
+        parts = [read_object(part, reading) or {} for part in children(storage / "part" / file.stem, ".json")]
+        time = mapping(message, "time").get("created")
+        yield from session.message(file.stem, text(message, "role"), time, parts, message.get("summary") is True)
+    yield from session.title(info.get("title"), mapping(info, "time").get("created"))

@@ -1,0 +1,110 @@
+"""Reading the SQLite databases of other programs, row by row, and without leaving a trace beside them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from memotherm.history.lines import open_regular
+
+_HEADER = b"SQLite format 3\0"
+#: Where the header says how the file is written, and the value for a write-ahead log.
+_WRITE_VERSION, _WITH_LOG = 18, 2
+#: Longer values are not loaded.
+_LONGEST_VALUE = 32 * 1024 * 1024
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is a SQLite database, and neither a link nor a device."""
+    try:
+        with open_regular(path) as file:
+            return file.read(len(_HEADER)) == _HEADER
+    except OSError:
+        return False
+
+
+def data_of(column: str) -> str:
+    """Return the expression for a column as bytes, which is NULL if the value is too long."""
+    return f"CASE WHEN length({column}) <= {_LONGEST_VALUE} THEN CAST({column} AS BLOB) END"
+
+
+class Database:
+    """A database that is open for reading. Errors of SQLite are OSError."""
+
+    def __init__(self, path: Path) -> None:
+        #: The columns of each table that was asked for.
+        self._known: dict[str, frozenset[str]] = {}
+        try:
+            self._connection = sqlite3.connect(_uri(path), uri=True, timeout=5)
+            self._connection.execute("PRAGMA query_only = ON").fetchall()
+        except sqlite3.Error as exc:
+            raise OSError(f"it is no readable SQLite database: {exc}") from exc
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Return whether there is a table with some columns."""
+        found = self._columns(table)
+        return bool(found) and found.issuperset(columns)
+
+    def rows(
+        self,
+        table: str,
+        columns: Sequence[str],
+        where: str = "",
+        values: Sequence[object] = (),
+        order: str = "",
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield rows.
+
+        Args:
+            table: A table, of a name in the code.
+            columns: Columns and expressions; a name that the table does not have is NULL.
+            where: A condition, with a question mark for each value.
+            values: The values of the condition.
+            order: The columns to sort by.
+        """
+        known = self._columns(table)
+        chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in columns)
+        condition, sorting = f" WHERE {where}" if where else "", f" ORDER BY {order}" if order else ""
+        statement = f'SELECT {chosen} FROM "{table}"{condition}{sorting}'  # noqa: S608 - names in the code
+        try:
+            yield from self._connection.execute(statement, values)
+        except sqlite3.Error as exc:
+            raise OSError(f"SQLite cannot read {table}: {exc}") from exc
+
+    def _columns(self, table: str) -> frozenset[str]:
+        if table not in self._known:
+            try:
+                rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", [table])
+                self._known[table] = frozenset(name for (name,) in rows)
+            except sqlite3.Error as exc:
+                raise OSError(f"it is no readable SQLite database: {exc}") from exc
+        return self._known[table]
+
+
+def _uri(path: Path) -> str:
+    """Return the URI that opens a file for reading.
+
+    SQLite creates a log beside a file that is written with one. If there is none, nobody has the file open, and it is
+    read as a file that does not change.
+    """
+    with open_regular(path) as file:
+        header = file.read(_WRITE_VERSION + 1)
+    log = Path(f"{path}-wal")
+    if log.is_symlink() or (log.exists() and not stat.S_ISREG(log.stat().st_mode)):
+        raise OSError("its write-ahead log is not a regular file")
+    with_log = len(header) > _WRITE_VERSION and header[_WRITE_VERSION] == _WITH_LOG
+    alone = with_log and not log.exists()
+    return f"{Path(os.path.abspath(path)).as_uri()}?mode=ro{'&immutable=1' if alone else ''}"  # noqa: PTH100
