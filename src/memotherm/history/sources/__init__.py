@@ -5,11 +5,12 @@ from __future__ import annotations
 from memotherm.history.records import Source
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.history.sources.codex import Codex
+from memotherm.history.sources.copilot import Copilot
 from memotherm.history.sources.gemini import Gemini
 from memotherm.history.sources.opencode import OpenCode
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode())
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode(), Copilot())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}

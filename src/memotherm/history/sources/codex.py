@@ -7,7 +7,6 @@ of its parent's turns. So a file is read twice: once for what it has and which t
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -18,6 +17,7 @@ from memotherm.history.lines import lines, open_lines
 from memotherm.history.listing import files, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
+from memotherm.history.ranges import Ranges
 from memotherm.history.reader import Reader, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sources.codex_calls import command_of, has_failed, joined, output_of, patched_files
@@ -91,7 +91,7 @@ class Codex(Reader):
         with open_lines(transcript.path) as file:
             for number, line in enumerate(lines(file, None, _is_needed)):
                 entry = parsed(line)
-                if entry is not None and not scan.is_taken_back(number):
+                if entry is not None and number not in scan.taken_back:
                     yield from thread.records(*_normal(entry))
         yield from thread.unfinished()
 
@@ -145,8 +145,8 @@ class _Scan:
         self.has_messages = False
         #: The forms in which commands and edits are there.
         self.forms: set[str] = set()
-        #: The first and the last lines of the turns that were taken back, without overlaps.
-        self._first, self._last = list[int](), list[int]()
+        #: The lines of the turns that were taken back.
+        self.taken_back = Ranges()
         #: The lines of prompts, in items and in events.
         self._items, self._events = list[int](), list[int]()
         self._reading = reading
@@ -225,17 +225,8 @@ class _Scan:
                 place += 1
             if live:
                 kept = max(0, len(live) - turns)
-                while self._first and self._first[-1] >= live[kept]:
-                    self._first.pop()
-                    self._last.pop()
-                self._first.append(live[kept])
-                self._last.append(number)
+                self.taken_back.add(live[kept], number)
                 del live[kept:]
-
-    def is_taken_back(self, number: int) -> bool:
-        """Return whether a line belongs to a turn that was taken back."""
-        place = bisect_right(self._first, number) - 1
-        return place >= 0 and number <= self._last[place]
 
     @property
     def is_internal(self) -> bool:
