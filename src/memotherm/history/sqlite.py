@@ -80,7 +80,9 @@ class Database:
         condition, sorting = f" WHERE {where}" if where else "", f" ORDER BY {order}" if order else ""
         statement = f'SELECT {chosen} FROM "{table}"{condition}{sorting}'  # noqa: S608 - names in the code
         try:
-            yield from self._connection.execute(statement, values)
+            # Not `yield from`, which closes the cursor of a caller that stops early, perhaps after the database.
+            for row in self._connection.execute(statement, values):  # noqa: UP028
+                yield row
         except sqlite3.Error as exc:
             raise OSError(f"SQLite cannot read {table}: {exc}") from exc
 

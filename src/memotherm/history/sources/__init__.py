@@ -6,11 +6,12 @@ from memotherm.history.records import Source
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.history.sources.codex import Codex
 from memotherm.history.sources.copilot import Copilot
+from memotherm.history.sources.cursor import Cursor
 from memotherm.history.sources.gemini import Gemini
 from memotherm.history.sources.opencode import OpenCode
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode(), Copilot())
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode(), Copilot(), Cursor())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}
