@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from memotherm.history.records import Source
+from memotherm.history.sources.chatgpt import ChatGPT
 from memotherm.history.sources.claude_code import ClaudeCode
+from memotherm.history.sources.claude_export import ClaudeExport
 from memotherm.history.sources.codex import Codex
 from memotherm.history.sources.copilot import Copilot
 from memotherm.history.sources.cursor import Cursor
@@ -12,6 +14,6 @@ from memotherm.history.sources.opencode import OpenCode
 
 __all__ = ["SOURCES"]
 
-_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode(), Copilot(), Cursor())
+_ALL: tuple[Source, ...] = (ClaudeCode(), Codex(), Gemini(), OpenCode(), Copilot(), Cursor(), ChatGPT(), ClaudeExport())
 #: By name.
 SOURCES = {source.name: source for source in _ALL}
