@@ -65,6 +65,7 @@ class Database:
         where: str = "",
         values: Sequence[object] = (),
         order: str = "",
+        group: str = "",
     ) -> Iterator[tuple[Any, ...]]:
         """Yield rows.
 
@@ -74,11 +75,13 @@ class Database:
             where: A condition, with a question mark for each value.
             values: The values of the condition.
             order: The columns to sort by.
+            group: The columns that make a group of rows one row.
         """
         known = self._columns(table)
         chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in columns)
         condition, sorting = f" WHERE {where}" if where else "", f" ORDER BY {order}" if order else ""
-        statement = f'SELECT {chosen} FROM "{table}"{condition}{sorting}'  # noqa: S608 - names in the code
+        grouping = f" GROUP BY {group}" if group else ""
+        statement = f'SELECT {chosen} FROM "{table}"{condition}{grouping}{sorting}'  # noqa: S608 - names in the code
         try:
             # Not `yield from`, which closes the cursor of a caller that stops early, perhaps after the database.
             for row in self._connection.execute(statement, values):  # noqa: UP028

@@ -1,0 +1,155 @@
+"""Cline, and Roo, which is made from it: one file for each task, which is written anew as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from memotherm.history.arrays import elements
+from memotherm.history.editors import VS_CODE, user_folders
+from memotherm.history.lines import open_regular, read_object
+from memotherm.history.listing import files, head_of, transcript
+from memotherm.history.prompts import element, without_elements
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
+
+_HISTORY = "api_conversation_history.json"
+#: What the programs add to a prompt, and what is around a prompt.
+_ADDED = ("environment_details", "file_content", "explicit_instructions", "system-reminder")
+_AROUND = ("task", "feedback", "user_message", "answer")
+#: Elements of an answer that call tools, in older files, and thoughts.
+_CALLS = (
+    "execute_command", "write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace",
+    "read_file", "list_files", "search_files", "list_code_definition_names", "browser_action", "use_mcp_tool",
+    "access_mcp_resource", "ask_followup_question", "plan_mode_respond", "switch_mode", "new_task", "thinking",
+    "update_todo_list", "codebase_search", "task_progress",
+)  # fmt: skip
+_EDITS = ("write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace")
+_CALLED = re.compile(rf"<({'|'.join(('execute_command', *_EDITS))})>")
+_RESULT = re.compile(r"\[[^\]\n]{1,2000}\] Result:")
+
+
+class Cline(Reader):
+    """The sessions below ~/.cline, and the tasks in the data of VS Code."""
+
+    name = "cline"
+    verified = "3.x"
+    _extension = "saoudrizwan.claude-dev"
+
+    def __init__(self) -> None:
+        #: The folders of tasks, from the list that Cline has beside them.
+        self._folders: dict[str, str] = {}
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield folder(environment, "CLINE_DIR", home / ".cline") / "data"
+        yield from self._extensions(environment, home)
+
+    def _extensions(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        programs = ("Cursor", "Windsurf")
+        for user in (*user_folders(environment, home, VS_CODE), *user_folders(environment, home, programs)):
+            yield user / "globalStorage" / self._extension
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the sessions and tasks."""
+        for path in files(root, "state/taskHistory.json"):
+            with suppress(OSError), open_regular(path) as file:
+                for item in elements(file, Reading()):
+                    self._folders[text(item, "id")] = text(item, "cwdOnTaskInitialization")
+        for path in files(root, "sessions/*/*.messages.json", f"tasks/*/{_HISTORY}"):
+            found = transcript(self.name, path, path.parent.name)
+            if found is not None:
+                yield found
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        name = transcript.session
+        if transcript.path.name == _HISTORY:
+            item = parsed(head_of(transcript.path.with_name("history_item.json"), 1_000_000)) or {}
+            begun = item.get("ts") or name
+            task = _Task(name, text(item, "workspace") or self._folders.get(name, ""), begun)
+            with open_regular(transcript.path) as file:
+                for place, message in enumerate(elements(file, reading)):
+                    reading.known += text(message, "role") in ("user", "assistant")
+                    yield from task.records(str(place), message)
+            return
+        whole = read_object(transcript.path, reading) or {}
+        if text(whole, "agent") in ("lead", "") and isinstance(whole.get("messages"), list):
+            about = parsed(head_of(transcript.path.with_name(f"{name}.json"), 1_000_000)) or {}
+            task = _Task(text(whole, "sessionId") or name, text(about, "cwd") or text(about, "workspaceRoot"), None)
+            for place, message in enumerate(items(whole, "messages")):
+                yield from task.records(text(message, "id") or str(place), message)
+        reading.known += "messages" in whole
+
+
+class Roo(Cline):
+    """The tasks of Roo in the data of VS Code."""
+
+    name = "roo"
+    verified = "3.x"
+    _extension = "rooveterinaryinc.roo-cline"
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield from self._extensions(environment, home)
+
+
+class _Task:
+    def __init__(self, name: str, project: str, begun: object) -> None:
+        self._name = name
+        self._project = project
+        self._begun = begun
+
+    def records(self, name: str, message: Mapping[str, Any]) -> Iterator[Record]:
+        """Yield the records of a message."""
+        role, time = text(message, "role"), moment(message.get("ts")) or moment(self._begun)
+        blocks = list(blocks_of(message.get("content")))
+        said = [text(block, "text") for block in blocks if text(block, "type") == "text"]
+
+        def record(place: str, kind: Role, content: str) -> Record:
+            return Record(f"{self._name}:{name}{place}", self._name, "", time, kind, content.strip(), self._project, "")
+
+        if role == "user":
+            yield record("", "user", "\n".join(filter(None, map(_typed, said))))
+        elif role == "assistant":
+            yield record("", "assistant", "\n".join(filter(None, map(_answered, said))))
+            actions = [action for each in said for action in _called(each)]
+            actions += [action for block in blocks for action in _used(block)]
+            for place, (kind, content) in enumerate(actions):
+                yield record(f":{place}", kind, content)
+
+
+def _typed(said: str) -> str:
+    """Return what the user typed, without what the program adds and without results of tools."""
+    said = without_elements(said, _ADDED).strip()
+    inside = next(filter(None, (element(said, name) for name in _AROUND)), "")
+    return inside or ("" if _RESULT.match(said) or said.startswith("<environment_details>") else said)
+
+
+def _answered(said: str) -> str:
+    """Return an answer without calls and thoughts; that at the end of a task is inside an element."""
+    plain = without_elements(said, (*_CALLS, "attempt_completion")).strip()
+    return "\n".join(filter(None, (plain, element(element(said, "attempt_completion"), "result"))))
+
+
+def _called(said: str) -> Iterator[tuple[Role, str]]:
+    place, unclosed = 0, set[str]()
+    while call := _CALLED.search(said, place):
+        name, place = call[1], call.end()
+        end = -1 if name in unclosed else said.find(f"</{name}>", place)
+        if end < 0:
+            unclosed.add(name)
+            continue
+        inside, place = said[place:end], end
+        yield (
+            ("command", element(inside, "command")) if name == "execute_command" else ("edit", element(inside, "path"))
+        )
+
+
+def _used(block: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
+    tool, arguments = text(block, "name"), mapping(block, "input")
+    if text(block, "type") == "tool_use" and tool == "execute_command":
+        yield "command", text(arguments, "command")
+    elif text(block, "type") == "tool_use" and tool in _EDITS:
+        yield "edit", text(arguments, "path")

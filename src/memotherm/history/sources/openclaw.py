@@ -1,0 +1,188 @@
+"""OpenClaw, and pi, whose format it uses: a tree of entries for each session, in a file or in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memotherm.history.lines import entries
+from memotherm.history.listing import files, transcript
+from memotherm.history.output import error_lines
+from memotherm.history.prompts import typed
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.sqlite import Database, data_of, is_database
+from memotherm.history.values import blocks_of, mapping, moment, parsed, text, text_of
+from memotherm.hooks.hosts import CLIENTS
+
+_HOST = CLIENTS["openclaw"]
+_TABLE = "transcript_events"
+_DATABASE = "openclaw-agent.sqlite"
+#: Copies that the program keeps of a file.
+_COPIES = (".checkpoint.", ".deleted", ".reset", ".bak")
+_KNOWN = frozenset(
+    """
+    session message compaction branch_summary model_change thinking_level_change custom custom_message label
+    session_info
+    """.split()  # noqa: SIM905 - names of types
+)
+#: Prompts that nobody typed.
+_PREFIXES = ("Read HEARTBEAT.md", "[cron:", "System: [")
+_COMMANDS = frozenset(("bash", "exec", "shell"))
+_EDITS = frozenset(("edit", "write", "apply_patch"))
+
+Entry = Mapping[str, Any]
+
+
+class OpenClaw(Reader):
+    """The sessions of all agents below ~/.openclaw, and those of pi."""
+
+    name = _HOST.name
+    verified = "2026.8"
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield folder(environment, "OPENCLAW_STATE_DIR", home / ".openclaw")
+        yield folder(environment, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the sessions; one that is in a database and in a file is one transcript."""
+        written = {}
+        for path in files(root, "agents/*/sessions/*.jsonl", "sessions/*/*.jsonl"):
+            found = None if any(mark in path.name for mark in _COPIES) else transcript(self.name, path, path.stem)
+            if found is not None:
+                written[path] = found
+        for path in files(root, f"agents/*/agent/{_DATABASE}"):
+            if is_database(path):
+                yield from self._stored(path, written)
+        yield from written.values()
+
+    def _stored(self, path: Path, written: dict[Path, Transcript]) -> Iterator[Transcript]:
+        rows: list[tuple[Any, ...]] = []
+        try:
+            with Database(path) as database:
+                known = database.has(_TABLE, "session_id", "seq", "event_json")
+                if known:
+                    columns = ("session_id", "count(*)", "max(seq)")
+                    rows = list(database.rows(_TABLE, columns, group="session_id", order="session_id"))
+        except OSError:
+            known = False
+        for session, count, last in rows:
+            file = written.pop(_file_of(path, str(session)), None)
+            changed = f"{count}:{last};{file.changed if file else ''}"
+            yield Transcript(self.name, path, str(session), file.size if file else 0, changed)
+        whole = None if known else transcript(self.name, path)
+        if whole is not None:
+            # Reading it says what is wrong.
+            yield whole
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        if transcript.path.name != _DATABASE:
+            yield from _session(lambda counted: entries(transcript.path, counted), transcript.session, reading)
+            return
+        with Database(transcript.path) as database:
+            if database.has(_TABLE, "session_id", "seq", "event_json"):
+                yield from _session(lambda counted: _merged(database, transcript, counted), transcript.session, reading)
+            else:
+                reading.problem = "it has none of the known tables"
+
+
+def _file_of(database: Path, session: str) -> Path:
+    return database.parents[1] / "sessions" / f"{session}.jsonl"
+
+
+def _merged(database: Database, transcript: Transcript, reading: Reading) -> Iterator[Entry]:
+    """Yield the entries of a file from before the database, then those of the database that are not in it."""
+    seen: set[str] = set()
+    file = _file_of(transcript.path, transcript.session)
+    if file.is_file() and not file.is_symlink():
+        for entry in entries(file, reading):
+            seen.add(_key(entry))
+            yield entry
+    rows = database.rows(_TABLE, (data_of("event_json"),), "session_id = ?", (transcript.session,), order="seq")
+    for (data,) in rows:
+        stored = parsed(data or b"")
+        if stored is None:
+            reading.broken += 1
+        elif _key(stored) not in seen:
+            yield stored
+
+
+def _key(entry: Entry) -> str:
+    """Return the key of an entry. Ids are short; with the time they are the same in copies, and in nothing else."""
+    return f"{entry.get('timestamp')}:{text(entry, 'id')}"
+
+
+def _session(read: Callable[[Reading], Iterator[Entry]], name: str, reading: Reading) -> Iterator[Record]:
+    """Yield the records of the branch up to the last entry."""
+    parents: dict[str, str] = {}
+    last = ""
+    for entry in read(reading):
+        kind = text(entry, "type")
+        if kind in _KNOWN:
+            reading.known += 1
+        else:
+            reading.unknown[kind] += 1
+        if text(entry, "id") and kind != "session":
+            last = text(entry, "id")
+            parents.setdefault(last, text(entry, "parentId"))
+    live: set[str] = set()
+    while last in parents and last not in live:
+        live.add(last)
+        last = parents[last]
+    # Older entries name no parents.
+    is_tree = any(parents.values())
+    session = _Session(name)
+    for entry in read(Reading()):
+        if not is_tree or text(entry, "type") == "session" or text(entry, "id") in live:
+            yield from session.records(entry)
+    yield from session.unfinished()
+
+
+class _Session:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._project = ""
+        self._calls: dict[str, Record] = {}
+
+    def records(self, entry: Entry) -> Iterator[Record]:
+        """Yield the records of an entry."""
+        kind, message = text(entry, "type"), mapping(entry, "message")
+        role = text(message, "role")
+        if kind == "session":
+            self._name, self._project = text(entry, "id") or self._name, text(entry, "cwd") or self._project
+        elif kind in ("compaction", "branch_summary"):
+            yield self._record(entry, "", "summary", text(entry, "summary"))
+        elif kind == "session_info":
+            yield self._record(entry, "", "title", text(entry, "name"))
+        elif kind == "message" and role == "user":
+            yield from self.unfinished()
+            yield self._record(entry, "", "user", typed(text_of(message.get("content")), _PREFIXES))
+        elif kind == "message" and role == "assistant":
+            yield self._record(entry, "", "assistant", text_of(message.get("content")).strip())
+            for place, block in enumerate(blocks_of(message.get("content"))):
+                self._call(entry, place, block)
+        elif kind == "message" and role == "toolResult":
+            call = self._calls.pop(text(message, "toolCallId"), None)
+            if call is not None:
+                output = text_of(message.get("content"))
+                yield call.as_failed(error_lines(output)) if message.get("isError") is True else call
+
+    def unfinished(self) -> Iterator[Record]:
+        """Yield the calls without a result."""
+        yield from self._calls.values()
+        self._calls.clear()
+
+    def _call(self, entry: Entry, place: int, block: Entry) -> None:
+        tool, arguments = text(block, "name"), mapping(block, "arguments")
+        if text(block, "type") != "toolCall":
+            return
+        if tool in _COMMANDS:
+            self._calls[text(block, "id")] = self._record(entry, f":{place}", "command", text(arguments, "command"))
+        elif tool in _EDITS:
+            path = text(arguments, "path") or text(arguments, "file_path")
+            self._calls[text(block, "id")] = self._record(entry, f":{place}", "edit", path)
+
+    def _record(self, entry: Entry, place: str, role: Role, said: str) -> Record:
+        time = moment(entry.get("timestamp"))
+        return Record(f"{_key(entry)}{place}", self._name, "", time, role, said.strip(), self._project, "")
