@@ -13,12 +13,11 @@ import gzip
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from bench.controls import cached
 from bench.datasets import EvaluationSet, SilentPrompt, load, load_prompts
@@ -30,6 +29,8 @@ from memotherm.history.places import Places
 from memotherm.history.reading import Found, TranscriptReader
 from memotherm.history.records import Reading, Record, Transcript
 
+#: The documents that each memory holds, by its id.
+Names = Mapping[str, Sequence[str]]
 _BUDGET = 2000
 _GROUP = 500
 
@@ -45,7 +46,7 @@ class Conversations:
         self._until = until
         self._step = timedelta(days=days) / len(lines)
 
-    def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+    def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:  # noqa: ARG002
         """Return none: there are no files."""
         return []
 
@@ -53,7 +54,7 @@ class Conversations:
         """List the sessions."""
         yield Transcript(self.name, root, "all", len(self._lines), "")
 
-    def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+    def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:  # noqa: ARG002
         """Yield the prompts, oldest first."""
         first = self._until - self._step * len(self._lines) - timedelta(hours=2)
         for number, line in enumerate(self._lines):
@@ -66,7 +67,11 @@ def add_history(mem: Memotherm, scope: str | None, source: Conversations, now: d
     """Store conversations in a scope as a backfill does, and make their vectors; return how many were stored."""
     reader = TranscriptReader(mem.settings, Places(mem.settings), now, captured={})
     list(reader.add(source, source.transcripts(Path()), Found(source.name, "")))
-    entries = ({**entry, "scope": {"project": scope} if scope else {}} for entry, _ in reader.entries.oldest_first())
+    place = {"scope": {"project": scope} if scope else {}}
+    # Neither recall nor a context looks at the vectors of cold memories.
+    entries = (
+        {**entry, **place, "index": entry["tier"] != "cold"} for entry, _ in reader.entries.oldest_first()
+    )  # fmt: skip
     stored = 0
     while group := list(islice(entries, _GROUP)):
         stored += mem.by("person").store.add_history(group, "history", now).count("stored")
@@ -75,8 +80,8 @@ def add_history(mem: Memotherm, scope: str | None, source: Conversations, now: d
 
 
 def asked(
-    mem: Memotherm, clock: SetClock, data: EvaluationSet, prompts: list[SilentPrompt], names: Any
-) -> dict[str, float]:  # noqa: ANN401
+    mem: Memotherm, clock: SetClock, data: EvaluationSet, prompts: list[SilentPrompt], names: Names
+) -> dict[str, float]:
     """Return the measures of a set."""
     floor = mem.settings.context_min_confidence
     silent, gold, share, gain = [], [], [], []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memotherm.history.sources import SOURCES
 from tests.interfaces.test_commands import Cli, cli  # noqa: F401 - a fixture
 
 _DAY = datetime.now(UTC) - timedelta(days=20)
@@ -212,3 +213,10 @@ def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> Non
     assert cli("store", "check").code == 0
     cli("undo", "--batch", second["batch"])
     assert len(cli("export", "-", "--everywhere").out.splitlines()) == 500 * (writes - 1)
+
+
+def test_the_docs_name_every_source_and_the_version_it_was_checked_with() -> None:
+    """So that nobody has to guess what is read."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "backfill.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines() if line.startswith("| `")]
+    assert {row[1]: row[3] for row in rows} == {f"`{name}`": source.verified for name, source in SOURCES.items()}
