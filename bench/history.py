@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from bench.controls import cached
 from bench.datasets import EvaluationSet, SilentPrompt, load, load_prompts
@@ -28,11 +29,14 @@ from memotherm import open as open_memory
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, TranscriptReader
 from memotherm.history.records import Reading, Record, Transcript
+from memotherm.text.phrases import sentences
 
 #: The documents that each memory holds, by its id.
 Names = Mapping[str, Sequence[str]]
 _BUDGET = 2000
 _GROUP = 500
+#: Shorter lines of notes are headings.
+_SHORTEST = 30
 
 
 class Conversations:
@@ -67,16 +71,21 @@ def add_history(mem: Memotherm, scope: str | None, source: Conversations, now: d
     """Store conversations in a scope as a backfill does, and make their vectors; return how many were stored."""
     reader = TranscriptReader(mem.settings, Places(mem.settings), now, captured={})
     list(reader.add(source, source.transcripts(Path()), Found(source.name, "")))
-    place = {"scope": {"project": scope} if scope else {}}
+    place = {"project": scope} if scope else {}
     # Neither recall nor a context looks at the vectors of cold memories.
     entries = (
-        {**entry, **place, "index": entry["tier"] != "cold"} for entry, _ in reader.entries.oldest_first()
+        {**entry, "scope": place | _agent(entry), "index": entry["tier"] != "cold"}
+        for entry, _ in reader.entries.oldest_first()
     )  # fmt: skip
     stored = 0
     while group := list(islice(entries, _GROUP)):
         stored += mem.by("person").store.add_history(group, "history", now).count("stored")
     mem.store.reembed()
     return stored
+
+
+def _agent(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {"agent": entry["scope"]["agent"]} if "agent" in entry["scope"] else {}
 
 
 def asked(
@@ -104,6 +113,14 @@ def asked(
     return {name: round(100 * mean(each), 2) for name, each in values.items()}
 
 
+def _lines(folder: Path, about: str) -> Iterator[str]:
+    """Yield distinct lines about software, from notes of agents, or about life, from conversations."""
+    name, column = {"software": ("agent_notes/corpus", "body"), "life": ("longmemeval/sessions", "text")}[about]
+    with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+        texts = (line.strip("#*-> \n") for row in file for line in sentences(json.loads(row)[column]))
+        yield from dict.fromkeys(line for line in texts if len(line) > _SHORTEST)
+
+
 def main() -> None:
     """Print both rows of each set."""
     parser = argparse.ArgumentParser(prog="python -m bench.history", description=(__doc__ or "").split("\n", 1)[0])
@@ -115,10 +132,9 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="cache vectors in this folder (also MEMOTHERM_VECTORS)")
     options = parser.parse_args()
     prompts = load_prompts(options.data)
-    with gzip.open(options.data / "longmemeval" / "sessions.jsonl.gz", "rt", encoding="utf-8") as file:
-        texts = (line.strip() for row in file for line in json.loads(row)["text"].split("\n"))
-        lines = list(islice(dict.fromkeys(line for line in texts if line), options.turns))
-    for data in (TEN_FACTS, *load(options.data)):
+    sets = (TEN_FACTS, *load(options.data))
+    histories = {about: list(islice(_lines(options.data, about), options.turns)) for about in ("software", "life")}
+    for data in sets:
         if options.sets and not data.name.startswith(tuple(options.sets)):
             continue
         # One scope, as a project has one.
@@ -126,6 +142,8 @@ def main() -> None:
         documents = tuple(document for document in data.documents if document.scope == scope)
         questions = tuple(question for question in data.questions if question.scope == scope)[: options.questions]
         one = EvaluationSet(name=data.name, documents=documents, questions=questions)
+        # The history is about something else than the set.
+        lines = histories["life" if data.name.startswith("agent_notes") else "software"]
         conversation = documents[0].kind == "message"
         own = [prompt for prompt in prompts if conversation or prompt.type != "command"]
         clock, model = SetClock(), cached(embed.resolve("local"), options.cache)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack, get_args
 
@@ -12,7 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.facade.services import Services
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, to_micros
-from memotherm.model.memory import MemoryFilters, OrderName, TierName, placed_in, placement
+from memotherm.model.memory import HISTORY, MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.recall.mentioned import mentioned
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_tags
@@ -65,9 +66,13 @@ class Queries(ABC):
         place: tuple[tuple[int, ...], Identity | None] | None = None,
         listing: bool = False,
         irrelevant: bool = False,
+        past: bool = False,
         **filters: Any,  # noqa: ANN401 - arguments of `_search`
     ) -> Question:
-        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text."""
+        """Return a query as the search takes it, or say what is wrong with it; one for a listing has no text.
+
+        With `past`, it is also about what was said in past sessions.
+        """
         searched = tuple(dict.fromkeys(map(Tier.of, _listed(tiers, "tiers"))))
         floor = 0.0 if min_score is None else min_score
         if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
@@ -77,10 +82,19 @@ class Queries(ABC):
         store = self.services.store
         spaces, serving = store.visible(self.scope) if place is None else place
         search = self._search(store, spaces, searched, **filters, kinds=accepted, sources=origins)
+
+        def past_spaces() -> tuple[int, ...]:
+            return tuple(space for space in store.spaces(replace(self.scope, agent=HISTORY)) if space not in spaces)
+
+        past = past and self.scope.agent is None
+        if past and (Tier.COLD in searched or search.since or search.until):
+            # Whoever asks for the archive, or for a time, asks for past sessions, too.
+            search, past = replace(search, spaces=(*spaces, *past_spaces())), False
         return Question(
             text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
             search=search,
             serving=serving,
+            past_spaces=past_spaces if past else None,
             min_score=floor,
             irrelevant=irrelevant,
             # A search that mixes the archive with live memories lets the live ones go first.

@@ -45,7 +45,7 @@ from memotherm.remember.draft import (
     lifetime_of,
 )
 from memotherm.storage.store import Store
-from memotherm.storage.values import Cause, EventFilter, Identity, Record, Search
+from memotherm.storage.values import ACTIVE_ONLY, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
 from memotherm.text.statements import classified, holds_until
 from memotherm.tiers.rules.retention import require_editable
@@ -243,11 +243,11 @@ class View(Queries):
         cold = settings.context_includes_cold if include_cold is None else include_cold
         tiers = (Tier.WARM, Tier.COLD) if cold else (Tier.WARM,)
         blank = query is None or (isinstance(query, str) and not query.strip())
-        now = now or self.now()
+        current, now = now is None, now or self.now()
         store, question = self.services.store, None
         place = (store.spaces(self.scope), None) if blank else store.visible(self.scope)
         if not blank:
-            question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now)
+            question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now, past=current)
         return Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded
         )
@@ -299,7 +299,8 @@ class View(Queries):
                 wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
                 spaces = tuple(space for space in spaces if space not in wider)
             place = (spaces, store.identity())
-        question = view.question(query, tiers, **filters, retentions=retentions, place=place)
+        past = place is None and retentions == ACTIVE_ONLY and not listing
+        question = view.question(query, tiers, **filters, retentions=retentions, place=place, past=past)
         if listing:
             return view.services.recaller.list(question, limit, track=track)
         hidden = question.search.hidden

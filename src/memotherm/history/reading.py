@@ -23,6 +23,7 @@ from memotherm.hooks.hosts import HOSTS, PREFIXES
 from memotherm.hooks.scopes import user_name
 from memotherm.hooks.turns import Content
 from memotherm.model import Priority, Tier, Trust
+from memotherm.model.memory import HISTORY
 from memotherm.settings import Settings
 from memotherm.settings.paths import create_folder, data_home
 from memotherm.text.content import digest, without_blocks
@@ -38,9 +39,8 @@ _COMMANDS = ("/", "!")
 #: More than is kept, so that no secret is cut in two before redaction.
 _READ_CHARS = 40_000
 _MAX_CHARS = 20_000
-#: For how long past sessions are warm, but for rules and preferences, which hold until they are changed.
-_WARM_DAYS = 14
-_STANDING = ("rule", "preference")
+#: For how long the turns of past sessions are warm; statements are warm for as long as others that nobody uses.
+_WARM_DAYS = 45
 #: A session whose last record is younger than this may go on: its last turn is read again later.
 _OPEN = timedelta(hours=1)
 #: The most transcripts that are named because of a problem.
@@ -261,6 +261,7 @@ class TranscriptReader:
         age = None if time is None else self._now - time
         kind = self._kind(content, age)
         user = {"user": self._user}
+        scope = user if content.kind.about_user else {"project": project, **user}
         until = None if time is None or kind == "task" else holds_until(text, time.date())
         return {
             "content": text,
@@ -272,7 +273,7 @@ class TranscriptReader:
             "metadata": metadata,
             "source": f"history:{source}",
             "valid_until": until,
-            "scope": user if content.kind.about_user else {"project": project, **user},
+            "scope": {**scope, "agent": HISTORY},
             "trust": str(self._trust if content.role == "user" else self._trust.at_most(Trust.AGENT)),
             "created_at": time or self._now,
             "state": {"tier_rule": "history"},
@@ -285,12 +286,12 @@ class TranscriptReader:
             kind = "message"
         return kind if not kinds or kind in kinds else "message"
 
-    @staticmethod
-    def _tier(kind: str, age: timedelta | None) -> Tier:
-        """Return the tier of a memory by its age."""
-        if kind in _STANDING:
+    def _tier(self, kind: str, age: timedelta | None) -> Tier:
+        """Return the tier of a memory by its age; a rule holds until it is changed."""
+        if kind == "rule":
             return Tier.WARM
-        return Tier.WARM if age is not None and age <= timedelta(days=_WARM_DAYS) else Tier.COLD
+        days = min(_WARM_DAYS, self._settings.cool_warm_days) if kind == "message" else self._settings.cool_warm_days
+        return Tier.WARM if age is not None and age <= timedelta(days=days) else Tier.COLD
 
 
 def _client(source: str) -> str:

@@ -55,6 +55,8 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 KNOWN_KINDS = ("message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note")
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
+#: The agent in the scope of what was said in past sessions; a search looks there if nothing else answers.
+HISTORY = "history"
 #: The entry of a memory's metadata that names the memory which has superseded it.
 SUPERSEDED_BY = "superseded_by"
 #: The entry of a memory's metadata that names the sentences of it that were superseded, each with the memory that did.

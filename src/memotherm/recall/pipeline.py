@@ -7,6 +7,7 @@
     fusion        scores                                          inside one snapshot
     confidence    whether the candidates answer at all            inside one snapshot
     versions      the newer of two versions first                 inside one snapshot
+    past          the same in past sessions, if nothing answers   inside one snapshot
     records       as many of the best as the caller wants         inside one snapshot
     rerank        optional: a model's order of the best
     log           `RecallLog`, when the caller knows what it returned
@@ -43,6 +44,8 @@ from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 _MOST_TERMS = 64
 #: How many of the best candidates are reranked: a cross-encoder on a CPU scores 20 in less than a second.
 RERANKED = 20
+#: The least confidence of what was said in past sessions.
+_PAST_CONFIDENCE = 0.9
 
 
 class Pipeline:
@@ -66,6 +69,7 @@ class Pipeline:
             OrderVersions(weights),
             OrderSuccessors(store),
         )
+        self._floor = settings.context_min_confidence
         self._rerank = None if reranker is None else Rerank(reranker, RERANKED)
         #: How many records the reranker needs, whatever the caller wants.
         self._least = 0 if reranker is None else RERANKED
@@ -100,7 +104,28 @@ class Pipeline:
         with self.store.snapshot(self._candidates.prefetch(state)) as state.seen:
             for stage in self._stages:
                 stage(state)
+            if question.past_spaces is not None and state.confidence < self._floor:
+                self._add_past(state, question.past_spaces())
             yield state
+
+    def _add_past(self, state: State, spaces: tuple[int, ...]) -> None:
+        """Add what was said in past sessions, if that answers the query and nothing else does.
+
+        It is searched apart, so that any amount of it changes neither the order nor the confidence of the rest.
+        """
+        if not spaces:
+            return
+        question = state.question
+        search = replace(question.search, spaces=spaces)
+        past = State(
+            question=replace(question, search=search), depth=state.depth, terms=state.terms, query=state.query,
+            started=state.started, seen=state.seen,
+        )  # fmt: skip
+        for stage in self._stages:
+            stage(past)
+        if past.confidence >= max(_PAST_CONFIDENCE, self._floor):
+            state.ranked = sorted([*state.ranked, *past.ranked], key=lambda candidate: -candidate.score)
+            state.confidence = past.confidence
 
     def read(self, state: State, count: int) -> None:
         """Read the records of the best candidates; each memory is made from its row when it is used."""

@@ -128,6 +128,8 @@ class Question:
     penalise: bool = False
     #: More spaces, of which only the pinned memories are returned.
     pinned_spaces: tuple[int, ...] = ()
+    #: Returns the spaces of past sessions, which are searched if the others have no answer.
+    past_spaces: Callable[[], tuple[int, ...]] | None = None
 
     @property
     def all_spaces(self) -> tuple[int, ...]:
