@@ -64,7 +64,8 @@ def test_sessions_keep_their_times_projects_and_places(mem: Memotherm, run: Run,
     expected = {"session": "s1", "branch": "main", "files": ["db/orders.sql"], "client": "claude", "role": "assistant"}
     assert memory.metadata == expected
     assert memory.source == "history:claude-code"
-    assert mem.scoped(**dict(memory.scope.items())).recall("checkout slow index").hits
+    assert memory.scope.agent == "history"
+    assert memory.updated_at == memory.created_at
 
 
 def test_tiers_follow_the_dates(mem: Memotherm, run: Run, tmp_path: Path) -> None:
@@ -75,6 +76,32 @@ def test_tiers_follow_the_dates(mem: Memotherm, run: Run, tmp_path: Path) -> Non
     run()
     tiers = {memory.content.split()[0] + memory.content.split()[3]: str(memory.tier) for memory in _stored(mem)}
     assert tiers == {"Theis": "warm", "Thewas": "cold", "Alwayslinter": "warm"}
+
+
+def test_past_sessions_answer_only_what_nothing_else_answers(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A recall and a context look there if their own candidates do not answer; an archive search always does."""
+    write(tmp_path, "s1", *said("2026-11-10T09:00:00+00:00", "The retry limit of the gateway Kong is 5."))
+    run()
+    (memory,) = _stored(mem)
+    project = mem.scoped(project=memory.scope.project, user=memory.scope.user).by("person")
+    question = "what is the retry limit of the gateway Kong?"
+    assert [hit.memory.id for hit in project.recall(question)] == [memory.id]
+    assert "retry limit" in project.context(question).text
+    assert "retry limit" in project.session("new").before_turn(question).text
+    stored = project.remember("The retry limit of the gateway Kong is 9.")
+    assert [hit.memory.id for hit in project.recall(question)] == [stored.id]
+    assert memory.content not in project.context(question).text
+    found = {hit.memory.id for hit in project.recall(question, tiers=("hot", "warm", "cold"))}
+    assert found == {memory.id, stored.id}
+
+
+def test_rules_of_past_sessions_hold_in_new_ones(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """They are there at the start of a session, whatever their age."""
+    write(tmp_path, "s1", *said("2026-02-10T09:00:00+00:00", "Always run the linter before you commit."))
+    run()
+    (memory,) = _stored(mem)
+    project = mem.scoped(project=memory.scope.project, user=memory.scope.user)
+    assert "run the linter" in project.session("new").session_start().text
 
 
 def test_a_second_run_parses_and_stores_nothing(mem: Memotherm, run: Run, source: Lines, tmp_path: Path) -> None:

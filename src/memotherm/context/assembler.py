@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -74,6 +74,8 @@ class Request:
     injected: Mapping[int, int] = field(default_factory=dict)
     #: What may be out of date, and why.
     degraded: tuple[str, ...] = ()
+    #: Returns the spaces of past sessions.
+    past_spaces: Callable[[], tuple[int, ...]] | None = None
 
 
 class Assembler:
@@ -215,7 +217,7 @@ class Assembler:
 
         A conversation that was given nothing yet, or was compacted, is given the rules with its first prompt.
         """
-        finder = StandingFinder(self._store, request.spaces, request.now)
+        finder = StandingFinder(self._store, request.spaces, request.now, request.past_spaces)
         if request.begins:
             return finder.start()
         first = finder.rules() if request.opens else ()

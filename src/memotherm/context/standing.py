@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -53,12 +53,23 @@ class Standing(NamedTuple):
 
 
 class StandingFinder:
-    """Finds it in some spaces."""
+    """Finds it in some spaces, and in those of past sessions, which are looked up when something is read."""
 
-    def __init__(self, store: Store, spaces: Sequence[int], now: datetime) -> None:
+    def __init__(
+        self,
+        store: Store,
+        spaces: Sequence[int],
+        now: datetime,
+        past_spaces: Callable[[], tuple[int, ...]] | None = None,
+    ) -> None:
         self._store = store
-        self._spaces = tuple(spaces)
+        self._seen = tuple(spaces)
+        self._past_spaces = past_spaces
         self._now = now
+
+    @functools.cached_property
+    def _spaces(self) -> tuple[int, ...]:
+        return self._seen if self._past_spaces is None else (*self._seen, *self._past_spaces())
 
     def start(self) -> list[Standing]:
         """Return what a session starts with, most important first."""

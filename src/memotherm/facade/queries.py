@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
@@ -82,24 +82,27 @@ class Queries(ABC):
         store = self.services.store
         spaces, serving = store.visible(self.scope) if place is None else place
         search = self._search(store, spaces, searched, **filters, kinds=accepted, sources=origins)
-
-        def past_spaces() -> tuple[int, ...]:
-            return tuple(space for space in store.spaces(replace(self.scope, agent=HISTORY)) if space not in spaces)
-
-        past = past and self.scope.agent is None
-        if past and (Tier.COLD in searched or search.since or search.until):
+        past_spaces = self.past_spaces(spaces) if past else None
+        if past_spaces is not None and (Tier.COLD in searched or search.since or search.until):
             # Whoever asks for the archive, or for a time, asks for past sessions, too.
-            search, past = replace(search, spaces=(*spaces, *past_spaces())), False
+            search, past_spaces = replace(search, spaces=(*spaces, *past_spaces())), None
         return Question(
             text="" if listing else require_text(query, "the query", _LONGEST_QUERY),
             search=search,
             serving=serving,
-            past_spaces=past_spaces if past else None,
+            past_spaces=past_spaces,
             min_score=floor,
             irrelevant=irrelevant,
             # A search that mixes the archive with live memories lets the live ones go first.
             penalise=Tier.COLD in search.tiers and len(search.tiers) > 1,
         )
+
+    def past_spaces(self, spaces: Sequence[int]) -> Callable[[], tuple[int, ...]] | None:
+        """Return what finds the spaces of past sessions beside those that the scope sees; None for an agent's scope."""
+        if self.scope.agent is not None:
+            return None
+        store, scope = self.services.store, replace(self.scope, agent=HISTORY)
+        return lambda: tuple(space for space in store.spaces(scope) if space not in spaces)
 
     def listing(
         self,

@@ -249,8 +249,9 @@ class View(Queries):
         if not blank:
             question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now, past=current)
         return Request(
-            spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded
-        )
+            spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded,
+            past_spaces=self.past_spaces(place[0]) if current else None,
+        )  # fmt: skip
 
     def recall(
         self,
@@ -312,7 +313,8 @@ class View(Queries):
             promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause(Action.MOVE))
         recall = recaller.answer(found, promotion, track=track and not hidden)
         if not hidden and not any(value for name, value in filters.items() if name != "listing"):
-            finder = StandingFinder(view.services.store, question.search.spaces, question.search.now)
+            search = question.search
+            finder = StandingFinder(view.services.store, search.spaces, search.now, question.past_spaces)
             asked = [each.record.memory for each in finder.asked(query)]
             recall = _with_asked(recall, [memory for memory in asked if memory.tier in recall.tiers], limit)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)

@@ -130,7 +130,7 @@ class Entries:
         for number in sorted(range(len(self)), key=self._times.__getitem__):
             self._file.seek(self._offsets[number])
             entry = json.loads(self._file.readline())
-            entry["created_at"] = datetime.fromisoformat(entry["created_at"])
+            entry["created_at"] = entry["state"]["updated_at"] = datetime.fromisoformat(entry["created_at"])
             yield entry, self._transcripts[number]
 
     def close(self) -> None:
