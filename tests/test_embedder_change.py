@@ -47,8 +47,8 @@ def test_the_former_embedder_answers_until_maintenance_has_made_all_vectors(path
         assert before[0].why.vector is not None
         (said,) = before.degraded
         assert "the former embedder 'pond:words' is used" in said
-        assert status.degraded == before.degraded
-        assert status.pending_vectors == 0
+        assert status.degraded == (said, f"{len(FACTS) + 1} memories without vectors: run reembed")
+        assert status.pending_vectors == len(FACTS) + 1
         assert maintained.embedded == len(FACTS) + 1
         assert after.degraded == ()
         assert after[0].why.vector is not None
@@ -63,11 +63,14 @@ def test_an_interrupted_change_goes_on_with_the_next_maintenance(path: Path) -> 
         failed = mem.maintain()
         done = len(embedder.texts)
         between = mem.recall("fact 7 about books")
+        waiting = mem.status().pending_vectors
         embedder.down, embedder.after = False, None
         finished = mem.maintain()
 
         assert "is down" in failed.degraded[0]
         assert 0 < done < len(FACTS)
+        assert waiting == len(FACTS) - done
+        assert set(embedder.texts[:done]) == set(FACTS[-done:])
         assert between[0].why.vector is not None
         assert "former embedder" in between.degraded[0]
         assert finished.embedded == len(FACTS) - done

@@ -153,7 +153,8 @@ store.add_command(
         "reembed", lambda embedded: [f"vectors created for {pluralize(embedded, 'memory')}"],
         "memotherm store reembed", progress="vectors",
         help="Create missing vectors; after a change of embedder, all of them.\n\n"
-        "An interrupted run continues where it stopped. The old vectors are used until all new ones exist.",
+        "The newest memories come first, and an interrupted run continues where it stopped. The old vectors are used "
+        "until all new ones exist.",
     )
 )  # fmt: skip
 

@@ -267,7 +267,7 @@ def status(view: View, *, include_narrower: bool) -> Status:
     services, now = view.services, view.now()
     store, spaces = view.place(include_narrower=include_narrower)
     counts = store.counts(spaces, now)
-    waiting = store.pending(spaces) if services.vectorizer.enabled else 0
+    waiting = store.pending(spaces, services.vectorizer.changing_to) if services.vectorizer.enabled else 0
     active = services.active_policy.refresh()
     degraded = [
         services.vectorizer.obstacle(),

@@ -300,9 +300,8 @@ class MemoryStore(StoreBase):
 
         return Identity(number=self._write(register), name=name, dimensions=dimensions)
 
-    def without_vectors(self, number: int, before: int | None, limit: int) -> list[tuple[int, str]]:
+    def without_vectors(self, number: int, before: int, limit: int) -> list[tuple[int, str]]:
         """Return (number, content) of memories without vectors of an embedder, newest first."""
-        before = _EVERY if before is None else before
         rows = self._rows("vectors_missing", number=number, before=before, limit=limit)
         return [(no, content) for no, content in rows]
 
@@ -318,9 +317,11 @@ class MemoryStore(StoreBase):
         """Return the number of memories without vectors of an embedder."""
         return int(self._rows("vectors_missing_count", number=number)[0][0])
 
-    def pending(self, spaces: Sequence[int]) -> int:
-        """Return the number of visible memories without vectors."""
-        return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
+    def pending(self, spaces: Sequence[int], number: int | None = None) -> int:
+        """Return the number of visible memories without vectors of an embedder; None is the serving one."""
+        if number is None:
+            return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
+        return int(self._unlogged_rows("pending_of", spaces=list(spaces), number=number)[0][0])
 
 
 def identity_of(statements: Statements) -> Identity | None:

@@ -32,6 +32,8 @@ Progress = Callable[[int, int], None]
 
 _CACHED_QUERIES = 256
 _BATCH = 64
+#: More than the number of any memory.
+_NEWEST = 2**63 - 1
 #: The longest beginning of a content that gets vectors, in windows and in characters. A window of the bundled model
 #: takes 15 ms to a second, so that a content of a million characters could take minutes.
 _MOST_WINDOWS = 64
@@ -121,10 +123,9 @@ class EmbedderSession:
     ) -> int:
         """Make every missing vector, until `complete` returns true when none is missing; return how many were made.
 
-        Newer memories come first. Each batch is stored at once, so an interrupted run continues where it stopped.
+        The newest memories come first. Each batch is stored at once, so an interrupted run continues where it stopped.
         """
-        total, done = self.store.count_without_vectors(identity.number), 0
-        before: int | None = None
+        total, done, before = self.store.count_without_vectors(identity.number), 0, _NEWEST
         refusals: list[EmbedderRefused] = []
         cause = Cause(action=Action.EMBED, at=now, rule="reembed", why=f"vectors made by {self.embedder.name}")
         while True:
@@ -134,7 +135,7 @@ class EmbedderSession:
             refused = self._store_batch(identity, batch, cause)
             refusals += refused
             done += len(batch) - len(refused)
-            before = batch[-1][0] if batch else None
+            before = batch[-1][0] if batch else _NEWEST
             if progress is not None and batch:
                 progress(done, max(total, done))
         if refusals:

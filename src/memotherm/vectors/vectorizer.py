@@ -144,6 +144,15 @@ class Vectorizer:
             return own is None or own.number > serving.number
         return self._store.count_without_vectors(serving.number) > 0
 
+    @property
+    def changing_to(self) -> int | None:
+        """The number of the embedder whose vectors are to replace the serving ones; None if none are to."""
+        serving = self._store.identity()
+        if not self.enabled or serving is None or serving.name == self.embedder.name:
+            return None
+        own = self._first.identity
+        return _NO_EMBEDDER if own is None else own.number
+
     def for_contents(self, contents: Sequence[str | None]) -> EmbeddedContents:
         """Return the vectors of each content and who made them; None where they must be made later.
 

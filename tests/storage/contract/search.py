@@ -225,19 +225,22 @@ class VectorsContract(Contract):
         assert self.store.register_embedder("second", 16) == second
 
     def test_memories_without_vectors_are_pending(self) -> None:
-        """They are counted, listed in order, and done once their vectors are there."""
+        """They are counted, listed newest first, and done once their vectors are there."""
         number = self.serving()
         done = self.stored("has its vector")
         waiting = [self.stored(text, parts=()) for text in ("one", "two")]
 
         assert (done.parts, waiting[0].parts) == (1, 0)
         assert self.store.pending(self.seen()) == self.store.count_without_vectors(number) == 2
-        assert [tuple(row) for row in self.store.without_vectors(number, 0, 10)] == [
-            (waiting[0].no, "one"),
+        assert [tuple(row) for row in self.store.without_vectors(number, 2**62, 10)] == [
             (waiting[1].no, "two"),
+            (waiting[0].no, "one"),
         ]
-        assert [no for no, _ in self.store.without_vectors(number, 0, 1)] == [waiting[0].no]
-        assert [no for no, _ in self.store.without_vectors(number, waiting[0].no, 10)] == [waiting[1].no]
+        assert [no for no, _ in self.store.without_vectors(number, 2**62, 1)] == [waiting[1].no]
+        assert [no for no, _ in self.store.without_vectors(number, waiting[1].no, 10)] == [waiting[0].no]
+        other = self.store.register_embedder("other", 16, serve=False).number
+        assert self.store.pending(self.seen(), number) == 2
+        assert self.store.pending(self.seen(), other) == 3
 
         for record in waiting:
             vectors = self.embedder.embed([record.memory.content])

@@ -234,6 +234,11 @@ WHERE {own}retention = 0 AND space {in spaces} AND tier {in tiers}
 SELECT count(*) FROM {table memories} {index memories_without_vector}
 WHERE {own}parts = 0 AND retention <> 3 AND retention = 0 AND space {in spaces}
 
+-- pending_of: How many memories of some spaces wait for the vectors of an embedder.
+SELECT count(*) FROM {table memories m}
+WHERE {own m}parts >= 0 AND retention = 0 AND space {in spaces}
+  AND NOT EXISTS (SELECT 1 FROM {table vectors v} WHERE {made v m})
+
 -- select: The memories that a rule looks at, in order of number. Its conditions are the statements below, joined
 -- by AND and OR. Where $space is `+space`, SQLite reads the table in its own order instead of sorting an index.
 SELECT {columns} FROM {table memories}

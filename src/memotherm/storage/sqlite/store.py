@@ -231,11 +231,11 @@ class SqliteStore(Store):
         with self._reading(once=True, logged=False) as statements:
             return _visible_spaces(statements, scope)
 
-    def pending(self, spaces: Sequence[int]) -> int:
-        """Return the number of visible memories without vectors."""
+    def pending(self, spaces: Sequence[int], number: int | None = None) -> int:
+        """Return the number of visible memories without vectors of an embedder; None is the serving one."""
         with self._reading() as statements:
             statements.moment()
-            return super().pending(spaces) if statements.any_pending else 0
+            return super().pending(spaces, number) if number is not None or statements.any_pending else 0
 
     def _reads_in_order(self, statements: Statements, search: Search) -> bool:
         """Return whether a large share of all memories is listed, so that a page is soon full.
