@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memotherm.embed.local import BUNDLED, LocalEmbedder
 from memotherm.testing import HashEmbedder
 from tests.helpers import Flaky, contents, opened
 from tests.notes.ids import spec
@@ -137,3 +138,25 @@ def test_the_bundled_model_serves_while_a_service_has_not_made_its_vectors(tmp_p
 
         assert recall[0].why.vector is not None
         assert "former embedder 'local:" in recall.degraded[0]
+
+
+def test_vectors_of_a_former_bundled_model_are_not_compared_with_those_of_the_present_one(tmp_path: Path) -> None:
+    """Words answer until reembed has made all vectors anew; the name of the model tells the two apart."""
+    path = tmp_path / "agent.db"
+    former = LocalEmbedder(BUNDLED, name="local:snowflake-arctic-embed-s-int8+potion-multilingual")
+    with opened(path, embedder=former) as mem:
+        mem.remember_many([{"content": "The build takes nine minutes"}, {"content": "Anna lives in Lisbon"}])
+    with opened(path, embedder="local") as mem:
+        added = mem.remember("The tests take four minutes")
+        by_words, status = mem.recall("how long is the build?"), mem.status()
+        made = mem.store.reembed()
+        by_meaning = mem.recall("compilation time")
+
+        assert by_words[0].memory.content == "The build takes nine minutes"
+        assert by_words[0].why.vector is None
+        assert "run reembed" in by_words.degraded[0]
+        assert status.pending_vectors == made == 3
+        assert by_meaning.degraded == ()
+        assert by_meaning[0].why.vector is not None
+        assert mem.recall("duration of the tests")[0].memory.id == added.id
+        assert mem.status().pending_vectors == 0

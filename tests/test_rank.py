@@ -129,13 +129,13 @@ def test_the_relevance_of_a_single_candidate_is_its_evidence() -> None:
 
 
 def test_the_default_fusion_weighs_closeness_words_and_hints_as_documented() -> None:
-    """Words count 1.43 spreads and a hint 0.6, less what others have; half of both is relative to the range."""
+    """Words count 1.25 spreads and a hint 0.6, less what others have; half of both is relative to the range."""
     best, other = Known(1, 0.5, coverage=0.5, author=True), Known(2, 0.3, coverage=0.1)
 
     # Closeness has a range of 2 spreads, which reduces it to 0.75, and coverage one of 0.4: 0.875.
     # The hint of the best one is 0.6, of which 0.3 are subtracted from both.
-    assert one(best, other).relevance == pytest.approx(0.5 + (0.875 * 1.43 * 0.5 + 0.42) / 0.75 * 0.1)
-    assert one(other, best).relevance == pytest.approx(0.3 + (0.875 * 1.43 * 0.1 - 0.18) / 0.75 * 0.1)
+    assert one(best, other).relevance == pytest.approx(0.5 + (0.875 * 1.25 * 0.5 + 0.42) / 0.75 * 0.1)
+    assert one(other, best).relevance == pytest.approx(0.3 + (0.875 * 1.25 * 0.1 - 0.18) / 0.75 * 0.1)
     assert one(Known(1, None, 1.0, coverage=0.5, author=True)).relevance == pytest.approx(0.5 / 1.5 * 1.084)
 
 
@@ -145,8 +145,8 @@ def test_the_default_fusion_reduces_the_evidence_that_has_less_than_its_usual_we
     known = Known(1, 0.5, coverage=0.2)
 
     # The other half of closeness is that of unrelated texts, 0.08.
-    assert one(known, weights=less_vector).relevance == pytest.approx(0.29 + 0.2 * 1.43 * 0.1)
-    assert one(known, weights=less_text).relevance == pytest.approx(0.5 + 0.5 * 0.2 * 1.43 * 0.1)
+    assert one(known, weights=less_vector).relevance == pytest.approx(0.29 + 0.2 * 1.25 * 0.1)
+    assert one(known, weights=less_text).relevance == pytest.approx(0.5 + 0.5 * 0.2 * 1.25 * 0.1)
     assert one(known, weights=replace(_WEIGHTS, vector=0.0, text=0.0)).relevance == pytest.approx(0.08)
 
 

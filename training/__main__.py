@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.optimized_model import optimized
-
 from training.measure import searched_sets, table
 from training.model import average, encoder, quantized, write
+from training.optimized_model import optimized
 from training.preparing import measured, prepare
 from training.student import StudentRecipe, Task, train_student
 from training.teacher import TeacherRecipe, judge, train_teacher

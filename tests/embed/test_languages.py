@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import memotherm
-from memotherm.embed.calibration import ARCTIC
+from memotherm.embed.calibration import BUNDLED_CALIBRATION
 from memotherm.embed.local import BUNDLED, LocalEmbedder
 
 ENGLISH = [
@@ -59,7 +59,7 @@ def test_a_question_finds_the_text_that_answers_it(
 def test_a_text_that_the_model_does_not_know_is_as_close_as_an_unrelated_one(local: LocalEmbedder) -> None:
     """Nothing is known about a question and a text of different kinds, so neither is preferred nor rejected."""
     foreign = local.embed([*RUSSIAN, *CHINESE, *ARABIC]) @ local.embed_query("Where does Anna live?")
-    assert np.all(np.abs(foreign - ARCTIC.usual) < ARCTIC.spread)
+    assert np.all(np.abs(foreign - BUNDLED_CALIBRATION.usual) < BUNDLED_CALIBRATION.spread)
 
 
 def test_cosines_count_less_the_less_of_a_question_is_known(local: LocalEmbedder) -> None:

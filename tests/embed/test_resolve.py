@@ -30,8 +30,8 @@ def test_an_instance_passes_through() -> None:
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        (None, "local:snowflake-arctic-embed-s-int8+potion-multilingual"),
-        ("local", "local:snowflake-arctic-embed-s-int8+potion-multilingual"),
+        (None, "local:memotherm-embed-s-1+potion-multilingual"),
+        ("local", "local:memotherm-embed-s-1+potion-multilingual"),
         ("none", "none"),
         ("openai", "openai:api.openai.com/text-embedding-3-small:1536"),
         ("openai?model=text-embedding-3-large&dimensions=256", "openai:api.openai.com/text-embedding-3-large:256"),
@@ -70,7 +70,7 @@ def test_auto_takes_the_bundled_model_where_it_can_be_run() -> None:
     [
         (KEYS, "openai:api.openai.com/text-embedding-3-small:1536"),
         ({"openai": "", "gemini": "AIza"}, "gemini:generativelanguage.googleapis.com/gemini-embedding-001:3072"),
-        ({}, "local:snowflake-arctic-embed-s-int8+potion-multilingual"),
+        ({}, "local:memotherm-embed-s-1+potion-multilingual"),
     ],
 )
 def test_auto_without_onnxruntime_takes_a_service_that_has_a_key(

@@ -22,13 +22,15 @@ from memotherm.text.versions import first_words, statement
 from memotherm.tiers.rules.properties import is_blocker
 
 #: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
-#: gains and costs is in docs/evaluation.md.
-_FIRST_HITS = 8
-_FIRST_SHARE, _LATER_SHARE = 0.5, 0.65
-#: The least relevance of any hit, unless the search is so confident: then the best hits may be right although none
+#: gains and costs is in docs/evaluation.md; `python -m bench.calibrate` fits it to a model.
+_FIRST_HITS = 3
+_FIRST_SHARE, _LATER_SHARE = 0.55, 0.75
+#: The least relevance of any hit, but the first ones of a search that is so confident: they may be right although none
 #: of them is close.
 _LEAST_RELEVANCE = 0.25
 _CONFIDENT = 0.7
+#: How many of the best candidates are compared with each other.
+_COMPARED = 8
 #: The most that time and author may add to a hit that is far from the query and has none of its words: its
 #: relevance against its closeness, and how close is not far.
 _MOST_HINTS = 1.5
@@ -74,8 +76,8 @@ class Selection:
     #: The best relevance of a hit, and whether the query has a subject, not only a time or an author.
     best: float = 0.0
     has_subject: bool = False
-    #: The least relevance of any hit.
-    least: float = _LEAST_RELEVANCE
+    #: Whether the search is so confident that its first hits may be far from the query.
+    confident: bool = False
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
     notes: list[str] = field(default_factory=list)
@@ -98,21 +100,24 @@ class Selection:
             pinned[:] = [candidate for candidate in pinned if candidate.number not in numbers]
 
     def judge(self, state: State, count: int) -> int:
-        """Set the least relevance from all candidates of a search; return how many of the first `count` to read.
+        """Note what decides which hits are relevant enough; return how many of the first `count` to read.
 
         These are the ones that are relevant enough, and a few more for the receipt.
         """
         # Of all candidates, so that it does not depend on the budget.
         self.best = best_relevance(state.ranked) or 0.0
         self.has_subject = bool(subject_words(state.terms))
-        self.least = 0.0 if state.confidence >= _CONFIDENT else _LEAST_RELEVANCE
+        self.confident = state.confidence >= _CONFIDENT
         hits = state.ranked[:count]
         relevant = [place for place, hit in enumerate(hits) if not self.irrelevance(hit, place)]
         return min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
 
     def irrelevance(self, hit: Ranked, place: int) -> str:
         """Return why the hit at this place in the ranking is not relevant enough; empty if it is."""
-        least = max(self.least, self.best * (_FIRST_SHARE if place < _FIRST_HITS else _LATER_SHARE))
+        first = place < _FIRST_HITS
+        least = self.best * (_FIRST_SHARE if first else _LATER_SHARE)
+        if not (first and self.confident):
+            least = max(least, _LEAST_RELEVANCE)
         if hit.relevance < least:
             return f"relevance {hit.relevance:.2f} is below {least:.2f}, the least for this query"
         close = hit.closeness >= min(_CLOSE, hit.relevance / _MOST_HINTS)
@@ -161,13 +166,13 @@ class Selection:
             else:
                 (self.listed if scored is None else self.hits).append(candidate)
         if ranking is not None and least:
-            self.hits, siblings = split_siblings(self.hits, ranking.question.text, _FIRST_HITS)
+            self.hits, siblings = split_siblings(self.hits, ranking.question.text, _COMPARED)
             self.skipped += [Skipped(candidate, "relevance", why) for candidate, why in siblings]
         self._mark()
 
     def _mark(self) -> None:
         """Mark the first candidates that disagree."""
-        if marks := _marks([*self.listed[:_FIRST_HITS], *self.hits[:_FIRST_HITS]]):
+        if marks := _marks([*self.listed[:_COMPARED], *self.hits[:_COMPARED]]):
             self.listed, self.hits = (
                 [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
                 for candidates in (self.listed, self.hits)

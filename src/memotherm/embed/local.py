@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from memotherm.embed import windows
-from memotherm.embed.calibration import ARCTIC, Calibration
+from memotherm.embed.calibration import BUNDLED_CALIBRATION, Calibration
 from memotherm.embed.multilingual import UNKNOWN, LanguageMixer
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError, PluginUnavailable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUNDLED = Path(__file__).parent / "weights"
-BUNDLED_NAME = "local:snowflake-arctic-embed-s-int8+potion-multilingual"
+BUNDLED_NAME = "local:memotherm-embed-s-1+potion-multilingual"
 BUNDLED_DIMENSIONS = 384
 #: Prefix of queries only; without it, recall@10 falls from .73 to .40.
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
@@ -64,7 +64,7 @@ class LocalEmbedder:
         self._prefix = prefix
         if calibration is not None or folder is None:
             # Without this attribute, the calibration is estimated.
-            self.calibration = calibration or ARCTIC
+            self.calibration = calibration or BUNDLED_CALIBRATION
         self._threads = threads or min(_cores(), MAX_THREADS)
         self._lock = Lock()
         self._words: WordPiece | None = None

@@ -25,7 +25,7 @@ class RankingWeights:
     """The parameters of the default ranking. They are not settings: evaluations change one of them at a time."""
 
     #: What full coverage, a named author and a named time add, in units of the embedder's spread.
-    coverage: float = 1.43
+    coverage: float = 1.25
     author: float = 0.6
     time: float = 0.6
     #: The weight of a word that frames a question ("how often", "recently"), against 1 for other words.

@@ -1,6 +1,4 @@
-"""Make the bundled model from the original one: with the graph that onnxruntime makes of it at every load.
-
-    python -m bench.optimized_model model_quantized.onnx src/memotherm/embed/weights/model.onnx
+"""Give a model the graph that onnxruntime makes of it at every load; `python -m training` writes models this way.
 
 The vectors are those of the original, bit for bit, and a load takes half of the time. The optimised graph has only
 operators that the CPU provider has on every machine: layouts that depend on the processor exist for convolutions
@@ -9,8 +7,6 @@ alone, of which there are none.
 
 from __future__ import annotations
 
-import hashlib
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +15,6 @@ from memotherm.embed.local import import_onnxruntime
 
 __all__ = ["optimized"]
 
-#: sha256 of onnx/model_quantized.onnx of Snowflake/snowflake-arctic-embed-s.
-_ORIGINAL = "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
 #: The number of `opset_import` in a ModelProto of ONNX, and the domains whose operators the graph has.
 _OPSET_IMPORT = 8
 _DOMAINS = (b"com.microsoft",)
@@ -69,17 +63,3 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             return number, position
-
-
-def main() -> None:
-    """Read one file and write the other."""
-    original, target = map(Path, sys.argv[1:])
-    if hashlib.sha256(original.read_bytes()).hexdigest() != _ORIGINAL:
-        sys.exit(f"{original} is not the model that the bundled one was made of")
-    model = optimized(original)
-    target.write_bytes(model)
-    print(hashlib.sha256(model).hexdigest())
-
-
-if __name__ == "__main__":
-    main()
