@@ -126,7 +126,7 @@ def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
     """As a note, and for each hit that was left out."""
     mem.remember("please keep the staging database on port 5433")
 
-    context = mem.context("thanks, please continue")
+    context = mem.context("cool, please continue")
 
     (entry,) = context.left_out
     assert (entry.rule, entry.fits_at) == ("context_min_confidence", None)
@@ -141,7 +141,7 @@ def test_a_floor_of_0_injects_whatever_was_found(open_mem: Open) -> None:
     mem = open_mem(settings={"context_min_confidence": 0})
     mem.remember("please keep the staging database on port 5433")
 
-    assert recalled(mem.context("thanks, please continue"))
+    assert recalled(mem.context("cool, please continue"))
 
 
 def test_confidence_does_not_depend_on_the_limit(mem: Memotherm) -> None:
@@ -169,7 +169,7 @@ def test_rare_words_count_more_without_vectors(open_mem: Open) -> None:
     mem = open_mem(embedder="none")
     mem.remember("otter")
 
-    found = mem.recall("otter thanks", track=False)
+    found = mem.recall("otter perfect", track=False)
 
     everywhere, nowhere = math.log(1 + 0.5 / 1.5), math.log(1 + 1.5 / 0.5)
     text = found.hits[0].why.text

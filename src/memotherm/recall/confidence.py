@@ -11,7 +11,9 @@ those that the memories answer. It is a logistic function of what is known about
     known       whether some memory has those words
     covered     how much of those words the first candidate has, weighted by their rarity; without vectors only
     hint        whether the query names the author or the time of the first candidate
-    asks        whether the query has a question mark
+    asks        whether the query asks to be told something ("?", "tell me", "suggest")
+
+The framing of a question ("by the way", "again") is no part of it.
 
 The weights were fitted on conversations of 10 to 700 turns, notes, sessions and small stores of facts, in four
 languages, against prompts such as "thanks" and "sort the imports".
@@ -21,7 +23,6 @@ It depends on the first block of candidates only, so that it is the same for eve
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
@@ -36,7 +37,6 @@ _DECIMALS = 4
 #: With fewer cosines, their spread is not known and this one is taken.
 _FEW_COSINES = 5
 _USUAL_SPREAD = 0.3
-_QUESTION_MARK = re.compile("[?\u037e\u055e\u061f\u1367\uff1f]")
 
 
 class Signs(NamedTuple):
@@ -67,7 +67,7 @@ class EstimateConfidence:
     def __call__(self, state: State) -> None:
         """Estimate confidence from the first block of candidates."""
         ranked = state.ranked_blocks[0]
-        if not ranked or not state.terms or is_self_contained(state.question.text):
+        if not ranked or not state.terms or is_self_contained(state.framed.text):
             return
         first, telling = ranked[0], subject_words(state.terms)
         # Of all candidates, also of those that are not relevant, but pinned memories.
@@ -85,7 +85,7 @@ class EstimateConfidence:
             known=1 - 0.5**known,
             covered=first.coverage * _share(telling, state.total, state.frequencies) if closeness is None else 0.0,
             hint=max(first.author, first.nearness),
-            asks=float(_QUESTION_MARK.search(state.question.text) is not None),
+            asks=float(state.framed.asks),
         )
         state.confidence = round(confidence(signs), _DECIMALS)
 

@@ -77,8 +77,8 @@ class GatherEvidence:
             access_counts=candidates.access_count,
             accessed=candidates.accessed_at,
             coverage=self._coverage(state, candidates, pinned) if terms else np.zeros(len(nos)),
-            authors=_author_matches(question.text, candidates.author, frozenset(terms)),
-            nearness=_time_matches(question.text, question.search.now.date(), candidates.created_at),
+            authors=_author_matches(state.framed.text, candidates.author, frozenset(terms)),
+            nearness=_time_matches(state.framed.text, question.search.now.date(), candidates.created_at),
             pinned=pinned,
         )
 

@@ -37,6 +37,7 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import EVERY_TIER, Prefetch
 from memotherm.text.content import pluralize
+from memotherm.text.framing import without_framing
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
@@ -92,11 +93,13 @@ class Pipeline:
             depth: How many candidates are wanted; one block is the least.
         """
         started = time.perf_counter_ns()
+        framed = without_framing(question.text)
         state = State(
             question=question,
             depth=max(depth, self._least),
-            terms=dict(islice(weighed_words(question.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
-            query=self._vectorizer.for_query(question.text, question.serving),
+            framed=framed,
+            terms=dict(islice(weighed_words(framed.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
+            query=self._vectorizer.for_query(framed.text, question.serving),
             started=started,
         )
         if state.query.reason:

@@ -17,6 +17,7 @@ from memotherm.model import Priority, Tier, Why
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.values import Identity, Record, Scores, Search
+from memotherm.text.framing import Framed
 from memotherm.vectors.vectorizer import QueryVector
 
 
@@ -343,7 +344,8 @@ class State:
     started: int = 0
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
-    # From the question
+    # From the question: without its framing, the words of that, and its vector
+    framed: Framed
     terms: Mapping[str, float]
     query: QueryVector
     # From the candidates stage
