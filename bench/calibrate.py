@@ -1,9 +1,11 @@
-"""`python -m bench.calibrate --data DIR [--model FOLDER]`: fit what depends on the cosines of an embedding model.
+"""`python -m bench.calibrate --data DIR [--model FOLDER] [--weeks DIR]`: fit what depends on a model.
 
-Two things are fitted on evaluation sets and printed as they stand in the source:
+Three things are fitted and printed as they stand in the source, the first two on evaluation sets, the last on the
+scripted weeks of work:
 
     embed/calibration.py    the map from cosine to relevance, from the cosines of questions and texts
     recall/confidence.py    the weights of confidence, from questions and from prompts that no memory answers
+    context/selection.py    which hits are injected, from the prompts of the weeks
 
 The weights are drawn towards the present ones, as far as the questions do not say otherwise. They are judged on each
 set by weights that were fitted on the others. Nothing is written: try the values, and measure the ranking
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 from bench.controls import cached, embedded
 from bench.datasets import EvaluationSet, SilentPrompt, load, load_prompts
+from bench.limits import Prompted, fitted_limits, present_limits, prompts_of, score
 from bench.quality import SetClock, latest, remember_documents, view_of
 from bench.silence import TEN_FACTS, beginnings
 from memotherm import embed
@@ -230,6 +233,20 @@ def main(words: Sequence[str] | None = None) -> None:
     print("\nrecall/confidence.py:")
     for name, before, after in zip(("constant", *NAMES), present, fitted_weights(asked, present), strict=True):
         print(f"    {name:10} {before:5.1f} -> {after:5.1f}")
+    if arguments.weeks:
+        _print_limits(prompts_of(sorted(arguments.weeks.glob("*.json")), embedder), floor)
+
+
+def _print_limits(prompts: Sequence[Prompted], floor: float) -> None:
+    before = present_limits()
+    after = fitted_limits(prompts, before, floor)
+    print("\ncontext/selection.py: first hits, their share, that of later ones, least relevance, confident")
+    for name, limits in (("present", before), ("fitted", after)):
+        found = score(prompts, limits, floor)
+        print(
+            f"    {name:8} {', '.join(map(str, limits))}: {found.answered} answered, "
+            f"precision {found.precision:.3f} of {found.lines}, {found.silent} silent"
+        )
 
 
 def _pooled(cosines: Sequence[Cosines]) -> Cosines:
@@ -242,6 +259,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.calibrate", description="Fit what depends on cosines.")
     parser.add_argument("--data", type=Path, required=True, help="the folder of the evaluation sets and prompts")
     parser.add_argument("--model", type=Path, help="a folder with model.onnx and vocab.txt; the bundled model if none")
+    parser.add_argument("--weeks", type=Path, help="the folder of the weeks of work, such as bench/days/weeks")
     parser.add_argument(
         "--set", dest="sets", action="append", default=[], help="only sets whose name begins with this (repeatable)"
     )

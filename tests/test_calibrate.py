@@ -17,8 +17,10 @@ from bench.calibrate import (
     silence,
 )
 from bench.datasets import SilentPrompt
+from bench.limits import Found, Limits, Prompted, fitted_limits, present_limits, score
 from bench.silence import TEN_FACTS
 
+from memotherm.context import selection
 from memotherm.recall import confidence
 from memotherm.recall.confidence import Signs
 from memotherm.testing import HashEmbedder
@@ -92,3 +94,32 @@ def test_signs_of_real_searches_are_collected():
     assert 10 < len(asked.questions) <= len(TEN_FACTS.questions)
     assert len(asked.prompts) <= 1
     assert confidence.confidence is before
+
+
+def _prompted(*relevances: float, right: int = 0, idle: bool = False) -> Prompted:
+    hits = [Found(relevance, place == right, place == right) for place, relevance in enumerate(relevances)]
+    return Prompted(0.8, [] if idle and not relevances else hits, answerable=not idle, idle=idle)
+
+
+def test_fitted_limits_inject_less_and_answer_as_much():
+    """Wrong hits that are far behind the best one are left out; the right ones stay."""
+    prompts = [_prompted(0.9, 0.5, 0.5, 0.48, 0.47), _prompted(0.8, 0.7, 0.3, right=1)]
+    present = Limits(8, 0.5, 0.65, 0.25, 0.7)
+    before, after = (score(prompts, limits, 0.3) for limits in (present, fitted_limits(prompts, present, 0.3)))
+    assert after.answered == before.answered == 2
+    assert after.precision > before.precision
+
+
+def test_limits_of_the_product_are_those_that_are_fitted():
+    """They stand in the order in which they are printed."""
+    assert present_limits() == (
+        selection._FIRST_HITS, selection._FIRST_SHARE, selection._LATER_SHARE, selection._LEAST_RELEVANCE,
+        selection._CONFIDENT,
+    )  # fmt: skip
+
+
+def test_a_prompt_below_the_floor_injects_nothing():
+    """Idle prompts count as silent, and their lines against precision."""
+    silent = [Prompted(0.1, [Found(0.9, concerns=False, answers=False)], idle=True)]
+    assert score(silent, present_limits(), 0.3) == (0, 1, 0, 0)
+    assert score(silent, present_limits(), 0.0) == (0, 0, 0, 1)
