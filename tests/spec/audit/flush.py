@@ -63,7 +63,7 @@ def a_silent_reply_is_recognised(rest: Rest, python: Python) -> None:
 @audit("O07")
 def the_flush_comes_before_the_context_is_compacted(hook: Hook) -> None:
     def flushes(tokens: int) -> bool:
-        text = hook("before_agent_start", prompt="Continue please", contextTokens=tokens, contextWindow=200_000)
+        text = hook("before_agent_start", prompt="Continue please", context_tokens=tokens, context_window=200_000)
         assert "NO_REPLY" not in text
         assert ("will soon be compacted" in text) == ("Answer the user" in text)
         return "will soon be compacted" in text
@@ -101,7 +101,9 @@ def the_curated_note_is_curated(notes: NotesMcp, rest: Rest) -> None:
     planned = notes("memory_curate", path="memory/2026-02-01.md", **{"from": 3}, lines=1, dryRun=True)
     assert planned["lines"] == ["- The beacon is green."]
     notes("memory_curate", path="memory/2026-02-01.md", **{"from": 3}, lines=1)
-    assert "- The beacon is green." in (notes.root / "MEMORY.md").read_text("utf-8")
+    curated = notes.root / "MEMORY.md"
+    assert curated.exists()
+    assert "- The beacon is green." in curated.read_text("utf-8")
     assert "MEMORY.md" in rest.session("flush", **_FULL)["flush"]["prompt"]
 
 
@@ -144,7 +146,7 @@ def a_flush_is_due_once_in_each_cycle(rest: Rest, cli: Cli) -> None:
 
 @audit("O30")
 def no_flush_for_heartbeats_and_read_only_workspaces(rest: Rest, python: Python, hook: Hook) -> None:
-    full = {"prompt": "Read HEARTBEAT.md", "contextTokens": 177_000, "contextWindow": 200_000}
+    full = {"prompt": "Read HEARTBEAT.md", "context_tokens": 177_000, "context_window": 200_000}
     assert "compacted" not in hook("before_prompt_build", **full, trigger="heartbeat")
     assert "compacted" in hook("before_prompt_build", **full, trigger="user")
     assert rest.session("flush", **_FULL, heartbeat=True)["flush"] is None

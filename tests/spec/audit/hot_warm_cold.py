@@ -265,13 +265,24 @@ def what_is_no_blocker_leaves_hot(python: Python) -> None:
 
 
 @audit("H26", "H28")
-def the_rules_run_in_order_and_a_second_run_moves_nothing(tight: Rest) -> None:
+def the_rules_run_in_order_and_a_second_run_moves_nothing(tight: Rest, python: Python) -> None:
     both = tight.remember("Task and blocker at once", tags=["task", "blocker"])
     decision = tight.remember("We chose tar", kind="decision", tier="hot")
     run = tight.post("/compact")
     assert {move["id"]: move["to"] for move in run["moves"]} == {both["id"]: "hot", decision["id"]: "cold"}
     assert len(run["moves"]) == 2
     assert tight.post("/compact")["moves"] == []
+    # The fourth rule would move all of these.
+    mem = python.open(default_tier="hot", decision_cold_after_days=0, inactive_preference_days=0)
+    kinds = {mem.remember(f"A {kind} of the crew", kind=kind).id: kind for kind in ("fact", "preference", "decision")}
+    decided = [(kinds[move.id], str(move.to), move.rule) for move in mem.compact().moves]
+    assert [(kind, tier) for kind, tier, _ in decided] == [
+        ("decision", "cold"),
+        ("preference", "warm"),
+        ("fact", "warm"),
+    ]
+    assert len({rule for _, _, rule in decided}) == 3, decided
+    assert mem.compact().moves == ()
 
 
 @audit("H27")

@@ -249,6 +249,7 @@ def no_new_action_type_is_needed(python: Python, mcp: Mcp, one_tool: Mcp) -> Non
 @audit("E30")
 def tags_and_priorities_are_independent(rest: Rest) -> None:
     stored = rest.remember("The lock was changed", tags=["critical", "lesson"], priority="low")
+    assert (stored["tags"], stored["priority"]) == (["critical", "lesson"], "low")
     changed = rest.change(stored, "prioritize", priority="important")
     assert (changed["tags"], changed["priority"]) == (["critical", "lesson"], "important")
     assert len(rest.recall("lock", tags=["lesson"])["items"]) == 1
