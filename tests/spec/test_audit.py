@@ -1,30 +1,26 @@
-"""The audit has a check for every line of the source documents, and a part of it is run here."""
+"""The audit has a check and a fault for every line of the source documents, and a part of it is run here."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from memotherm.settings import FIELDS
 from tests.interfaces.served import served
+from tests.spec.audit import faults
 from tests.spec.audit.__main__ import main
 from tests.spec.audit.faults import FAULTS, located
-from tests.spec.audit.line_faults import LINE_FAULTS
-from tests.spec.audit.running import Interfaces, run, unnoticed
+from tests.spec.audit.running import TIGHT, Interfaces, run, run_broken
 from tests.spec.audit.table import DECISIONS, LINES, checks
 
-_ASKED = {check.function.__name__: set(check.interfaces) for check in checks()}
 #: The interfaces that the checks of each line ask.
 _OF_LINE = {line: set().union(*(check.interfaces for check in checks() if line in check.ids)) for line in LINES}
-#: Lines that have a check to themselves, and with it the fault of that check.
-_ALONE = {line for check in checks() if len(check.ids) == 1 for line in check.ids}
-#: Lines that share a check and have no fault of their own yet.
-_SHARED = {"H26", "H28", "H29", "E15", "E34", "E37", "O14", "O21", "O25", "O36", "O37", "O43"}
-#: The faults that need no process.
-_FAST = [
-    *(fault for fault, (_, names) in FAULTS.items() if all(_ASKED[name] == {"python"} for name in names.split())),
-    *(line for line in LINE_FAULTS if _OF_LINE[line] == {"python"}),
-]
+#: The lines whose faults need no process.
+_FAST = [line for line in FAULTS if _OF_LINE[line] == {"python"}]
 
 
 def test_every_line_has_a_check() -> None:
@@ -37,28 +33,38 @@ def test_every_decision_that_a_check_names_is_written_down() -> None:
     assert {decision for check in checks() for decision in check.decisions.values()} <= set(DECISIONS)
 
 
-def test_every_check_has_a_fault_that_it_must_notice() -> None:
-    """`python -m tests.spec.audit --faults` applies all of them."""
-    assert {name for _, names in FAULTS.values() for name in names.split()} == set(_ASKED)
-
-
 def test_every_line_has_a_fault_of_its_own() -> None:
-    """Alone in a check, or in the table of lines; the few others are listed here."""
-    assert set(LINES) - _ALONE - set(LINE_FAULTS) == _SHARED
+    """No two lines have the same; `python -m tests.spec.audit --faults` applies all of them."""
+    assert set(FAULTS) == set(LINES)
+    breaks = Counter(made for module in _tables() for made in module)
+    assert len(breaks) == len(LINES), [made for made, times in breaks.items() if times > 1]
+
+
+def _tables() -> list[list[str]]:
+    """Return the expressions in the table of faults of each document."""
+    modules = (faults.hot_warm_cold, faults.priorities, faults.sessions, faults.retention, faults.notes)
+    bodies = [ast.parse(inspect.getsource(module)).body for module in modules]
+    tables = [each.value for body in bodies for each in body if isinstance(each, ast.AnnAssign)]
+    return [[ast.unparse(made) for made in table.values] for table in tables if isinstance(table, ast.Dict)]
 
 
 def test_every_fault_changes_the_product() -> None:
     """A fault whose place is gone would break nothing, and one of the checks' own helpers would prove nothing."""
-    for make in (*(make for make, _ in FAULTS.values()), *LINE_FAULTS.values()):
-        for place in make():
-            assert place.startswith("memotherm.")
-            located(place)
+    for place in {place for fault in FAULTS.values() for place in fault}:
+        assert place.startswith("memotherm.")
+        located(place)
 
 
-@pytest.mark.parametrize("fault", _FAST)
-def test_checks_notice_a_broken_product(fault: str, tmp_path: Path) -> None:
-    """A check that passes all the same cannot fail."""
-    assert unnoticed(fault, checks(), tmp_path) == []
+def test_the_server_with_small_limits_has_settings_that_exist() -> None:
+    """It does not start with others, and then every check that asks it fails."""
+    assert {name.removeprefix("MEMOTHERM_").lower() for name in TIGHT} <= set(FIELDS)
+
+
+@pytest.mark.parametrize("line", _FAST)
+def test_a_check_notices_a_product_without_its_line(line: str, tmp_path: Path) -> None:
+    """A check that passes all the same cannot fail, and one that fails because of a crash proves nothing."""
+    outcomes = run_broken(line, checks(), tmp_path)
+    assert [outcome.failure for outcome in outcomes if outcome.failure and not outcome.crashed], outcomes
 
 
 def test_a_running_server_is_asked_over_http(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +28,14 @@ Json = dict[str, Any]
 class Rest:
     """An HTTP server, asked in the scope of a check."""
 
-    server: Server
+    #: Starts the server, if nobody has asked it yet.
+    server: Callable[[], Server]
     name: str
 
     def ask(self, method: str, path: str, body: Json | None = None, scope: str | None = None) -> tuple[int, Any]:
         """Send a request in the scope of the check, or in another one."""
         wanted = f"project={self.name}" if scope is None else scope
-        return self.server.ask(method, path, body, {"Memotherm-Scope": wanted} if wanted else {})
+        return self.server().ask(method, path, body, {"Memotherm-Scope": wanted} if wanted else {})
 
     def get(self, path: str, scope: str | None = None) -> Any:
         """Return the answer to a GET request that must succeed."""
@@ -91,7 +93,7 @@ class Rest:
 
     def metrics(self) -> str:
         """Return the page for Prometheus."""
-        with urllib.request.urlopen(f"{self.server.url}/metrics", timeout=60) as answer:
+        with urllib.request.urlopen(f"{self.server().url}/metrics", timeout=60) as answer:
             return str(answer.read().decode())
 
     def _answered(self, method: str, path: str, body: Json | None, scope: str | None) -> Any:
@@ -105,13 +107,14 @@ class Mcp:
     """An MCP server over standard input and output, asked by the official client."""
 
     portal: BlockingPortal
-    client: Client
+    #: Starts the server, if nobody has asked it yet.
+    client: Callable[[], Client]
     name: str
 
     def __call__(self, tool: str, **arguments: Any) -> Json:
         """Call a tool that must succeed."""
         answer = self._called(tool, arguments)
-        assert not answer.is_error, f"{tool}: {answer.content[0].text}"
+        assert not answer.is_error, _error(tool, answer)
         return dict(answer.structured_content)
 
     def refused(self, tool: str, **arguments: Any) -> str:
@@ -122,19 +125,19 @@ class Mcp:
 
     def schema(self, tool: str) -> Json:
         """Return the schema of a tool's parameters."""
-        tools = self.portal.call(self.client.list_tools).tools
+        tools = self.portal.call(self.client().list_tools).tools
         return next(dict(each.input_schema) for each in tools if each.name == tool)
 
     def tools(self) -> list[str]:
         """Return the names of the tools."""
-        return [each.name for each in self.portal.call(self.client.list_tools).tools]
+        return [each.name for each in self.portal.call(self.client().list_tools).tools]
 
     def prompt(self, name: str) -> str:
         """Return the text of a prompt."""
-        return str(self.portal.call(self.client.get_prompt, name, {}).messages[0].content.text)  # type: ignore[union-attr]
+        return str(self.portal.call(self.client().get_prompt, name, {}).messages[0].content.text)  # type: ignore[union-attr]
 
     def _called(self, tool: str, arguments: Json) -> Any:
-        return self.portal.call(self.client.call_tool, tool, arguments)
+        return self.portal.call(self.client().call_tool, tool, arguments)
 
 
 @dataclass(frozen=True)
@@ -257,6 +260,12 @@ def refusal(error: type[Exception], call: Callable[..., object], *arguments: obj
     except error as raised:
         return str(raised)
     raise AssertionError(f"{call.__name__}{arguments} was accepted")
+
+
+def _error(tool: str, answer: Any) -> str:
+    """Return what a tool says that has failed; the errors of the product end with their code."""
+    said = str(answer.content[0].text)
+    return f"{tool}: {said}" if re.search(r"\[\w+\]$", said) else f"{tool}: this is a bug: {said}"
 
 
 def _id(memory: Json | str) -> str:

@@ -31,8 +31,8 @@ A check uses only the interfaces in the table: commands and hooks in processes o
 input and output, a running HTTP server, or the Python package.
 The product is a command: `make audit WHEEL=1` asks a wheel that is installed outside the source tree.
 `python -m tests.spec.audit --url http://127.0.0.1:8077` asks a running server what HTTP alone can ask.
-`python -m tests.spec.audit --faults` breaks the product once for each check, and once for most of the lines that share
-one, and prints the checks that do not notice it.
+`python -m tests.spec.audit --faults` breaks the product once for each line, on both stores, and prints how a check of
+that line notices it. A check that fails because the broken product does not start has noticed nothing.
 "OK" means that the line holds as it is written; "by decision" that the documents disagree, or that the line needs an
 interpretation, and what holds is the decision in the last table.
 In that table 000 to 004 are the documents, in the order of this page.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,17 +14,17 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from memotherm import Memotherm
+from memotherm import Memotherm, MemothermError
 from tests.interfaces.served import COMMAND, Served, Server, environment, served
-from tests.postgres import database
-from tests.spec.audit.faults import FAULTS, applied, command
+from tests.postgres import database, empty_database
+from tests.spec.audit.faults import applied, command
 from tests.spec.audit.interfaces import Cli, Hook, Mcp, NotesMcp, Python, Rest
 from tests.spec.audit.table import Check
 
-__all__ = ["Interfaces", "Outcome", "run", "unnoticed"]
+__all__ = ["TIGHT", "Interfaces", "Outcome", "run", "run_broken"]
 
 #: Settings of the server with small limits.
-_TIGHT = {
+TIGHT = {
     "MEMOTHERM_HOT_TOKEN_LIMIT": "60",
     "MEMOTHERM_MAX_COLD_ITEMS": "2",
     "MEMOTHERM_TASK_COLD_AFTER_DAYS": "0",
@@ -43,8 +44,12 @@ class Interfaces:
         postgres: str | None = None,
         command: Sequence[str] = COMMAND,
         server: Server | None = None,
+        *,
+        own_schema: bool = False,
     ) -> None:
         self._folder = folder
+        #: Whether the command makes the schema of its databases, instead of finding it there.
+        self._own_schema = own_schema
         #: A server that is running already; only it is asked then.
         self._server = server
         self._command = command
@@ -73,12 +78,12 @@ class Interfaces:
 
     def _bound(self, name: str, scope: str, own: ExitStack) -> object:
         make: dict[str, Callable[[], object]] = {
-            "rest": lambda: Rest(self._rest, scope if self._server is None else f"{scope}-{self._folder.name}"),
-            "tight": lambda: Rest(self._tight, scope),
-            "mcp": lambda: Mcp(self._portal, self._mcp, scope),
-            "all_tools": lambda: Mcp(self._portal, self._all_tools, scope),
-            "one_tool": lambda: Mcp(self._portal, self._one_tool, scope),
-            "notes": lambda: NotesMcp(self._portal, self._notes_mcp, scope, self._notes),
+            "rest": lambda: Rest(lambda: self._rest, scope if self._server is None else f"{scope}-{self._folder.name}"),
+            "tight": lambda: Rest(lambda: self._tight, scope),
+            "mcp": lambda: Mcp(self._portal, lambda: self._mcp, scope),
+            "all_tools": lambda: Mcp(self._portal, lambda: self._all_tools, scope),
+            "one_tool": lambda: Mcp(self._portal, lambda: self._one_tool, scope),
+            "notes": lambda: NotesMcp(self._portal, lambda: self._notes_mcp, scope, self._notes),
             "cli": lambda: Cli(self._command, self._store, scope, self._environment, self._new_folder()),
             "hook": lambda: Hook(self._command, self._store, scope, self._alone, self._new_folder()),
             "python": lambda: Python(lambda: self._empty(own), _closing(own), self._new_folder()),
@@ -100,7 +105,7 @@ class Interfaces:
 
     @cached_property
     def _tight(self) -> Served:
-        return self._served(_TIGHT)
+        return self._served(TIGHT)
 
     @cached_property
     def _portal(self) -> Any:
@@ -145,7 +150,7 @@ class Interfaces:
     def _empty(self, stack: ExitStack) -> str:
         """Return the place of an empty store that lives as long as a stack."""
         if self._postgres is not None:
-            return stack.enter_context(database(self._postgres))
+            return stack.enter_context((empty_database if self._own_schema else database)(self._postgres))
         return str(self._new_folder() / "memory.db")
 
     def _new_folder(self) -> Path:
@@ -170,6 +175,8 @@ class Outcome:
     #: Why it failed; empty if it did not.
     failure: str = ""
     asked: bool = True
+    #: Whether the product did not answer at all, which says nothing about a line.
+    crashed: bool = False
 
     def result(self, line: str) -> str:
         """Return OK, by decision, FAIL, or not asked."""
@@ -182,35 +189,34 @@ class Outcome:
 
 def run(checks: Iterable[Check], interfaces: Interfaces) -> Iterator[Outcome]:
     """Run checks one after the other."""
-    for check in checks:
-        asked = interfaces.asks(check)
-        yield Outcome(check, _failure(check, interfaces) if asked else "", asked)
+    return (_outcome(check, interfaces) if interfaces.asks(check) else Outcome(check, asked=False) for check in checks)
 
 
-def unnoticed(fault: str, checks: Iterable[Check], folder: Path) -> list[str]:
-    """Return the checks that pass although they must notice a fault; of a line's checks, one must notice its fault."""
-    names = FAULTS[fault][1].split() if fault in FAULTS else ()
-    wanted = [check for check in checks if check.function.__name__ in names or (fault in check.ids and not names)]
-    with applied(fault), Interfaces(folder, command=command(fault)) as interfaces:
-        outcomes = []
-        for outcome in run(wanted, interfaces):
-            outcomes.append(outcome)
-            if outcome.failure and not names:
-                return []
-        return [outcome.check.function.__name__ for outcome in outcomes if not outcome.failure]
+def run_broken(line: str, checks: Iterable[Check], folder: Path, postgres: str | None = None) -> list[Outcome]:
+    """Run the checks of a line on a product with the fault of that line: one of them must fail."""
+    own = [check for check in checks if line in check.ids]
+    with applied(line), Interfaces(folder, postgres, command(line), own_schema=True) as interfaces:
+        return list(run(own, interfaces))
 
 
-def _failure(check: Check, interfaces: Interfaces) -> str:
+def _outcome(check: Check, interfaces: Interfaces) -> Outcome:
     try:
         with interfaces.bound(check) as given:
             check.function(**given)
     except Exception as error:  # noqa: BLE001 - a check that cannot be run has failed
-        return _reason(error)
-    return ""
+        frames = traceback.extract_tb(error.__traceback__)
+        asked = next((frame for frame in reversed(frames) if "/audit/" in frame.filename and frame.line), frames[-1])
+        said = f"{type(error).__name__}: {str(error)[:300]} [{asked.line}]" if str(error) else f"not true: {asked.line}"
+        return Outcome(check, said, crashed=_is_crash(error, frames[-1].filename, asked.filename))
+    return Outcome(check)
 
 
-def _reason(error: Exception) -> str:
-    """Return what an error says, and the statement of the check that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    asked = next((frame for frame in reversed(frames) if "/audit/" in frame.filename and frame.line), frames[-1])
-    return f"{type(error).__name__}: {str(error)[:300]} [{asked.line}]" if str(error) else f"not true: {asked.line}"
+def _is_crash(error: Exception, raised_in: str, asked_in: str) -> bool:
+    """Return whether a check has failed because a program did not start, or ended with an error of its own."""
+    if isinstance(error, AssertionError):
+        return asked_in == __file__ or _BUG.search(str(error)) is not None
+    return not isinstance(error, MemothermError) and "/audit/" not in raised_in
+
+
+#: What the interfaces say when an exception reaches them that is none of ours.
+_BUG = re.compile(r"answered 5\d\d|this is a bug|Traceback|\(\) (?:got|missing|takes) ")
