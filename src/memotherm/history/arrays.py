@@ -10,8 +10,8 @@ from typing import IO, Any
 
 from memotherm.history.records import Reading
 
-#: Longer elements are skipped, and counted as broken.
-_LONGEST = 16 * 1024 * 1024
+#: Elements of twice this length are skipped, and counted as broken: a file is read in steps that double.
+_LONGEST = 8 * 1024 * 1024
 _CHUNK = 256 * 1024
 _BETWEEN = re.compile(r"[\s,]*")
 _OUTSIDE, _INSIDE = re.compile(r'["{}\[\]]'), re.compile(r'["\\]')

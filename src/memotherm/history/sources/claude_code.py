@@ -33,6 +33,8 @@ _IGNORED = frozenset(
     resume-head-vouch saved-hook-context speculation-accept tag tools-used worktree-state
     """.split()  # noqa: SIM905 - a list would take thirty lines
 )
+#: The size of a file whose entries are kept in memory.
+_SMALL = 4 * 1024 * 1024
 _FIRST_TYPE = re.compile(rb'\{"type":"([a-z-]{1,60})"')
 _PARENT = re.compile(rb'\{"parentUuid":(?:"([^"\\]{1,80})"|null)')
 _ATTACHMENT = re.compile(rb'"type":"attachment","uuid":"([^"\\]{1,80})"')
@@ -79,14 +81,10 @@ class ClaudeCode(Reader):
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         subagent = transcript.path.name.startswith("agent-")
-        tree = _Tree(transcript.path, reading, subagent)
-        live = tree.live()
+        tree = _Tree(transcript, reading, subagent)
         session = _Session(tree.copies)
-        with open_regular(transcript.path) as file:
-            for number, line in enumerate(lines(file, None, _is_needed)):
-                entry = parsed(line) if number in live else None
-                if entry is not None:
-                    yield from session.records(number, entry)
+        for number, entry in tree.live_entries():
+            yield from session.records(number, entry)
         yield from session.unfinished()
         if tree.title:
             yield _record(tree.entry, f"{transcript.session}:title", "title", tree.title)
@@ -121,8 +119,10 @@ class _Said(NamedTuple):
 class _Tree:
     """The entries of a file by id, with the parent of each."""
 
-    def __init__(self, path: Path, reading: Reading, subagent: bool) -> None:
+    def __init__(self, transcript: Transcript, reading: Reading, subagent: bool) -> None:
         self.title = ""
+        #: The entries by line, of a file that is small; of another one they are read again.
+        self.entries: dict[int, Mapping[str, Any]] | None = {} if transcript.size <= _SMALL else None
         #: An entry with the fields that all entries of the session share.
         self.entry: Mapping[str, Any] = {}
         #: The places (line, block) of texts that are repeated with more at the end; the last has the id of the first.
@@ -131,11 +131,12 @@ class _Tree:
         #: The entry that the last line about it calls the last one, and whether messages follow that line.
         self._leaf, self._last = "", False
         self._message, self._said = "", list[_Said]()
+        self._path = transcript.path
         self._subagent = subagent
         self._reading = reading
-        with open_regular(path) as file:
+        with open_regular(transcript.path) as file:
             for number, line in enumerate(lines(file, reading, self._is_needed)):
-                attachment = _ATTACHMENT.search(line)
+                attachment = _ATTACHMENT.search(line) if b'"attachment":' in line[:300] else None
                 if attachment is not None and _QUEUED not in line[:2048]:
                     parent = _PARENT.match(line)
                     reading.known += 1
@@ -147,6 +148,8 @@ class _Tree:
                     reading.broken += 1
                 else:
                     self._take(number, entry)
+                    if self.entries is not None:
+                        self.entries[number] = entry
 
     def _is_needed(self, head: bytes) -> bool:
         needed = _is_needed(head)
@@ -207,7 +210,19 @@ class _Tree:
                 self._said.remove(old)
             self._said.append(new)
 
-    def live(self) -> Collection[int]:
+    def live_entries(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield the entries of the conversation, with their lines."""
+        live = self._live()
+        if self.entries is not None:
+            yield from ((number, self.entries[number]) for number in sorted(live) if number in self.entries)
+            return
+        with open_regular(self._path) as file:
+            for number, line in enumerate(lines(file, None, _is_needed)):
+                entry = parsed(line) if number in live else None
+                if entry is not None:
+                    yield number, entry
+
+    def _live(self) -> Collection[int]:
         """Return the lines of the branch up to the last entry, and of the calls and results beside it."""
         order = list(self._nodes)
         before = dict(zip(order[1:], order, strict=False))

@@ -28,6 +28,7 @@ _HOST = CLIENTS["codex"]
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+?)\.jsonl(?:\.zst)?")
 #: The types in the beginning of a line, which come in this order.
 _TYPES = re.compile(rb'"type":"(\w{1,60})","payload":\{(?:"type":"(\w{1,60})")?')
+_ITEM = re.compile(rb'"type":"(?:CommandExecution|FileChange)"')
 _TURN = re.compile(rb'"turn_id":"([^"\\]{1,80})"')
 _KNOWN = frozenset(
     (
@@ -43,9 +44,15 @@ _KNOWN = frozenset(
 )
 _CALLS = frozenset(("function_call", "local_shell_call", "custom_tool_call"))
 _OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output"))
-_NEEDED = _CALLS | _OUTPUTS
-_NEEDED |= {"session_meta", "turn_context", "compacted", "message", "item_completed", "user_message", "agent_message"}
-_NEEDED |= {"exec_command_end", "patch_apply_end", "thread_rolled_back", "task_started"}
+_NEEDED = frozenset(
+    kind.encode()
+    for kind in (
+        *_CALLS, *_OUTPUTS, "session_meta", "turn_context", "compacted", "message", "item_completed", "user_message",
+        "agent_message", "exec_command_end", "patch_apply_end", "thread_rolled_back", "task_started",
+    )
+)  # fmt: skip
+#: The beginning of a line in which its types stand.
+_HEAD = 1024
 _PREFIXES = (
     *_HOST.prefixes, "# AGENTS.md instructions", "<turn_aborted>", "<subagent_notification>", "<skill>",
     "<user_shell_command>", "<permissions", "<INSTRUCTIONS>", "<hook_context>", "<user_action>",
@@ -90,18 +97,23 @@ class Codex(Reader):
         thread = _Thread(scan, transcript.session, _turns_of(parent, _stamp(parent)) if parent else frozenset())
         with open_lines(transcript.path) as file:
             for number, line in enumerate(lines(file, None, _is_needed)):
+                if number in scan.taken_back or scan.is_said_elsewhere(line[:_HEAD]):
+                    continue
                 entry = parsed(line)
-                if entry is not None and number not in scan.taken_back:
+                if entry is not None:
                     yield from thread.records(*_normal(entry))
         yield from thread.unfinished()
 
 
 def _is_needed(head: bytes) -> bool:
-    types = _TYPES.search(head)
+    return _is_one_of_needed(_TYPES.search(head))
+
+
+def _is_one_of_needed(types: re.Match[bytes] | None) -> bool:
     if types is None:
         # The beginning of an old line, or of one that is broken.
         return True
-    return types[1].decode() in _NEEDED or (types[2] or b"").decode() in _NEEDED
+    return types[2] in _NEEDED or types[1] in _NEEDED
 
 
 def _stamp(path: Path) -> int:
@@ -153,7 +165,7 @@ class _Scan:
         rollbacks: list[tuple[int, int]] = []
         with open_lines(path) as file:
             for number, line in enumerate(lines(file, reading, self._is_needed)):
-                types = _TYPES.search(line, 0, 1024)
+                types = _TYPES.search(line, 0, _HEAD)
                 if types is not None and not self._must_decode(line, types):
                     continue
                 entry = parsed(line)
@@ -172,7 +184,7 @@ class _Scan:
         types = _TYPES.search(head)
         if types is not None:
             self._count(types[1].decode())
-        return _is_needed(head)
+        return _is_one_of_needed(types)
 
     def _count(self, kind: str) -> None:
         if kind in _KNOWN:
@@ -181,7 +193,7 @@ class _Scan:
             self._reading.unknown[kind] += 1
 
     def _must_decode(self, line: bytes, types: re.Match[bytes]) -> bool:
-        head, kind = line[:1024], (types[2] or types[1]).decode()
+        head, kind = line[:_HEAD], (types[2] or types[1]).decode()
         if kind == "message":
             self.has_messages = self.has_messages or b'"role":"assistant"' in head
             return b'"role":"assistant"' not in head and b'"role":"developer"' not in head
@@ -227,6 +239,15 @@ class _Scan:
                 kept = max(0, len(live) - turns)
                 self.taken_back.add(live[kept], number)
                 del live[kept:]
+
+    def is_said_elsewhere(self, head: bytes) -> bool:
+        """Return whether a line says what another form of the same record says; calls and messages are the longest."""
+        types = _TYPES.search(head)
+        kind = types[2] if types is not None else None
+        if kind == b"item_completed":
+            return self.has_messages and _ITEM.search(head) is None
+        ran = "CommandExecution" in self.forms or "exec_command_end" in self.forms
+        return ran and (kind == b"function_call_output" or (kind == b"function_call" and b"patch" not in head))
 
     @property
     def is_internal(self) -> bool:

@@ -1,0 +1,200 @@
+"""`python -m bench.transcripts --sessions 1000`: write made sessions of Claude Code and Codex, and read them back.
+
+A session has about 40 turns and 200 kB, most of it output of tools and copies of messages. The printed table has the
+time to list and to read all of them, and the most memory that the process had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from memotherm.history.records import Reading
+from memotherm.history.sources import SOURCES
+
+__all__ = ["main", "write_sessions"]
+
+Json = dict[str, Any]
+_BEGIN = datetime(2026, 1, 1, 9, tzinfo=UTC)
+_TURNS = (30, 50)
+_PARTS = ("parser", "cache", "login", "scheduler", "invoice", "search", "export", "importer", "router", "queue")
+_VERBS = ("fix", "speed up", "test", "rename", "document", "move", "split", "review", "port", "remove")
+_REASONS = (
+    "it fails with an empty list", "the port is taken", "two users share one file", "the clock goes backwards",
+    "the index is never rebuilt", "a name has a space", "the answer comes twice", "Windows has other line ends",
+)  # fmt: skip
+_COMMANDS = (
+    "pytest -q tests/{0}",
+    "make {0}",
+    "ruff check src/{0}",
+    "git diff src/{0}",
+    "rg -n {0} src",
+    "npm test {0}",
+)
+_ERRORS = (
+    "ModuleNotFoundError: No module named '{0}'", "AssertionError: {0} returned 3 of 4 rows",
+    "error TS2304: Cannot find name '{0}'", "make: *** [Makefile:12: {0}] Error 2",
+)  # fmt: skip
+
+
+class _Session:
+    """One made session; the same number makes the same session."""
+
+    def __init__(self, number: int) -> None:
+        self._random = random.Random(number)
+        self._time = _BEGIN + timedelta(hours=6 * number)
+        self.id = str(uuid.UUID(int=self._random.getrandbits(128)))
+        self.folder = f"/work/{self._random.choice(_PARTS)}-{number % 25}"
+
+    def name(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128)))
+
+    def moment(self) -> str:
+        self._time += timedelta(seconds=self._random.randint(2, 90))
+        return self._time.isoformat().replace("+00:00", "Z")
+
+    def begun(self) -> datetime:
+        return self._time
+
+    def turns(self) -> Iterator[tuple[str, list[tuple[str, str, bool]], str]]:
+        """Yield prompts, commands with their outputs and whether they fail, and answers."""
+        pick = self._random.choice
+        for _ in range(self._random.randint(*_TURNS)):
+            part, why = pick(_PARTS), pick(_REASONS)
+            calls = []
+            for _ in range(self._random.randint(1, 3)):
+                failed = self._random.random() < 0.2
+                output = self._output(part) + (pick(_ERRORS).format(part) if failed else "ok")
+                calls.append((pick(_COMMANDS).format(part), output, failed))
+            answer = f"The {part} is done: {why}, so I {pick(_VERBS)} it in src/{part}.py and tests/test_{part}.py."
+            yield f"Please {pick(_VERBS)} the {part}, because {why}.", calls, answer
+
+    def _output(self, part: str) -> str:
+        words = (*_PARTS, *_VERBS, *_REASONS)
+        lines = self._random.randint(4, 24)
+        return "".join(
+            f"src/{part}.py:{self._random.randint(1, 900)}: {self._random.choice(words)} {self._random.random()}\n"
+            for _ in range(lines)
+        )
+
+
+def _claude_code(session: _Session) -> Iterator[Json]:
+    parent: str | None = None
+
+    def entry(kind: str, **fields: object) -> Json:
+        nonlocal parent
+        above, parent = parent, session.name()
+        return {"parentUuid": above, "isSidechain": False, "type": kind, **fields, "uuid": parent,
+                "timestamp": session.moment(), "userType": "external", "cwd": session.folder, "sessionId": session.id,
+                "version": "2.1.325", "gitBranch": "main"}  # fmt: skip
+
+    def answer(*content: Json) -> Json:
+        usage = {"input_tokens": 10, "cache_read_input_tokens": 9000, "output_tokens": 5}
+        message = {"id": f"msg_{session.name()}", "type": "message", "role": "assistant", "usage": usage}
+        return entry("assistant", message={**message, "model": "claude-sonnet-4-5", "content": list(content)})
+
+    for prompt, calls, said in session.turns():
+        yield entry("user", message={"role": "user", "content": prompt}, promptSource="typed")
+        reminder = entry("attachment", attachment={"type": "total_tokens_reminder", "text": "15000000 tokens left"})
+        yield {"parentUuid": reminder.pop("parentUuid"), "attachment": reminder.pop("attachment"), **reminder}
+        yield {"type": "api-request-blob", "sessionId": session.id, "message": {"role": "user", "content": prompt}}
+        for command, output, failed in calls:
+            name = f"toolu_{session.name()}"
+            yield answer({"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}})
+            source = parent
+            block = {"type": "tool_result", "tool_use_id": name, "content": output, "is_error": failed}
+            yield entry("user", message={"role": "user", "content": [block]}, sourceToolAssistantUUID=source,
+                        toolUseResult=f"Error: {output}" if failed else {"stdout": output, "stderr": ""})  # fmt: skip
+        yield answer({"type": "text", "text": said})
+        yield {"type": "last-prompt", "lastPrompt": prompt, "leafUuid": parent, "sessionId": session.id}
+
+
+def _codex(session: _Session) -> Iterator[Json]:
+    ordinal = -1
+
+    def line(kind: str, **payload: object) -> Json:
+        nonlocal ordinal
+        ordinal += 1
+        return {"timestamp": session.moment(), "ordinal": ordinal, "type": kind, "payload": payload}
+
+    def message(role: str, kind: str, said: str) -> Json:
+        return line("response_item", type="message", role=role, content=[{"type": kind, "text": said}])
+
+    yield line("session_meta", id=session.id, session_id=session.id, cwd=session.folder, cli_version="0.166.0",
+               git={"branch": "main"}, base_instructions={"text": "You are a coding agent. " * 800})  # fmt: skip
+    for prompt, calls, said in session.turns():
+        turn = session.name()
+        yield line("turn_context", turn_id=turn, cwd=session.folder, model="gpt-5")
+        yield message("user", "input_text", prompt)
+        said_again = {"type": "UserMessage", "id": session.name(), "content": [{"type": "text", "text": prompt}]}
+        yield line("event_msg", type="item_completed", turn_id=turn, item=said_again)
+        for command, output, failed in calls:
+            name = f"call_{session.name()}"
+            code = 1 if failed else 0
+            yield line("response_item", type="function_call", name="exec_command", call_id=name,
+                       arguments=json.dumps({"cmd": command}))  # fmt: skip
+            item = {"type": "CommandExecution", "id": name, "command": ["/bin/bash", "-lc", command],
+                    "exit_code": code, "aggregated_output": output}  # fmt: skip
+            yield line("event_msg", type="item_completed", turn_id=turn, item=item)
+            yield line("response_item", type="function_call_output", call_id=name,
+                       output=f"Process exited with code {code}\nOutput:\n{output}")  # fmt: skip
+            yield line("event_msg", type="token_count", info={"total_token_usage": {"total_tokens": 15}})
+        yield message("assistant", "output_text", said)
+
+
+def write_sessions(home: Path, count: int) -> int:
+    """Write sessions below a home folder, half of them of each program, and return their size in bytes."""
+    written = 0
+    for number in range(count):
+        session = _Session(number)
+        day = session.begun()
+        if number % 2:
+            key = session.folder.replace("/", "-")
+            path, lines = home / ".claude" / "projects" / key / f"{session.id}.jsonl", _claude_code(session)
+        else:
+            name = f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{session.id}.jsonl"
+            path, lines = home / ".codex" / "sessions" / f"{day:%Y/%m/%d}" / name, _codex(session)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
+        written += path.write_bytes(data.encode())
+    return written
+
+
+def main() -> None:
+    """Write sessions to a temporary folder, read them, and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.transcripts", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sessions", type=int, default=1000, help="how many, half of each program")
+    count = parser.parse_args().sessions
+    table = Table("program", "sessions", "list", "read", "records", title_justify="left")
+    with tempfile.TemporaryDirectory(prefix="memotherm-transcripts-") as folder:
+        home = Path(folder)
+        size = write_sessions(home, count)
+        for source in (SOURCES["claude-code"], SOURCES["codex"]):
+            start = time.perf_counter()
+            found = [each for root in source.roots({}, home) for each in source.transcripts(root)]
+            listed = time.perf_counter()
+            records = sum(1 for transcript in found for _ in source.read(transcript, Reading()))
+            read = time.perf_counter()
+            table.add_row(
+                source.name, str(len(found)), f"{listed - start:.2f} s", f"{read - listed:.2f} s", str(records)
+            )
+    table.title = f"{count} sessions of {size // count:,} bytes"
+    Console().print(table)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    Console().print(f"The process had at most {most} MB of memory.")
+
+
+if __name__ == "__main__":
+    main()
