@@ -25,6 +25,8 @@ import pytest
 from memotherm import Memotherm, Settings
 from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
+from memotherm.history.prompts import typed, without_elements
+from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.events import parse_event, truncated
 from memotherm.hooks.turns import contents_of
 from memotherm.model import Memory, Recall
@@ -45,7 +47,10 @@ from memotherm.text.tokens import counter
 from memotherm.text.word_ids import WordIds
 from tests.hostile import HOSTILE
 
-_PACKAGES = ("text", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers")
+_PACKAGES = (
+    "text", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers", "history.output",
+    "history.prompts", "history.values", "history.editors", "history.sources",
+)  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 
 #: Parameters that hold a name, an id or a path, which are short; every other one that takes a `str` holds a text.
@@ -96,6 +101,12 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "context.forms.QueryFocus.best": lambda text: [
         QueryFocus(query).best(text, [0]) for query in (text, "the frozen deploy é")
     ],
+    "history.prompts.typed": lambda text: typed(text, ("<system-reminder>",), ("ide_[a-z]{1,40}", "system-reminder")),
+    "history.prompts.without_elements": lambda text: without_elements(text, ("task", "a", "b", "memotherm-memory")),
+    "history.sources.codex_calls.command_of": lambda text: command_of(
+        "function_call", {"name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", text]})}
+    ),
+    "history.sources.codex_calls.has_failed": lambda text: has_failed(text, True),
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
@@ -125,6 +136,8 @@ _EXEMPT: Mapping[str, str] = {
     "text.spelling.statements_of": "takes a text that is spelled already: spelled, remember",
     "context.forms.Renderer": "counts one rendered line: context",
     "context.formats.Format": "joins rendered lines: context",
+    "history.values.items": "takes the name of a field",
+    "history.values.text": "takes the name of a field",
     "hooks.entry": "the command itself, which calls parse_event and the verbs",
     "hooks.events.answer": "passes a text on",
     "hooks.hosts": "names, commands and fields of an event: parse_event",

@@ -17,6 +17,8 @@ _HEADER = b"SQLite format 3\0"
 _WRITE_VERSION, _WITH_LOG = 18, 2
 #: Longer values are not loaded.
 _LONGEST_VALUE = 32 * 1024 * 1024
+#: Longer texts are returned as bytes.
+_SHORT_TEXT = 4096
 
 
 def is_database(path: Path) -> bool:
@@ -29,8 +31,13 @@ def is_database(path: Path) -> bool:
 
 
 def data_of(column: str) -> str:
-    """Return the expression for a column as bytes, which is NULL if the value is too long."""
-    return f"CASE WHEN length({column}) <= {_LONGEST_VALUE} THEN CAST({column} AS BLOB) END"
+    """Return the expression for a column that is NULL if the value is too long."""
+    return f"CASE WHEN length({column}) <= {_LONGEST_VALUE} THEN {column} END"
+
+
+def _text(data: bytes) -> str | bytes:
+    """Return a short text decoded, and a long one, which is JSON, as it is."""
+    return data.decode("utf-8", "replace") if len(data) <= _SHORT_TEXT else data
 
 
 class Database:
@@ -41,6 +48,7 @@ class Database:
         self._known: dict[str, frozenset[str]] = {}
         try:
             self._connection = sqlite3.connect(_uri(path), uri=True, timeout=5)
+            self._connection.text_factory = _text
             self._connection.execute("PRAGMA query_only = ON").fetchall()
         except sqlite3.Error as exc:
             raise OSError(f"it is no readable SQLite database: {exc}") from exc
@@ -77,7 +85,7 @@ class Database:
             order: The columns to sort by.
             group: The columns that make a group of rows one row.
         """
-        known = self._columns(table)
+        known = self._columns(table) | {"rowid"}
         chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in columns)
         condition, sorting = f" WHERE {where}" if where else "", f" ORDER BY {order}" if order else ""
         grouping = f" GROUP BY {group}" if group else ""

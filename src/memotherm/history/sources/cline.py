@@ -61,7 +61,7 @@ class Cline(Reader):
                     self._folders[text(item, "id")] = text(item, "cwdOnTaskInitialization")
         for path in files(root, "sessions/*/*.messages.json", f"tasks/*/{_HISTORY}"):
             found = transcript(self.name, path, path.parent.name)
-            if found is not None:
+            if found is not None and _is_roo(path) == (self.name == Roo.name):
                 yield found
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
@@ -93,6 +93,11 @@ class Roo(Cline):
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
         yield from self._extensions(environment, home)
+
+
+def _is_roo(path: Path) -> bool:
+    """Return whether a task is one of Roo, which has a file of its own for each."""
+    return Roo._extension in path.parts or path.with_name("history_item.json").is_file()
 
 
 class _Task:

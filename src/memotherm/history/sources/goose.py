@@ -82,7 +82,7 @@ class Goose(Reader):
 
 def _content(data: object, reading: Reading) -> object:
     try:
-        return json.loads(data.decode("utf-8", "replace") if isinstance(data, bytes) else "")
+        return json.loads(data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data))
     except (ValueError, RecursionError):
         reading.broken += 1
         return None

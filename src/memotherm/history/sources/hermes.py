@@ -57,6 +57,6 @@ class Hermes(Reader):
             rows = database.rows(_TABLE, columns, "session_id = ?", (session,), order="timestamp, rowid")
             for place, (role, content, time) in enumerate(rows):
                 reading.known += 1
-                if role in _ROLES and isinstance(content, bytes):
-                    said = content.decode("utf-8", "replace").strip()
-                    yield Record(f"{session}:{place}", session, "", moment(time), _ROLES[role], said, "", "")
+                if role in _ROLES and isinstance(content, str | bytes):
+                    said = content if isinstance(content, str) else content.decode("utf-8", "replace")
+                    yield Record(f"{session}:{place}", session, "", moment(time), _ROLES[role], said.strip(), "", "")

@@ -174,11 +174,17 @@ def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator
         if session.reverted and message >= session.reverted:
             break
         info = _decoded(data, reading)
-        parts = database.rows("part", (data_of("data"),), f"message_id = ? AND {_NOISE}", (message,), order="id")
-        kept = [_without_output(_decoded(each, reading)) for (each,) in parts]
+        kept = [_without_output(_decoded(part, reading)) for part in _parts(database, message)]
         time = mapping(info, "time").get("created")
         yield from session.message(message, text(info, "role"), time, kept, info.get("summary") is True)
     yield from session.title(title, begun)
+
+
+def _parts(database: Database, message: str) -> Iterator[object]:
+    """Yield the data of the parts of a message, each read alone: SQLite would copy them to sort them."""
+    rows = database.rows("part", ("rowid",), f"message_id = ? AND {_NOISE}", (message,), order="id")
+    for (row,) in list(rows):
+        yield from (data for (data,) in database.rows("part", (data_of("data"),), "rowid = ?", (row,)))
 
 
 def _from_version_2(database: Database, name: str, reading: Reading) -> Iterator[Record]:
