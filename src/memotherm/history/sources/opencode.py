@@ -18,11 +18,10 @@ from memotherm.hooks.hosts import HOSTS
 _HOST = HOSTS["opencode"]
 #: The tables of sessions and of messages, newer ones first.
 _TABLES = (("session_v2", "session_message"), ("session", "message"))
-#: Parts of messages that are never kept, by the beginning of their data.
-_NOISE = " AND ".join(
-    f"""data NOT LIKE '{{"type":"{kind}"%'"""
-    for kind in ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
-)
+#: Parts of messages that are never kept, by the beginning of their data up to the first comma.
+_NOISE_KINDS = ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
+_NOISE = ", ".join(f"""'{{"type":"{kind}",'""" for kind in _NOISE_KINDS)
+_IS_KEPT = f"substr(data, 1, instr(substr(data, 1, 40), ',')) NOT IN ({_NOISE})"
 _EDITS = frozenset(("edit", "write", "multiedit"))
 _COMMANDS = frozenset(("bash", "shell"))
 #: How the title begins that the program gives.
@@ -182,7 +181,7 @@ def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator
 
 def _parts(database: Database, message: str) -> Iterator[object]:
     """Yield the data of the parts of a message, each read alone: SQLite would copy them to sort them."""
-    rows = database.rows("part", ("rowid",), f"message_id = ? AND {_NOISE}", (message,), order="id")
+    rows = database.rows("part", ("rowid",), f"message_id = ? AND {_IS_KEPT}", (message,), order="id")
     for (row,) in list(rows):
         yield from (data for (data,) in database.rows("part", (data_of("data"),), "rowid = ?", (row,)))
 
