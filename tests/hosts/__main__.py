@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from memotherm.history.records import Reading
+from memotherm.history.sources import SOURCES
 from memotherm.notes.files import transcript
 from tests.hosts.clients import codex_command, patient, worked_off
 from tests.hosts.first_day import CLIENTS, first_day, printed, written
@@ -82,6 +84,7 @@ def checked(client: str, program: str, command: Callable[[int, str], list[str]])
             f"{client}: its transcript can be read": any(each.startswith("User: Please note") for each in spoken)
             and any(each.startswith("Assistant: ") and REPLY in each for each in spoken),
             f"{client}: what was recalled is not in it": not any(FACT in each for each in spoken),
+            f"{client}: a backfill reads it": is_read(client, home),
         }
 
 
@@ -89,6 +92,18 @@ def said(home: Path) -> list[str]:
     """Return what the host's own transcripts say, as the notes index it."""
     files = [*(home / ".claude" / "projects").rglob("*.jsonl"), *(home / ".codex" / "sessions").rglob("*.jsonl")]
     return [line for file in files for line in transcript(file.read_bytes()) if line]
+
+
+def is_read(client: str, home: Path) -> bool:
+    """Return whether the reader of the host's sessions knows every entry, and finds the prompt and the answer."""
+    source, texts, readings = SOURCES[client], set[tuple[str, str]](), list[Reading]()
+    for found in (found for root in source.roots({}, home) for found in source.transcripts(root)):
+        readings.append(Reading())
+        texts |= {(record.role, record.text) for record in source.read(found, readings[-1])}
+    understood = not any(reading.unknown or reading.broken or reading.problem for reading in readings)
+    if not understood or any(FACT in said for _, said in texts):
+        return False
+    return ("assistant", REPLY) in texts and any("purple walrus" in said for _, said in texts)
 
 
 def main() -> int:

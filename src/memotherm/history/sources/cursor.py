@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.editors import user_folders, workspace_of
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import files, stored, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import element
 from memotherm.history.reader import Reader, folder
@@ -58,23 +59,12 @@ class Cursor(Reader):
                 yield found
 
     def _conversations(self, path: Path) -> Iterator[Transcript]:
-        known = False
-        found: list[Transcript] = []
-        try:
-            with Database(path) as database:
-                known = database.has(_TABLE, "key", "value")
-                rows = database.rows(_TABLE, ("key", "length(value)", _UPDATED), *_COMPOSERS) if known else iter(())
-                for key, size, updated in rows:
-                    if size:
-                        name = str(key).partition(":")[2]
-                        found.append(Transcript(self.name, path, name, 0, f"{size}:{updated}"))
-        except OSError:
-            known = False
-        yield from found
-        whole = None if known else transcript(self.name, path)
-        if whole is not None:
-            # Reading it says what is wrong.
-            yield whole
+        states: dict[str, str] | None = None
+        with suppress(OSError), Database(path) as database:
+            if database.has(_TABLE, "key", "value"):
+                rows = database.rows(_TABLE, ("key", "length(value)", _UPDATED), *_COMPOSERS)
+                states = {str(key).partition(":")[2]: f"{size}:{updated}" for key, size, updated in rows if size}
+        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.suffix == ".jsonl":

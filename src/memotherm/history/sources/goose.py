@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import files, stored, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.reader import Reader, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
@@ -32,7 +33,7 @@ class Goose(Reader):
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions in the database, and those in files that it does not have."""
         known: set[str] = set()
-        for path in files(root, "sessions.db"):
+        for path in filter(is_database, files(root, "sessions.db")):
             for found in self._stored(path):
                 known.add(found.session)
                 yield found
@@ -42,21 +43,13 @@ class Goose(Reader):
                 yield each
 
     def _stored(self, path: Path) -> Iterator[Transcript]:
-        rows: list[tuple[Any, ...]] = []
-        counts: dict[Any, Any] = {}
-        try:
-            with Database(path) as database:
-                if database.has("sessions", "id") and database.has("messages", "session_id", "content_json"):
-                    counts = dict(database.rows("messages", ("session_id", "count(*)"), group="session_id"))
-                    rows = list(database.rows("sessions", ("id", "updated_at"), order="id"))
-        except OSError:
-            rows = []
-        for name, updated in rows:
-            yield Transcript(self.name, path, str(name), 0, f"{counts.get(name, 0)}:{updated}")
-        whole = None if rows or not is_database(path) else transcript(self.name, path)
-        if whole is not None:
-            # Reading it says what is wrong.
-            yield whole
+        states: dict[str, str] | None = None
+        with suppress(OSError), Database(path) as database:
+            if database.has("sessions", "id") and database.has("messages", "session_id", "content_json"):
+                counts = dict(database.rows("messages", ("session_id", "count(*)"), group="session_id"))
+                rows = database.rows("sessions", ("id", "updated_at"), order="id")
+                states = {str(name): f"{counts.get(name, 0)}:{updated}" for name, updated in rows}
+        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.suffix == ".jsonl":

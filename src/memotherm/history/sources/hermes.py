@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import files, stored
 from memotherm.history.reader import Reader, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Database, data_of, is_database
@@ -32,20 +33,13 @@ class Hermes(Reader):
                 yield from self._stored(path)
 
     def _stored(self, path: Path) -> Iterator[Transcript]:
-        found, known = list[Transcript](), False
-        try:
-            with Database(path) as database:
-                known = database.has(_TABLE, *_COLUMNS)
+        states: dict[str, str] | None = None
+        with suppress(OSError), Database(path) as database:
+            if database.has(_TABLE, *_COLUMNS):
                 columns = ("session_id", "count(*)", "max(timestamp)")
-                rows = database.rows(_TABLE, columns, group="session_id", order="session_id") if known else iter(())
-                found = [Transcript(self.name, path, str(name), 0, f"{count}:{last}") for name, count, last in rows]
-        except OSError:
-            known = False
-        yield from found
-        whole = None if known else transcript(self.name, path)
-        if whole is not None:
-            # Reading it says what is wrong.
-            yield whole
+                rows = database.rows(_TABLE, columns, group="session_id", order="session_id")
+                states = {str(name): f"{count}:{last}" for name, count, last in rows}
+        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         with Database(transcript.path) as database:

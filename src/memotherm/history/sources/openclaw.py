@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import files, stored, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
 from memotherm.history.reader import Reader, folder
@@ -17,7 +19,7 @@ from memotherm.history.values import blocks_of, mapping, moment, parsed, text, t
 from memotherm.hooks.hosts import CLIENTS
 
 _HOST = CLIENTS["openclaw"]
-_TABLE = "transcript_events"
+_TABLE, _COLUMNS = "transcript_events", ("session_id", "seq", "event_json")
 _DATABASE = "openclaw-agent.sqlite"
 #: Copies that the program keeps of a file.
 _COPIES = (".checkpoint.", ".deleted", ".reset", ".bak")
@@ -58,30 +60,23 @@ class OpenClaw(Reader):
         yield from written.values()
 
     def _stored(self, path: Path, written: dict[Path, Transcript]) -> Iterator[Transcript]:
-        rows: list[tuple[Any, ...]] = []
-        try:
-            with Database(path) as database:
-                known = database.has(_TABLE, "session_id", "seq", "event_json")
-                if known:
-                    columns = ("session_id", "count(*)", "max(seq)")
-                    rows = list(database.rows(_TABLE, columns, group="session_id", order="session_id"))
-        except OSError:
-            known = False
-        for session, count, last in rows:
-            file = written.pop(_file_of(path, str(session)), None)
-            changed = f"{count}:{last};{file.changed if file else ''}"
-            yield Transcript(self.name, path, str(session), file.size if file else 0, changed)
-        whole = None if known else transcript(self.name, path)
-        if whole is not None:
-            # Reading it says what is wrong.
-            yield whole
+        states: dict[str, str] | None = None
+        with suppress(OSError), Database(path) as database:
+            if database.has(_TABLE, *_COLUMNS):
+                rows = database.rows(
+                    _TABLE, ("session_id", "count(*)", "max(seq)"), group="session_id", order="session_id"
+                )
+                states = {str(name): f"{count}:{last}" for name, count, last in rows}
+        for found in stored(self.name, path, states):
+            file = written.pop(_file_of(path, found.session), None)
+            yield replace(found, changed=f"{found.changed};{file.changed}") if file else found
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.name != _DATABASE:
             yield from _session(lambda counted: entries(transcript.path, counted), transcript.session, reading)
             return
         with Database(transcript.path) as database:
-            if database.has(_TABLE, "session_id", "seq", "event_json"):
+            if database.has(_TABLE, *_COLUMNS):
                 yield from _session(lambda counted: _merged(database, transcript, counted), transcript.session, reading)
             else:
                 reading.problem = "it has none of the known tables"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.history.lines import read_object
-from memotherm.history.listing import children, files, transcript
+from memotherm.history.listing import children, files, stored, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.reader import Reader, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
@@ -51,21 +52,14 @@ class OpenCode(Reader):
                 yield each
 
     def _listed(self, path: Path) -> Iterator[Transcript]:
-        seen: dict[str, str] = {}
-        try:
-            with Database(path) as database:
-                for sessions, messages in _TABLES:
-                    if database.has(sessions, "id") and database.has(messages, "session_id"):
-                        for name, updated in database.rows(sessions, ("id", "time_updated"), order="time_updated, id"):
-                            seen[name] = f"{seen.get(name, '')}{sessions}:{updated};"
-        except OSError:
-            pass
-        for name, changed in seen.items():
-            yield Transcript(self.name, path, name, 0, changed)
-        whole = None if seen else transcript(self.name, path)
-        if whole is not None:
-            # Reading it says what is wrong.
-            yield whole
+        states: dict[str, str] | None = None
+        with suppress(OSError), Database(path) as database:
+            for sessions, messages in _TABLES:
+                if database.has(sessions, "id") and database.has(messages, "session_id"):
+                    states = states or {}
+                    for name, updated in database.rows(sessions, ("id", "time_updated"), order="time_updated, id"):
+                        states[name] = f"{states.get(name, '')}{sessions}:{updated};"
+        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.suffix == ".json":
