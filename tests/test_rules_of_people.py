@@ -70,6 +70,37 @@ def test_a_rule_may_begin_with_its_condition_or_a_request_to_remember(text: str)
 
 
 @pytest.mark.parametrize(
+    ("text", "for_all_projects"),
+    [
+        ("keep your answers short pls, everywhere, I don't read essays", True),
+        ("please write dates as 7 Sep and not the american way, in everything you do for me", True),
+        ("never push straight to main. goes for all my projects", True),
+        ("Keep commit messages short. That applies to all my repos.", True),
+        ("when you write sql for me, uppercase keywords, everywhere", True),
+        ("in this repo we write docstrings in google style", False),
+        ("commit messages always in English", False),
+        ("duz mich übrigens, gilt überall", True),
+        ("spring nie ohne backup auf die live-db", False),
+        ("Commit-Nachrichten in diesem Repo bitte immer auf Deutsch", False),
+        ("commite jamais sans lancer les tests avant", False),
+        ("dans ce dépôt on utilise pnpm, toujours", False),
+        ("les messages de commit en anglais stp, sur tous mes projets", True),
+        ("a los clientes mayores siempre de usted", False),
+        ("cuando me resumas algo, tres líneas como mucho, en cualquier proyecto", True),
+        ("responde sempre em listas, isso vale pra todos os projetos", True),
+        ("回答尽量简短，所有项目都这样", True),
+        ("Rapporten altijd in het Nederlands", False),
+        ("Отчёты всегда в PDF", False),
+        ("Odpowiadaj krótko, dotyczy wszystkich projektów", True),
+    ],
+)
+def test_rules_are_recognised_in_everyday_words(text: str, for_all_projects: bool) -> None:
+    """As wishes, fragments and prohibitions; a sentence or clause that only gives the scope belongs to the rule."""
+    kind = classified(text)
+    assert (kind.name, kind.about_user) == ("rule", for_all_projects)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "never mind",
@@ -94,6 +125,14 @@ def test_a_rule_may_begin_with_its_condition_or_a_request_to_remember(text: str)
         "我记得端口是5433",
         "Should we always use uv?",
         "The tests always need Redis and never Postgres",
+        "Marcus left the db group, Ines reviews the migrations from now on",
+        "ab jetzt macht Herr Demir die Bestellungen",
+        "you can forget the short answers thing, explain properly again",
+        "commits darfst du ab jetzt auch auf englisch schreiben, die regel ist weg",
+        "there are bugs everywhere",
+        "my family is always in my heart",
+        "ça marche jamais le lundi ce truc",
+        "He is always on time",
     ],
 )
 def test_reports_are_no_rules(text: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from memotherm import Memotherm
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import asks_about_user, asks_for_rules, phrases_of
+from memotherm.text.statements import classified
 
 Open = Callable[..., Memotherm]
 
@@ -112,3 +113,34 @@ def test_every_language_asks_for_the_profile_and_the_rules(language: str) -> Non
     """With the first phrase of its list, as a question."""
     assert asks_about_user(f"{phrases_of(language, 'about_me')[0].capitalize()}?")
     assert asks_for_rules(f"{phrases_of(language, 'rules')[0].capitalize()}?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm Priya, backend dev at Parcelio, based in Leeds",
+        "Hello! Dana here, office manager.",
+        "Hi, this is Tom from sales",
+        "hi im ben, product manager",
+        "moin, ich bin Jonas, mach die IT beim Radwerk in Freiburg",
+        "salut, moi c'est Élodie, développeuse freelance à Nantes",
+        "hola! soy Lucía, llevo la recepción de la clínica, en Valencia",
+        "oi, aqui é o Rafael, coordenador da escola, moro no Porto",
+        "你好，我叫小林，在成都做后端",
+        "Привет, я Олег, бэкендер",
+        "Cześć, jestem Marta z Krakowa",
+        "Szia, Péter vagyok, fejlesztő",
+    ],
+)
+def test_who_the_user_is_may_be_said_in_passing(mem: Memotherm, text: str) -> None:
+    """A name, a job and a place in an introduction are there at the next start, in every project."""
+    shop, bank = (mem.scoped(user="ana", project=project).by("person") for project in ("shop", "bank"))
+    shop.capture(text)
+
+    assert text in bank.session("s1").session_start().text
+
+
+@pytest.mark.parametrize("text", ["This is Python, not Ruby", "It's Kong, not Traefik", "I'm in London next week"])
+def test_a_capital_letter_is_no_introduction(text: str) -> None:
+    """What is called by a name is not the user."""
+    assert not classified(text).about_user

@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.text.endings import ended
+from memotherm.text.language import WORD_LISTS
+
+#: Open tasks, what is said, and the task that this ends.
+CASES: list[dict[str, Any]] = [
+    json.loads(line) for line in (Path(__file__).parent / "sentences" / "endings.jsonl").read_text("utf-8").splitlines()
+]
+#: A task as somebody gives it, and its end.
+GIVEN = {
+    "english": (
+        "also todo: the list endpoint needs pagination before the beta",
+        "pagination is in, we can cross that off",
+    ),
+    "german": ("die ersatzteilliste muss ich noch importieren, nicht vergessen", "ersatzteilliste ist drin"),
+    "french": ("faut que je corrige le bug du panier vide avant la démo", "le bug du panier est corrigé et déployé"),
+    "spanish": ("hay que hacer el pedido de vacunas antes del viernes", "el pedido de vacunas ya está enviado"),
+    "italian": ("devo ancora inviare il preventivo a Rossi", "il preventivo a Rossi è stato inviato"),
+    "portuguese": ("preciso terminar a planilha de matrículas", "terminei a planilha das matrículas, finalmente"),
+    "dutch": ("ik moet nog de belastingaangifte doen", "de belastingaangifte is gedaan"),
+    "polish": ("muszę jeszcze wysłać fakturę Kowalskiemu", "wysłałem fakturę Kowalskiemu"),
+    "turkish": ("raporu bitirmem lazım", "raporu bitirdim"),
+    "russian": ("надо отправить договор Петрову", "отправил договор Петрову"),
+    "ukrainian": ("треба надіслати договір Петренку", "надіслав договір Петренку"),
+    "arabic": ("يجب أن أرسل العقد إلى سمير", "أرسلت العقد إلى سمير"),
+    "hindi": ("बजट रिपोर्ट भेजना है", "बजट रिपोर्ट भेज दिया"),
+    "chinese": ("对账脚本这周要写完", "对账脚本搞定了"),
+    "japanese": ("見積書を今週中に送らなきゃ", "見積書を送りました"),
+    "korean": ("예산 보고서를 금요일까지 제출해야 해", "예산 보고서를 제출했습니다"),
+    "swedish": ("jag måste skicka offerten till Lindberg", "offerten till Lindberg är skickad"),
+    "danish": ("husk at sende tilbuddet til Jensen", "tilbuddet til Jensen er sendt"),
+    "norwegian": ("jeg må sende tilbudet til Hansen", "tilbudet til Hansen er sendt"),
+    "finnish": ("minun pitää lähettää tarjous Virtaselle", "tarjous Virtaselle on lähetetty"),
+    "czech": ("musím ještě poslat nabídku Novákovi", "poslal jsem nabídku Novákovi"),
+    "hungarian": ("el kell küldenem az ajánlatot Kovácsnak", "az ajánlatot Kovácsnak elküldtem"),
+    "romanian": ("mai trebuie să trimit oferta la Popescu", "am trimis oferta la Popescu"),
+    "vietnamese": ("tôi phải gửi hợp đồng cho Minh", "đã gửi hợp đồng cho Minh"),
+    "indonesian": ("saya harus kirim kontrak ke Budi", "kontrak ke Budi sudah dikirim"),
+    "catalan": ("he de enviar el pressupost a Puig", "he enviat el pressupost a Puig"),
+    "greek": ("πρέπει να στείλω την προσφορά στον Νίκο", "έστειλα την προσφορά στον Νίκο"),
+    "hebrew": ("אני צריך לשלוח את ההצעה לדני", "שלחתי את ההצעה לדני"),
+}
 
 TASKS = (
     "The VAT report is due on 3 March",
@@ -99,6 +143,29 @@ def test_what_a_user_reports_as_done_is_closed(mem: Memotherm, said: str, task: 
 def test_nothing_else_closes_a_task(said: str) -> None:
     """Denials, questions, conditions, plans, and the end of something else that has a word in common."""
     assert list(ended(said, lambda: TASKS)) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["said"] for case in CASES])
+def test_an_end_in_everyday_words_closes_the_task_that_it_names_or_none(case: dict[str, Any]) -> None:
+    """Never another one; a few loosely worded ends are not understood."""
+    found = [case["open"][each.place] for each in ended(case["said"], lambda: case["open"])]
+    assert found in ([case["ends"]], []) if case["ends"] else found == []
+
+
+def test_most_ends_in_everyday_words_are_understood() -> None:
+    """At least four of five."""
+    ends = [case for case in CASES if case["ends"]]
+    understood = [case for case in ends if list(ended(case["said"], lambda case=case: case["open"]))]  # type: ignore[misc]
+    assert len(understood) >= 0.8 * len(ends)
+
+
+@pytest.mark.parametrize("language", WORD_LISTS["phrases"])
+def test_tasks_are_given_and_ended_in_every_language(mem: Memotherm, language: str) -> None:
+    """What has to be done is a task, and what is done is none."""
+    given, end = GIVEN[language]
+    assert mem.capture(given).memory.kind == "task"  # type: ignore[union-attr]
+    mem.capture(end)
+    assert mem.tasks() == []
 
 
 def test_of_two_tasks_that_may_be_meant_none_is_closed(mem: Memotherm) -> None:

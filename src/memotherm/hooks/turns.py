@@ -13,7 +13,7 @@ from memotherm.settings import Settings
 from memotherm.settings.paths import read_regular
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
-from memotherm.text.statements import Kind, classified
+from memotherm.text.statements import Kind, classified_sentences
 from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words
 
@@ -92,7 +92,7 @@ def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
     The rest is what the prompt states, or a question with the conclusion of its answer, and has the kind of its
     statements. If it is long, or has statements of several kinds, each of these is a text of its own.
     """
-    parts = [(part, kind) for part in sentences(prompt) if not (kind := classified(part)).filler]
+    parts = [(part, kind) for part, kind in classified_sentences(prompt) if not kind.filler]
     others = {kind.name for _, kind in parts if kind.name != "message" and not kind.about_user}
     split = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS or len(others) > 1
 

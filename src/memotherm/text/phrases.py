@@ -259,18 +259,20 @@ def phrases_of(language: str, name: str) -> list[str]:
 def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern for any of some phrases in a plain text between spaces, longer ones first.
 
-    In a phrase, `^` begins a sentence and `*` is the rest of a word.
+    In a phrase, `^` begins a sentence, `$` ends it, and `*` is the rest of a word.
     """
-    first, anywhere = [], []
+    first, anywhere, last = [], [], []
     for phrase in phrases:
         plain = plain_text(phrase)
         unspaced = is_unspaced(plain)
         text = plain if unspaced or phrase.endswith("*") else f"{plain} "
         if phrase.startswith("^"):
             first.append(f" {text}")
+        elif phrase.endswith("$"):
+            last.append(f" {text}")
         else:
             anywhere.append(text if unspaced else f" {text}")
-    return re.compile(f"^{_any_of(first)}|{_any_of(anywhere)}")
+    return re.compile(f"^{_any_of(first)}|{_any_of(last)}$|{_any_of(anywhere)}")
 
 
 def _any_of(texts: Iterable[str]) -> str:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
+from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import (
+    clauses,
     is_filler,
     is_question,
     listed_phrases,
@@ -63,15 +65,63 @@ _IMPERATIVE = r"^ (?:bitte )?(?P<verb>commit|edit|\w*[^\W\dtr]) "
 _VERB_FIRST = re.compile(_IMPERATIVE + "(?:immer|niemals|nie|altijd|nooit|alltid|aldrig|altid|aldri) ")
 _VERB_FIRST_NOT = re.compile(_IMPERATIVE + "(?:nichts?|kein|keinen?|niets?|geen|inget?|inga|inte|ikke|ingen) ")
 _WITHOUT = re.compile(" (?:ohne|zonder|utan|uden|uten) ")
+#: The same in French, where reports have a subject: "Commite jamais sans …".
+_VERB_FIRST_FRENCH = re.compile(
+    r"^ (?P<verb>(?!marche|arrive|fonctionne|passe|presque)\w{3,}(?:e|s|ez)) (?:jamais|toujours) "
+)
 _ALL_FUNCTION_WORDS = frozenset[str]().union(*FUNCTION_WORDS.values())
+_ALWAYS = (
+    "always never ever immer nie niemals stets toujours jamais siempre nunca jamás sempre mai altijd nooit zawsze nigdy"
+    " всегда никогда завжди ніколи alltid aldrig altid aldri aina vždy nikdy mindig mereu întotdeauna luôn selalu πάντα"
+)
+_AFTER_ALWAYS = (
+    "in on with as by per from without auf mit als ohne en avec sans comme con de por sin como senza em com sem op met"
+    " zonder po w z na bez на по в с без på med i som utan uden uten cu în fără bằng dengan tanpa amb sense στα με"
+    " χωρίς"
+)
+#: A sentence without a verb: "commit messages always in English".
+_VERBLESS = re.compile(rf" (?:{'|'.join(_ALWAYS.split())}) (?:{'|'.join(_AFTER_ALWAYS.split())}) ")
+#: Who does something, in a report of what is always so.
+_SUBJECTS = re.compile(
+    " (?:i|we|they|he|she|it|you|this|that|ich|wir|er|sie|es|das|je|on|il|elle|ça|ce|yo|él|ella|eso|io|noi|lui|lei|eu"
+    "|ele|ela|ik|wij|hij|zij|het|ja|my|on|ona|to|я|мы|он|она|они|это|jag|vi|han|hon|det|jeg|hun|minä|se|já|én|ő|eu|el"
+    "|ea|tôi|saya|jo|εγώ|αυτό) "
+)
+_OTHER_LINKING = "a e o je se do does did has have had will would hat haben ha han har has tem heeft hebben be"
+_NO_COPULAS = frozenset(_OTHER_LINKING.split())
+_LINKING = re.compile(
+    rf" (?:{'|'.join(word for word in WORD_LISTS['other']['linking'].split() if word not in _NO_COPULAS)}) "
+)
 #: What may be before a rule in its sentence, besides filler and words for its scope: "when you write tests, ...".
 _CONDITION = re.compile(r"^(?:when|if|for|in|on|before|after|wenn|beim|für|bei|quand|pour|si|cuando|para|quando|per) ")
+#: What a team does as a habit, after the words for its project: "in this repo we use pnpm".
+_HABIT = re.compile(rf"^ ?(?:\w+ ){{0,2}}?(?:{'|'.join(WORD_LISTS['other']['habits'].split())}) ")
+#: Words of a sentence that only says where the rule before it applies: "goes for all my projects".
+_APPLIES = frozenset(WORD_LISTS["other"]["applies"].split()) | _ALL_FUNCTION_WORDS
+#: Somebody else does something from now on: a name before a verb, or after the words for "from now on".
+_OTHERS = re.compile(
+    r"(?:^|[,;.] )[A-Z]\w+ \w+(?:s|es) (?:the|our|my|all|a|your|this|that) |[,;] (?:Mr |Ms |Mrs |Dr |Herr |Frau"
+    r" )?[A-Z]\w+ [a-zà-ÿ]"
+    r"|(?:now on|here on|forward|jetzt(?: an)?|sofort|künftig|maintenant|désormais|ahora|adelante|agora|diante|ora in"
+    r" poi)"
+    r",? (?:[a-zà-ÿ]+t )?(?:Herr |Frau |Mr |Ms |Mrs |Dr )?[A-Z]\w+ [a-zà-ÿ]"
+    r"|[A-Z]\w+ (?:übernimmt|macht|prüft|reviewt|kümmert|relit|gère|s'occupe|revisa|lleva|gestiona|revê|cuida"
+    r"|gestisce) "
+)
 _WE = frozenset(WORD_LISTS["other"]["we"].split())
 _DEADLINE = re.compile(
     rf" (?:{'|'.join(WORD_LISTS['other']['until'].split())}) (?:\S+ ){{0,2}}"
     rf"(?:{'|'.join(WORD_LISTS['other']['days'].split())}|\d{{4}} \d\d \d\d) "
     "|(?:周[一二三四五六日天末]|星期.|\\d[日号]|明天|后天|月底|下周.?)(?:之前|以前|前)"
     "|(?:曜日?|\\d日|明日|今週中|月末)まで|(?:요일|\\d일|내일|이번 주)까지"
+)
+#: What somebody has to do, with a verb of work, or until it is done.
+_DUTY = re.compile(
+    r" (?:i|we) (?:still |also |really )?(?:need|have|ve got|got) to (?:(?:get|have) (?:\w+ ){1,8}?(?:done|finished"
+    r"|sorted|out|ready"
+    r"|fixed|merged|shipped|signed|sent)|finish|write|send|submit|order|renew|book|pay|file|prepare|deliver|ship|fix"
+    r"|merge|upgrade"
+    r"|migrate|sign|print|schedule|publish|register|cancel|update|refactor|review) "
 )
 #: Something is so until a day: no deadline.
 _STATE = re.compile(
@@ -85,7 +135,7 @@ def classified(text: str, *, by_user: bool = True) -> Kind:
 
     Only users give rules. A text of filler and questions is a question.
     """
-    found = [_classified(sentence, by_user=by_user) for sentence in sentences(text) if sentence.strip()]
+    found = [kind for _, kind in classified_sentences(text, by_user=by_user)]
     said = [kind for kind in found if not kind.filler and not kind.question]
     if not said:
         asks = any(kind.question for kind in found)
@@ -94,6 +144,19 @@ def classified(text: str, *, by_user: bool = True) -> Kind:
     return first._replace(
         about_user=all(kind.about_user for kind in said), correction=any(kind.correction for kind in said)
     )
+
+
+def classified_sentences(text: str, *, by_user: bool = True) -> list[tuple[str, Kind]]:
+    """Return the sentences of a text with their kinds; one that only says where a rule applies belongs to the rule."""
+    found: list[tuple[str, Kind]] = []
+    for sentence in sentences(text):
+        said, before = found[-1] if found else ("", None)
+        scope = _scope_alone(sentence) if before is not None and before.name in ("rule", "preference") else None
+        if before is not None and scope:
+            found[-1] = (said + sentence, before._replace(about_user=scope == "everywhere"))
+        elif sentence.strip():
+            found.append((sentence, _classified(sentence, by_user=by_user)))
+    return found
 
 
 def _classified(sentence: str, *, by_user: bool) -> Kind:
@@ -111,9 +174,16 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
     plain = f" {plain_text(sentence)} "
     patterns = _patterns()
     marked = {name for name in _KINDS if patterns[name].search(plain)} if patterns["any"].search(plain) else set[str]()
-    if _DEADLINE.search(plain) and not _STATE.search(plain):
+    if (_DEADLINE.search(plain) and not _STATE.search(plain)) or _DUTY.search(plain):
         marked.add("task")
-    if not by_user or _TOLD.search(plain) or patterns["no_rule"].search(plain):
+    if introduces_user(sentence):
+        marked.add("about_user")
+    others = "henceforth" in marked and _OTHERS.search(sentence)
+    if (
+        not by_user
+        or others
+        or any(pattern.search(plain) for pattern in (_TOLD, patterns["no_rule"], patterns["rule_ends"]))
+    ):
         marked -= _RULES
     elif _is_instruction(sentence, plain):
         marked.add("rule")
@@ -148,9 +218,40 @@ def _is_instruction(sentence: str, plain: str) -> bool:
     first_verb = _VERB_FIRST.search(plain) or (_WITHOUT.search(plain) and _VERB_FIRST_NOT.search(plain))
     if first_verb and first_verb["verb"] not in _ALL_FUNCTION_WORDS:
         return True
+    french = _VERB_FIRST_FRENCH.search(plain)
+    if (french and french["verb"] not in _ALL_FUNCTION_WORDS) or _is_scoped(sentence, plain):
+        return True
     rule, no_rule = _patterns()["rule"], _patterns()["no_rule"]
     later = [rest for rest in _after_condition(sentence, plain) if rule.search(rest)]
     return any(not _TOLD.search(rest) and not no_rule.search(rest) for rest in later)
+
+
+def _is_scoped(sentence: str, plain: str) -> bool:
+    """Return whether a sentence without a statement says that something is so always, or in all projects."""
+    here = _patterns()["here"].search(plain)
+    if here and here.start() <= 1 and _HABIT.search(f" {plain[here.end() :].lstrip()}"):
+        return True
+    *before, last = clauses(sentence) if sentence.strip() else [sentence]
+    if before and plain_text(last) in _ALWAYS.split():
+        return here is not None
+    scoped = bool(before) and _scope_alone(last) == "everywhere"
+    said = f" {plain_text(' '.join(before) if scoped else sentence)} "
+    if _SUBJECTS.match(said) or _LINKING.search(said):
+        return False
+    return scoped or _VERBLESS.search(said) is not None
+
+
+def _scope_alone(sentence: str) -> str | None:
+    """Return where the rule before it applies, if a sentence says nothing else: everywhere or here."""
+    if len(sentence) > _MAX_CHARS:
+        return None
+    plain = f" {plain_text(sentence)} "
+    for name in ("everywhere", "here"):
+        found = _patterns()[name].search(plain)
+        if found is not None:
+            rest = f"{plain[: found.start()]} {plain[found.end() :]}"
+            return name if all(word in _APPLIES for word in rest.split()) else None
+    return None
 
 
 def _after_condition(sentence: str, plain: str) -> Iterator[str]:
@@ -178,7 +279,7 @@ def holds_until(text: str, written: date) -> datetime | None:
 @functools.cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the phrases of each kind, and those that tell which rules are meant for which projects."""
-    listed = {name: listed_phrases(name) for name in (*_KINDS, "no_rule", "here", "everywhere")}
+    listed = {name: listed_phrases(name) for name in (*_KINDS, "no_rule", "rule_ends", "here", "everywhere")}
     # One search instead of eight for most sentences.
     listed["any"] = tuple(phrase for name in _KINDS for phrase in listed[name])
     # In a text of several sentences, the first word of one may be anywhere.
