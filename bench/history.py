@@ -93,7 +93,7 @@ def asked(
 ) -> dict[str, float]:
     """Return the measures of a set."""
     floor = mem.settings.context_min_confidence
-    silent, gold, share, gain = [], [], [], []
+    silent, gold, share, gain = list[float](), list[float](), list[float](), list[float]()
     for question in data.questions:
         clock.now = question.at or latest(data, question.scope)
         view = view_of(mem, question.scope)
@@ -144,8 +144,8 @@ def main() -> None:
         one = EvaluationSet(name=data.name, documents=documents, questions=questions)
         # The history is about something else than the set.
         lines = histories["life" if data.name.startswith("agent_notes") else "software"]
-        conversation = documents[0].kind == "message"
-        own = [prompt for prompt in prompts if conversation or prompt.type != "command"]
+        # A history about software may answer a command.
+        own = [prompt for prompt in prompts if prompt.type != "command"]
         clock, model = SetClock(), cached(embed.resolve("local"), options.cache)
         with tempfile.TemporaryDirectory() as folder, open_memory(
             Path(folder) / "history.db", embedder=model, clock=clock

@@ -125,9 +125,7 @@ def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Outp
         pending = status.pending_vectors if status.embedder != "none" else 0
         if pending:
             start_command(["store", "reembed", *(["--store", _absolute(store)] if store else [])])
-            notes.append(
-                f"found by words at once; vectors of {pluralize(pending, 'memory')} follow, or: memotherm maintain"
-            )
+            notes.append(f"found by words at once; vectors of {pluralize(pending, 'memory')} follow")
         return Output(data, [*preview * yes, str(done)], notes)
 
 

@@ -300,8 +300,8 @@ class View(Queries):
                 wider = {space for name in fields for space in store.spaces(replace(self.scope, **{name: None}))}
                 spaces = tuple(space for space in spaces if space not in wider)
             place = (spaces, store.identity())
-        past = place is None and retentions == ACTIVE_ONLY and not listing
-        question = view.question(query, tiers, **filters, retentions=retentions, place=place, past=past)
+        with_past = place is None and retentions == ACTIVE_ONLY and not listing
+        question = view.question(query, tiers, **filters, retentions=retentions, place=place, past=with_past)
         if listing:
             return view.services.recaller.list(question, limit, track=track)
         hidden = question.search.hidden

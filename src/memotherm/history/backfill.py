@@ -96,7 +96,7 @@ class Backfill:
             captured=mem.store.captured_sessions(), trust=trust, since=wanted.since,
         )  # fmt: skip
         # The prompts of a session that was read are known, also when its transcript is gone.
-        deleted = DeletedSessions(state.get("session", "") for state in self._read.values())
+        deleted = DeletedSessions({state.get("session", "") for state in self._read.values()})
         for source in (*sources.values(), deleted):
             self._list(source, source.roots(environment, home or Path.home()) if wanted.path is None else [wanted.path])
         if wanted.path is not None and not self._unread:

@@ -71,9 +71,10 @@ def exchanges(records: Iterable[Record]) -> Iterator[Exchange]:
         if record.role == "user":
             if current is not None:
                 yield current
+            before = None if current is None else current.end
             current = Exchange(
-                record.id, record.session, record.time or (current and current.end), record.project, record.branch,
-                record.text, end=record.time,
+                record.id, record.session, record.time or before, record.project, record.branch, record.text,
+                end=record.time,
             )  # fmt: skip
         elif current is not None:
             _add(current, record, failures)
