@@ -72,6 +72,24 @@ def test_all_messages_can_be_replaced(tmp_path: Path) -> None:
     assert found.texts("user") == ["new", "newer"]
 
 
+def test_a_chat_that_is_resumed_keeps_its_times_and_commands(tmp_path: Path) -> None:
+    """All messages are written again, with the time of then, and with calls that have no results."""
+    call = {"name": "run_shell_command", "args": {"command": "make"}, "status": "error", "result": "make: error 2"}
+    answer = message("2", "gemini", "Looking.", toolCalls=[call])
+    bare = [{"text": "Looking."}, {"functionCall": {"name": "run_shell_command", "args": {"command": "make"}}}]
+    again = [
+        {**user("1", "why"), "timestamp": "2026-11-09T09:00:00Z"},
+        {**message("2", "gemini", bare), "timestamp": "2026-11-09T09:00:00Z"},
+        {**user("2_response"), "content": [{"functionResponse": {"response": {"output": "make: error 2"}}}]},
+    ]
+
+    before = read_chat(tmp_path, user("1", "why"), answer)
+    after = read_chat(tmp_path, user("1", "why"), answer, HEADER, {"$set": {"messages": again}})
+
+    assert after.records == before.records
+    assert [(record.role, record.failed) for record in after.records][2] == ("command", True)
+
+
 def test_a_rewind_drops_a_message_and_all_later_ones(tmp_path: Path) -> None:
     """One to an unknown message drops everything."""
     chat = [user("1", "one"), message("2", "gemini", "1"), user("3", "two"), message("4", "gemini", "2")]

@@ -35,7 +35,7 @@ class Gemini(Reader):
     """The chats below ~/.gemini/tmp."""
 
     name = _HOST.name
-    verified = "0.61"
+    verified = "0.61.0"
 
     def __init__(self) -> None:
         #: The folders of projects by the names of their chats' folders, as far as the program lists them.
@@ -86,6 +86,9 @@ class _Chat:
         self._session = ""
         #: What is kept of each message, in the order in which they were first written.
         self._messages: dict[str, list[Record]] = {}
+        #: A chat that is resumed writes all messages again, with the time of then and without the results of calls.
+        self._times: dict[str, object] = {}
+        self._actions: dict[str, list[Record]] = {}
 
     def take(self, entry: Mapping[str, Any]) -> None:
         """Apply an entry of the log."""
@@ -122,17 +125,20 @@ class _Chat:
 
     def _add(self, message: Mapping[str, Any]) -> None:
         kind, name = text(message, "type"), text(message, "id")
+        self._times.setdefault(name, message.get("timestamp"))
         made: list[Record] = []
         if kind == "user":
             said = [typed(text(block, "text"), _PREFIXES, _ELEMENTS) for block in blocks_of(message.get("content"))]
             made = [self._record(message, "", "user", "\n".join(filter(None, said)))]
         elif kind in ("gemini", "model"):
-            made = [self._record(message, "", "assistant", text_of(message.get("content")).strip())]
-            made += (
+            called = [
                 record
                 for place, call in enumerate(items(message, "toolCalls"))
                 for record in self._called(message, place, call)
-            )
+            ]
+            self._actions[name] = called or self._actions.get(name, [])
+            made = [self._record(message, "", "assistant", text_of(message.get("content")).strip())]
+            made += self._actions[name]
         elif kind not in _NOISE:
             self._reading.unknown[kind] += 1
         self._messages[name] = made
@@ -157,7 +163,7 @@ class _Chat:
             id=f"{self._session}:{text(message, 'id')}{place}",
             session=self._session,
             parent=self._parent,
-            time=moment(message.get("timestamp")),
+            time=moment(self._times[text(message, "id")]),
             role=role,
             text=said,
             project=self._project,
