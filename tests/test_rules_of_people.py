@@ -186,3 +186,46 @@ def test_capture_classifies_like_the_hooks(mem: Memotherm, text: str, role: str,
     assert captured.status == ("skipped" if kind is None else "stored")
     assert (captured.memory and captured.memory.kind) == kind
     assert mem.capture(text, kind="message").memory is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("keep your answers short pls, everywhere", "you can forget the short answers thing, explain properly again"),
+        (
+            "Commit-Nachrichten in diesem Repo bitte immer auf Deutsch",
+            "commits darfst du ab jetzt auch auf englisch schreiben, die regel ist weg",
+        ),
+        ("Never push on Fridays", "the rule about Fridays is gone, the rule is gone"),
+        ("commite jamais sans lancer les tests avant", "oublie la règle des tests"),
+        ("Nunca des citas sin confirmar", "olvida lo de confirmar las citas"),
+    ],
+)
+def test_a_rule_that_is_taken_back_ends(mem: Memotherm, rule: str, said: str) -> None:
+    """It is not at the start any more, the ledger has the words, and undo brings it back; other rules stay."""
+    shop = mem.scoped(user="ana", project="shop").by("person")
+    other = "Never store card numbers in logs"
+    for text in (rule, other, said):
+        shop.capture(text)
+
+    start = shop.session("s1").session_start().text
+    assert rule not in start
+    assert other in start
+    (memory,) = (each for each in shop.find(kind="rule") if each.content == rule)
+    event = shop.history(memory.id)[-1]
+    assert event.why == f"said: {said}"
+    (shop if memory.scope.project else shop.for_user()).undo(event.seq)
+    assert rule in shop.session("s2").session_start().text
+
+
+@pytest.mark.parametrize(
+    "said", ["no need to run the tests now", "forget it", "you can forget the lunch", "the rule is gone"]
+)
+def test_nothing_else_ends_a_rule(mem: Memotherm, said: str) -> None:
+    """An exception, another thing, and a rule that is not named."""
+    person = mem.by("person")
+    rules = ["Always run the tests before you push", "Never store card numbers in logs"]
+    for text in (*rules, said):
+        person.capture(text)
+
+    assert all(rule in person.session("s1").session_start().text for rule in rules)

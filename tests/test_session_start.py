@@ -144,3 +144,13 @@ def test_who_the_user_is_may_be_said_in_passing(mem: Memotherm, text: str) -> No
 def test_a_capital_letter_is_no_introduction(text: str) -> None:
     """What is called by a name is not the user."""
     assert not classified(text).about_user
+
+
+def test_the_summary_does_not_repeat_the_lines_above_it(mem: Memotherm) -> None:
+    """An open task is a line of its own, and what is left of the summary is still there."""
+    shop = told(mem)
+    text = f"Session of 2026-01-05\nOpen: {TASK}\nSaid: the logo is green; {NAME}"
+    shop.remember(text, "summary", key="session/s0/summary", index=False)
+
+    start = shop.session("s1").session_start().text
+    assert (start.count(TASK), start.count(NAME), start.count("the logo is green")) == (1, 1, 1)

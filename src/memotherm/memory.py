@@ -15,8 +15,9 @@ from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction
+from memotherm.facade.reports import apply_reports
 from memotherm.facade.services import Services
-from memotherm.facade.tasks import Tasks, finish_reported
+from memotherm.facade.tasks import Tasks
 from memotherm.facade.undoing import undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
@@ -276,7 +277,7 @@ class Memotherm(Correction, Tasks):
 
         Its words decide its kind, as they do in hooks: rule, preference, fact, decision, task or message. What users
         say about themselves, and rules "for all my projects", are stored for the user, everything else in this scope.
-        An open task that a user reports as done or cancelled is closed.
+        An open task that a user reports as done or cancelled is closed, and a rule that the user takes back ends.
 
         Blocks of recalled memories in the text are removed first, so that a memory is not stored again for
         having been recalled; the result says how many characters were removed. What looks like a credential, and
@@ -293,7 +294,7 @@ class Memotherm(Correction, Tasks):
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
         captured = self._view.capture(draft, at, classify=kind is None)
         if kind is None and captured.memory is not None and is_by_user(metadata):
-            finish_reported(self, captured.memory.content)
+            apply_reports(self, captured.memory.content, self._view.now())
         return captured
 
     # Recalling

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from memotherm.context.selection import invalidity
 from memotherm.model import Trust
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
 from memotherm.storage.store import Store
@@ -73,14 +75,10 @@ class StandingFinder:
 
     def start(self) -> list[Standing]:
         """Return what a session starts with, most important first."""
-        summaries = self._newest(SUMMARY)[:1]
-        told = "".join(record.fields.content for record in summaries)
-        return [
-            *self.rules(),
-            *self.profile(_MOST_PROFILE),
-            *self.tasks(told),
-            *(Standing(record, "the summary of the last session") for record in summaries),
-        ]
+        given = [*self.rules(), *self.profile(_MOST_PROFILE), *self.tasks()]
+        shown = frozenset(_as_told(each.record.fields.content) for each in given)
+        last = (_without_told(record, shown) for record in self._newest(SUMMARY)[:1])
+        return [*given, *(Standing(record, "the summary of the last session") for record in last if record)]
 
     def asked(self, query: str) -> list[Standing]:
         """Return what a query asks for by what it is: rules, what is known about the user, open tasks."""
@@ -121,20 +119,37 @@ class StandingFinder:
         held = (record for record in found if invalidity(record.fields, self._now) is None)
         return [Standing(record, "about the user") for record in islice(held, most)]
 
-    def tasks(self, told: str = "") -> list[Standing]:
-        """Return the open tasks that a summary has not told: those with a date in its order, then newest first."""
+    def tasks(self) -> list[Standing]:
+        """Return the open tasks: those with a date in its order, then newest first."""
         tasks = [
             record
             for record in self._newest("task")
             if not is_closed(record.fields) and invalidity(record.fields, self._now) is None
         ]
         tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
-        untold = (each for each in tasks if each.fields.content.partition("\n")[0].rstrip(".。;") not in told)
-        return [Standing(record, "an open task") for record in islice(untold, _MOST_TASKS)]
+        return [Standing(record, "an open task") for record in tasks[:_MOST_TASKS]]
 
     def _newest(self, *kinds: str, most: int = _MOST_RECENT) -> list[Record]:
         search = Search(spaces=self._spaces, now=self._now, kinds=kinds, order="updated", limit=most)
         return self._store.find(search)
+
+
+def _as_told(content: str) -> str:
+    """Return the words of a memory that a summary tells."""
+    return shortened(content.partition("\n")[0])
+
+
+def _without_told(record: Record, shown: Collection[str]) -> Record | None:
+    """Return a summary without what a start shows anyway; None if nothing is left of it."""
+    memory = record.memory
+    day, *lines = memory.content.split("\n")
+    kept = []
+    for line in lines:
+        name, mark, told = line.partition(": ")
+        rest = "; ".join(each for each in told.split("; ") if each not in shown)
+        if rest or not mark:
+            kept.append(f"{name}{mark}{rest}")
+    return record._replace(fields=replace(memory, content="\n".join((day, *kept)))) if kept or not lines else None
 
 
 def _has_subject(query: str) -> bool:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from memotherm.errors import InvalidInput
 from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory
 from memotherm.model.actions import Action
-from memotherm.text.endings import ended
 from memotherm.tiers.rules.properties import is_closed
-
-#: The open tasks of which one may be meant by what is said.
-_MOST_OPEN = 200
 
 
 class Tasks:
@@ -55,25 +51,3 @@ class Tasks:
 def is_open(memory: Memory) -> bool:
     """Return whether the status of a memory does not say that it is done; without a status, nothing does."""
     return not is_closed(memory)
-
-
-class HasTasks(Protocol):
-    """A memory, here or on a server."""
-
-    def tasks(self, limit: int = ...) -> list[Memory]:
-        """Return the open tasks."""
-
-    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = ..., why: str = ...) -> Memory:
-        """Close a task."""
-
-
-def finish_reported(mem: HasTasks, text: str) -> None:
-    """Close the open tasks that a user reports as done or cancelled."""
-    tasks: list[Memory] = []
-
-    def contents() -> list[str]:
-        tasks.extend(mem.tasks(_MOST_OPEN))
-        return [task.content for task in tasks]
-
-    for end in list(ended(text, contents)):
-        mem.finish(tasks[end.place].id, end.status, f"said: {end.sentence}")

@@ -26,7 +26,8 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.facade.tasks import finish_reported, is_open
+from memotherm.facade.reports import apply_reports
+from memotherm.facade.tasks import is_open
 from memotherm.hooks.hosts import PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
@@ -253,7 +254,7 @@ class _Run:
                 mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
         for said in (*interrupted, prompt):
             # The reply closes no task.
-            finish_reported(mem.by("person"), said)
+            apply_reports(mem.by("person"), said, jobs[0]["at"])
         origin = {"session": last["session"], "client": last["client"]}
         for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
             contents = contents_of(asked, answered, mem.settings.tokenizer)

@@ -35,8 +35,7 @@ def summary_of(memories: Iterable[Memory], tokenizer: str) -> str:
             name = "Changed"
         else:
             name = "Asked" if any(map(is_question, sentences(said))) else "Said"
-        short = said if len(said) <= _SUMMARY_CHARS else f"{first_characters(said, _SUMMARY_CHARS)}…"
-        named[name].append(short.rstrip(".。;"))
+        named[name].append(shortened(said))
     chosen: dict[str, list[str]] = {name: [] for name in named}
     text = ""
     for name, items in named.items():
@@ -48,3 +47,9 @@ def summary_of(memories: Iterable[Memory], tokenizer: str) -> str:
             else:
                 text = longer
     return text
+
+
+def shortened(said: str) -> str:
+    """Return a line as a summary tells it."""
+    short = said if len(said) <= _SUMMARY_CHARS else f"{first_characters(said, _SUMMARY_CHARS)}…"
+    return short.rstrip(".。;")

@@ -1,4 +1,4 @@
-"""Which open task a sentence reports as done or cancelled.
+"""Which open task a sentence reports as done or cancelled, and which rule it takes back.
 
 A task is closed only if the sentence leaves no doubt: a clause says that something is done, without a negation, a
 condition or a plan, and its words name one open task and nothing else. "The certificate of production is renewed" does
@@ -167,6 +167,29 @@ def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
         if place is not None:
             cancelled = _CANCELLED.search(f" {plain_text(sentence)} ")
             yield Ended(place, "cancelled" if cancelled else "done", sentence)
+
+
+def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tuple[int, str]]:
+    """Yield the places of the rules that sentences of a text take back, each with its sentence.
+
+    Of several rules it is the one that has most words of the sentence; if two have as many, nothing tells which.
+
+    Args:
+        text: What a user said.
+        contents: Returns the contents of the rules; called if a sentence takes one back.
+    """
+    ends = phrase_pattern(listed_phrases("rule_ends"))
+    found = [each.strip() for each in sentences(text) if len(each) <= _MAX_CHARS and not is_question(each)]
+    reports = [each for each in found if ends.search(f" {plain_text(each)} ")]
+    if not reports:
+        return
+    rules = [_task(content).words for content in contents()]
+    for sentence in reports:
+        said = _words(_without(ends, f" {plain_text(sentence)} "))
+        shared = [sum(_has(words, word) for word in said) for words in rules]
+        most = max(shared, default=0)
+        if most and shared.count(most) == 1:
+            yield shared.index(most), sentence
 
 
 def _reported(sentence: str) -> Iterator[_Named]:
