@@ -38,11 +38,9 @@ def applied(line: str) -> Iterator[None]:
             owner, attribute, original = located(place)
             bound = isinstance(original, classmethod | staticmethod)
             changed = type(original)(_alike(original.__func__, change)) if bound else _alike(original, change)
-            shared = not isinstance(owner, type)
-            users = [each for each in _loaded() if each.__dict__.get(attribute) is original] if shared else []
-            for each in (owner, *users):
-                setattr(each, attribute, changed)
-                undo.callback(setattr, each, attribute, original)
+            for each, name in {(owner, attribute), *([] if isinstance(owner, type) else _users(attribute, original))}:
+                setattr(each, name, changed)
+                undo.callback(setattr, each, name, original)
         yield
 
 
@@ -60,8 +58,15 @@ def located(place: str) -> tuple[Any, str, Any]:
     return owner, attribute, owner.__dict__[attribute]
 
 
-def _loaded() -> list[Any]:
-    return [module for name, module in sys.modules.items() if name.startswith("memotherm.")]
+def _users(attribute: str, original: Any) -> list[tuple[Any, str]]:
+    """Return the modules that have imported an attribute, and its name there; only a function has others."""
+    loaded = [module for name, module in sys.modules.items() if name.startswith("memotherm.")]
+    return [
+        (module, name)
+        for module in loaded
+        for name, value in vars(module).items()
+        if value is original and (name == attribute or isinstance(original, FunctionType))
+    ]
 
 
 def command(line: str) -> tuple[str, ...]:
