@@ -109,7 +109,7 @@ def asked(
     for prompt in prompts:
         context = view_of(mem, data.questions[0].scope).context(prompt.text, _BUDGET, track=False)
         silent.append((context.confidence or 0.0) < floor)
-    values = {"silent": silent, "gold": gold, "gold per token": share, "nDCG@10": gain}
+    values: dict[str, list[float]] = {"silent": silent, "gold": gold, "gold per token": share, "nDCG@10": gain}
     return {name: round(100 * mean(each), 2) for name, each in values.items()}
 
 

@@ -121,8 +121,8 @@ class Pipeline:
         question = state.question
         search = replace(question.search, spaces=spaces)
         past = State(
-            question=replace(question, search=search), depth=state.depth, terms=state.terms, query=state.query,
-            started=state.started, seen=state.seen,
+            question=replace(question, search=search), depth=state.depth, framed=state.framed, terms=state.terms,
+            query=state.query, started=state.started, seen=state.seen,
         )  # fmt: skip
         for stage in self._stages:
             stage(past)
