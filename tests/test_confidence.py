@@ -196,7 +196,7 @@ def test_confidence_is_a_logistic_function_of_its_signs(open_mem: Open) -> None:
         closeness=0.2, lead=0.3, spread=0.4, size=2.0, telling=0.5, known=0.5, covered=0.4, hint=0.5, asks=1.0
     )
 
-    assert confidence(signs) == pytest.approx(1 / (1 + math.exp(-3.56)))
+    assert confidence(signs) == pytest.approx(1 / (1 + math.exp(-3.42)))
     assert confidence(signs._replace(closeness=None)) == pytest.approx(1 / (1 + math.exp(-0.01)))
 
     mem = open_mem(embedder=Planned())

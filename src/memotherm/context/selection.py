@@ -24,11 +24,11 @@ from memotherm.tiers.rules.properties import is_blocker
 #: The least relevance of a hit, as a share of the best one's: of the first hits, and of those after them. What it
 #: gains and costs is in docs/evaluation.md; `python -m bench.calibrate` fits it to a model.
 _FIRST_HITS = 3
-_FIRST_SHARE, _LATER_SHARE = 0.55, 0.75
+_FIRST_SHARE, _LATER_SHARE = 0.5, 0.75
 #: The least relevance of any hit, but the first ones of a search that is so confident: they may be right although none
 #: of them is close.
 _LEAST_RELEVANCE = 0.25
-_CONFIDENT = 0.7
+_CONFIDENT = 0.85
 #: How many of the best candidates are compared with each other.
 _COMPARED = 8
 #: The most that time and author may add to a hit that is far from the query and has none of its words: its

@@ -105,15 +105,15 @@ def confidence(signs: Signs) -> float:
     if signs.closeness is None:
         return _logistic(-3.8 + 5.7 * signs.telling + 2.4 * signs.covered)
     return _logistic(
-        -1.6
-        + 4.3 * signs.closeness
+        -1.8
+        + 4.6 * signs.closeness
         + 2.2 * signs.lead
         + 4.1 * signs.spread
-        - 2.1 * signs.size
-        + 3.8 * signs.telling
-        + 3.8 * signs.known
+        - 2.3 * signs.size
+        + 4.0 * signs.telling
+        + 4.0 * signs.known
         + 0.8 * signs.hint
-        + 2.0 * signs.asks
+        + 2.2 * signs.asks
     )
 
 
