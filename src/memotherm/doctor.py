@@ -97,7 +97,7 @@ def findings(store: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     yield checked("daemon", _daemon)
     for host in HOSTS.values():
         yield checked(host.name, partial(_host, host))
-    if (deletes := cleanup(os.environ, Path.home())) is not None:
+    if (deletes := cleanup()) is not None:
         state, remedy = ("note", "memotherm backfill; memotherm agent keep-transcripts") if deletes.soon else ("ok", "")
         yield Finding("transcripts", state, str(deletes), remedy)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
 from dataclasses import asdict
 from importlib import import_module
@@ -28,6 +27,7 @@ from memotherm.hooks.scopes import trust as add_trust
 from memotherm.hooks.scopes import trusted_folders
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
+from memotherm.settings.paths import environment
 from memotherm.text.content import pluralize
 
 #: The time without a request after which the daemon ends, so that its memory is free when nobody works.
@@ -118,11 +118,11 @@ def _past_sessions(name: str) -> list[str]:
     from memotherm.history.sources import SOURCES
 
     source = SOURCES.get(name)
-    roots = source.roots(os.environ, Path.home()) if source is not None else []
+    roots = source.roots(environment(), Path.home()) if source is not None else []
     count = sum(1 for root in roots for _ in source.transcripts(root)) if source is not None else 0
     if not count:
         return []
-    deletes = cleanup(os.environ, Path.home()) if name == "claude-code" else None
+    deletes = cleanup() if name == "claude-code" else None
     soon = [f"{deletes}: `memotherm agent keep-transcripts` keeps them longer"] if deletes and deletes.soon else []
     return [f"next: `memotherm backfill` makes memories of {pluralize(count, 'past session')}", *soon]
 

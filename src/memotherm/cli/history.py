@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -169,7 +168,7 @@ def title_of(source: str) -> str:
 
 
 def _cleanup_notes() -> list[str]:
-    found = cleanup(os.environ, Path.home())
+    found = cleanup()
     if found is None or not found.soon:
         return []
     return [f"{found}; `memotherm agent keep-transcripts` makes it {KEEP_DAYS} days"]

@@ -8,7 +8,6 @@ replayed stores nothing twice.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from memotherm.history.reading import Found, Progress, TranscriptReader, transcr
 from memotherm.history.records import Source, Transcript
 from memotherm.model import Trust
 from memotherm.model.value import Value
+from memotherm.settings.paths import environment
 from memotherm.text.content import digest, pluralize
 
 #: How many entries are stored in one transaction.
@@ -77,7 +77,7 @@ class Backfill:
         mem: Memotherm,
         sources: Mapping[str, Source],
         wanted: Wanted = _EVERYTHING,
-        environment: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         home: Path | None = None,
     ) -> None:
         self._mem = mem
@@ -97,8 +97,9 @@ class Backfill:
         )  # fmt: skip
         # The prompts of a session that was read are known, also when its transcript is gone.
         deleted = DeletedSessions({state.get("session", "") for state in self._read.values()})
+        variables, folder = environment() if environ is None else environ, home or Path.home()
         for source in (*sources.values(), deleted):
-            self._list(source, source.roots(environment, home or Path.home()) if wanted.path is None else [wanted.path])
+            self._list(source, source.roots(variables, folder) if wanted.path is None else [wanted.path])
         if wanted.path is not None and not self._unread:
             raise NotFound(f"{wanted.path} has no transcripts of a known program: {', '.join(sources)}")
 

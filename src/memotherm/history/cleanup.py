@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,8 @@ from typing import NamedTuple
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.settings_files import FileChange, merged_json
+from memotherm.model.clock import system_clock
+from memotherm.settings.paths import environment
 
 #: What is offered: ten years.
 KEEP_DAYS = 3650
@@ -34,14 +35,14 @@ class Cleanup(NamedTuple):
         return f"{_HOST.title} deletes transcripts after {self.days} days; {oldest}"
 
 
-def cleanup(environment: Mapping[str, str], home: Path) -> Cleanup | None:
+def cleanup() -> Cleanup | None:
     """Return when transcripts are deleted; None if there are none."""
     source = ClaudeCode()
-    found = [each for root in source.roots(environment, home) for each in source.transcripts(root)]
+    found = [each for root in source.roots(environment(), Path.home()) for each in source.transcripts(root)]
     times = [int(each.changed.rpartition(":")[2]) / 1e9 for each in found]
     if not times:
         return None
-    oldest = datetime.now(UTC) - datetime.fromtimestamp(min(times), UTC)
+    oldest = system_clock() - datetime.fromtimestamp(min(times), UTC)
     return Cleanup(cleanup_days(), max(oldest.days, 0))
 
 

@@ -13,6 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
 __all__ = [
+    "HISTORY",
     "KNOWN_KINDS",
     "SCOPE_FIELDS",
     "SUMMARY",

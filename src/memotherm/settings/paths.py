@@ -42,6 +42,11 @@ def user_file(environ: Mapping[str, str] | None = None) -> Path:
     return platformdirs.user_config_path("memotherm", appauthor=False) / "config.toml"
 
 
+def environment() -> Mapping[str, str]:
+    """Return the environment of this process, for readers of the files of other programs, which have variables."""
+    return os.environ
+
+
 def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = None) -> Path:
     """Return the configuration folder of another program: from its variable, or below the home folder."""
     named = (os.environ if environ is None else environ).get(variable)
