@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memory, Memotherm
+from memotherm.errors import InvalidInput, NotFound
 from memotherm.history.backfill import Backfill, Backfilled, Wanted
 from memotherm.hooks.scopes import user_name
 from memotherm.testing import FakeClock, HashEmbedder
@@ -91,8 +92,8 @@ def test_past_sessions_answer_only_what_nothing_else_answers(mem: Memotherm, run
     stored = project.remember("The retry limit of the gateway Kong is 9.")
     assert [hit.memory.id for hit in project.recall(question)] == [stored.id]
     assert memory.content not in project.context(question).text
-    found = {hit.memory.id for hit in project.recall(question, tiers=("hot", "warm", "cold"))}
-    assert found == {memory.id, stored.id}
+    for options in ({"tiers": ("hot", "warm", "cold")}, {"since": "30d"}):
+        assert {hit.memory.id for hit in project.recall(question, **options)} == {memory.id, stored.id}
 
 
 def test_rules_of_past_sessions_hold_in_new_ones(mem: Memotherm, run: Run, tmp_path: Path) -> None:
@@ -165,6 +166,17 @@ def test_undo_takes_back_exactly_the_batch(mem: Memotherm, run: Run, tmp_path: P
     assert all(memory.valid_until is None for memory in _stored(mem))
     assert not undone.skipped
     assert run().stored == 0
+
+
+def test_only_batches_are_undone_by_their_name(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """The name of a person or an agent is none, although the ledger has it in the same place."""
+    write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."))
+    run()
+    mem.remember("The office is in Vienna")
+    for name in ("agent", "root", "backfill-20200101-000000-0000"):
+        with pytest.raises((InvalidInput, NotFound)):
+            mem.by("person").store.undo_batch(name)
+    assert len(_stored(mem)) == 2
 
 
 def test_a_later_correction_supersedes_an_earlier_statement(mem: Memotherm, run: Run, tmp_path: Path) -> None:

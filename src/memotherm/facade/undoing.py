@@ -16,6 +16,8 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Record
 from memotherm.vectors.vectorizer import Progress
 
+#: How the names of batches begin.
+BATCHES = "backfill-"
 #: How many events of a batch are undone in one transaction.
 _TOGETHER = 500
 
@@ -44,6 +46,9 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
 
 def undo_batch(view: View, batch: str, progress: Progress | None) -> Undone:
     """Undo all events of a batch, the newest first, some in each transaction."""
+    if not batch.startswith(BATCHES):
+        # The actor of other events is whoever made them.
+        raise InvalidInput(f"{batch!r} is not the name of a batch: these begin with {BATCHES}")
     store, spaces = view.store_inside, (*view.spaces(), *view.spaces_inside())
     seqs = [event.seq for event in _events(store, spaces, EventFilter(actor=batch))]
     if not seqs:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
+from memotherm.facade.undoing import BATCHES
 from memotherm.history.deleted_sessions import DeletedSessions
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
@@ -164,7 +165,7 @@ class Backfill:
     def store(self, progress: Progress = lambda done, total: None) -> Backfilled:  # noqa: ARG005 - nobody listens
         """Store what was read, oldest first; what is done stays if it is interrupted."""
         self._places.trust()
-        batch = f"backfill-{self._now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        batch = f"{BATCHES}{self._now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         reader, outcomes = self._reader, Counter[str]()
         left = reader.entries.counts()
         finished = {number for number in reader.read if not left[number]}
