@@ -213,6 +213,24 @@ def test_secrets_are_replaced_before_anything_is_written(
     assert secret not in json.dumps([memory.content for memory in _stored(mem)])
 
 
+def test_secrets_in_commands_and_errors_are_replaced_before_they_are_cut(
+    mem: Memotherm, run: Run, tmp_path: Path
+) -> None:
+    """No part of a key is left at the place where a long command is shortened."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    for length in range(150, 190, 5):
+        command = {"role": "command", "text": f"./deploy {'x' * length} {secret}"}
+        failed = {**command, "failed": True, "output": f"{'denied ' * 40} token {secret}"}
+        edit = {"role": "edit", "text": "/w/shop/deploy.sh"}
+        time = "2026-11-01T09:00:00+00:00"
+        records = [{**each, "time": time} for each in (failed, edit, command)]
+        write(tmp_path, f"s{length}", *said(time, f"deploy release {length} to staging"), *records)
+    run()
+    contents = json.dumps([[memory.content, memory.metadata] for memory in _stored(mem)])
+    assert "It succeeded after a change of deploy.sh" in contents
+    assert secret[:12] not in contents
+
+
 def test_excluded_projects_and_sessions_stay_out(mem: Memotherm, run: Run, tmp_path: Path) -> None:
     """By the name of the folder, or by the id of the session."""
     write(tmp_path, "s1", *said("2026-11-01T09:00:00+00:00", "The port of the shop is 8443."), folder="/w/shop")
