@@ -39,21 +39,30 @@ def database(path: Path, script: str) -> None:
 
 
 def test_a_session_of_cline_is_read(tmp_path: Path) -> None:
-    """That of the lead; other agents are told by it."""
-    call = {"type": "tool_use", "name": "execute_command", "input": {"command": "make"}}
+    """That of the lead; other agents are told by it. A call may have several commands, each with its result."""
+    call = {"type": "tool_use", "id": "t", "name": "run_commands", "input": {"commands": ["make", "make test"]}}
+    edit = {"type": "tool_use", "id": "e", "name": "editor", "input": {"path": "/w/api/a.py", "new_text": "1"}}
+    results = [{"query": "make", "result": "ok", "success": True}, {"result": "make: error 2", "success": False}]
     messages = [
-        {"id": "1", "role": "user", "content": [text("<task>\nhi\n</task>")], "ts": MS},
+        {"id": "1", "role": "user", "content": [text('<user_input mode="act">hi</user_input>')], "ts": MS},
         {"id": "2", "role": "assistant", "content": [text("Hello."), call], "ts": MS},
+        {"id": "3", "role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": results}]},
+        {"id": "4", "role": "assistant", "content": [edit], "ts": MS},
     ]
     for name, agent in (("c1", "lead"), ("c2", "helper")):
-        whole = {"version": 1, "agent": agent, "sessionId": name, "messages": messages}
+        whole = {"version": 1, "agent": agent, "sessionId": name, "origin": {"version": "3.0.65"}, "messages": messages}
         write_json(tmp_path / "sessions" / name / f"{name}.messages.json", whole)
+        write_json(tmp_path / "sessions" / name / f"{name}.json", {"session_id": name, "cwd": "/w/api"})
 
     found = read("cline", tmp_path)
 
-    assert found.told() == [("user", "hi"), ("assistant", "Hello."), ("command", "make")]
-    assert {(record.session, record.time) for record in found.records} == {("c1", BEGUN)}
+    assert found.told() == [
+        ("user", "hi"), ("assistant", "Hello."), ("command", "make"), ("command", "make test"), ("edit", "/w/api/a.py"),
+    ]  # fmt: skip
+    assert [record.output for record in found.records if record.failed] == ["make: error 2"]
+    assert {(record.session, record.time, record.project) for record in found.records} == {("c1", BEGUN, "/w/api")}
     assert [reading.problem for reading in found.readings] == ["", ""]
+    assert found.readings[0].version == "3.0.65"
 
 
 CALL = "<execute_command>\n<command>make</command>\n</execute_command>"

@@ -38,8 +38,9 @@ def without_elements(text: str, names: tuple[str, ...]) -> str:
 
 def element(text: str, name: str) -> str:
     """Return the content of the first element of a name, or ""."""
-    start, end = text.find(f"<{name}>"), text.find(f"</{name}>")
-    return text[start + len(name) + 2 : end].strip() if 0 <= start < end else ""
+    tag = _tags((name,)).search(text)
+    end = text.find(f"</{name}>", tag.end()) if tag else -1
+    return text[tag.end() : end].strip() if tag and end >= 0 else ""
 
 
 def typed(text: str, prefixes: tuple[str, ...], elements: Collection[str] = ()) -> str:

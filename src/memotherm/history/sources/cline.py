@@ -12,6 +12,7 @@ from memotherm.history.arrays import elements
 from memotherm.history.editors import VS_CODE, user_folders
 from memotherm.history.lines import open_regular, read_object
 from memotherm.history.listing import files, head_of, transcript
+from memotherm.history.output import error_lines
 from memotherm.history.prompts import element, without_elements
 from memotherm.history.reader import Reader, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
@@ -20,7 +21,7 @@ from memotherm.history.values import blocks_of, items, mapping, moment, parsed, 
 _HISTORY = "api_conversation_history.json"
 #: What the programs add to a prompt, and what is around a prompt.
 _ADDED = ("environment_details", "file_content", "explicit_instructions", "system-reminder")
-_AROUND = ("task", "feedback", "user_message", "answer")
+_AROUND = ("user_input", "task", "feedback", "user_message", "answer")
 #: Elements of an answer that call tools, in older files, and thoughts.
 _CALLS = (
     "execute_command", "write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace",
@@ -28,8 +29,8 @@ _CALLS = (
     "access_mcp_resource", "ask_followup_question", "plan_mode_respond", "switch_mode", "new_task", "thinking",
     "update_todo_list", "codebase_search", "task_progress",
 )  # fmt: skip
-_EDITS = ("write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace")
-_CALLED = re.compile(rf"<({'|'.join(('execute_command', *_EDITS))})>")
+_EDITS = ("editor", "write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace")
+_CALLED = re.compile(rf"<({'|'.join(('execute_command', *_EDITS[1:]))})>")
 _RESULT = re.compile(r"\[[^\]\n]{1,2000}\] Result:")
 
 
@@ -37,7 +38,7 @@ class Cline(Reader):
     """The sessions below ~/.cline, and the tasks in the data of VS Code."""
 
     name = "cline"
-    verified = "3.x"
+    verified = "3.0.65"
     _extension = "saoudrizwan.claude-dev"
 
     def __init__(self) -> None:
@@ -74,13 +75,16 @@ class Cline(Reader):
                 for place, message in enumerate(elements(file, reading)):
                     reading.known += text(message, "role") in ("user", "assistant")
                     yield from task.records(str(place), message)
+            yield from task.unfinished()
             return
         whole = read_object(transcript.path, reading) or {}
         if text(whole, "agent") in ("lead", "") and isinstance(whole.get("messages"), list):
             about = parsed(head_of(transcript.path.with_name(f"{name}.json"), 1_000_000)) or {}
-            task = _Task(text(whole, "sessionId") or name, text(about, "cwd") or text(about, "workspaceRoot"), None)
+            task = _Task(text(whole, "sessionId") or name, text(about, "cwd") or text(about, "workspace_root"), None)
             for place, message in enumerate(items(whole, "messages")):
                 yield from task.records(text(message, "id") or str(place), message)
+            yield from task.unfinished()
+            reading.version = text(mapping(whole, "origin"), "version")
         reading.known += "messages" in whole
 
 
@@ -105,9 +109,11 @@ class _Task:
         self._name = name
         self._project = project
         self._begun = begun
+        #: The commands and edits of calls whose results are not read yet.
+        self._calls: dict[str, list[Record]] = {}
 
     def records(self, name: str, message: Mapping[str, Any]) -> Iterator[Record]:
-        """Yield the records of a message."""
+        """Yield the records of a message, and the calls that it has the results of."""
         role, time = text(message, "role"), moment(message.get("ts")) or moment(self._begun)
         blocks = list(blocks_of(message.get("content")))
         said = [text(block, "text") for block in blocks if text(block, "type") == "text"]
@@ -116,13 +122,33 @@ class _Task:
             return Record(f"{self._name}:{name}{place}", self._name, "", time, kind, content.strip(), self._project, "")
 
         if role == "user":
+            for block in blocks:
+                yield from self._finished(block)
             yield record("", "user", "\n".join(filter(None, map(_typed, said))))
         elif role == "assistant":
             yield record("", "assistant", "\n".join(filter(None, map(_answered, said))))
-            actions = [action for each in said for action in _called(each)]
-            actions += [action for block in blocks for action in _used(block)]
-            for place, (kind, content) in enumerate(actions):
+            for place, (kind, content) in enumerate(action for each in said for action in _called(each)):
                 yield record(f":{place}", kind, content)
+            for block in blocks:
+                used = [record(f":{text(block, 'id')}:{place}", *each) for place, each in enumerate(_used(block))]
+                if used:
+                    self._calls[text(block, "id")] = used
+
+    def unfinished(self) -> Iterator[Record]:
+        """Yield the commands and edits without a result."""
+        for calls in self._calls.values():
+            yield from calls
+        self._calls.clear()
+
+    def _finished(self, block: Mapping[str, Any]) -> Iterator[Record]:
+        """Yield the calls of a result, which has one object for each command, or one text."""
+        calls = self._calls.pop(text(block, "tool_use_id"), []) if text(block, "type") == "tool_result" else []
+        results = items(block, "content")
+        for place, call in enumerate(calls):
+            result = results[place] if place < len(results) else {}
+            output = text(result, "result") or text(result, "text") or text(block, "content")
+            failed = result.get("success") is False or block.get("is_error") is True
+            yield call.as_failed(error_lines(output or text(result, "error"))) if failed else call
 
 
 def _typed(said: str) -> str:
@@ -154,7 +180,13 @@ def _called(said: str) -> Iterator[tuple[Role, str]]:
 
 def _used(block: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
     tool, arguments = text(block, "name"), mapping(block, "input")
-    if text(block, "type") == "tool_use" and tool == "execute_command":
+    if text(block, "type") != "tool_use":
+        return
+    if tool == "execute_command":
         yield "command", text(arguments, "command")
-    elif text(block, "type") == "tool_use" and tool in _EDITS:
+    elif tool == "run_commands":
+        commands = arguments.get("commands")
+        listed = commands if isinstance(commands, list) else [commands]
+        yield from (("command", command if isinstance(command, str) else "") for command in listed)
+    elif tool in _EDITS:
         yield "edit", text(arguments, "path")
