@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memotherm.history.sources import SOURCES
 from tests.history.reading import Read, read, write_lines
 
@@ -46,6 +48,23 @@ def test_a_session_becomes_prompts_answers_commands_and_edits(tmp_path: Path) ->
     assert (found.records[2].failed, found.records[2].output) == (True, "No module named 'yaml'")
     assert found.records[0].time == datetime(2026, 11, 1, 9, 0, 2, tzinfo=UTC)
     assert {(record.session, record.project, record.branch) for record in found.records} == {("k1", "/w/api", "main")}
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [{"shellExecution": {"exitCode": 1}}, {"result": {"content": "an error\n<shellId: 0 completed with exit code 1>"}}],
+)
+def test_a_command_with_an_exit_code_failed(tmp_path: Path, ended: Json) -> None:
+    """Its execution was a success."""
+    found = read_session(
+        tmp_path,
+        event("4", "tool.execution_start", toolCallId="c", toolName="bash", arguments={"command": "make"}),
+        event("5", "tool.execution_complete", toolCallId="c", success=True, **ended),
+        event("6", "tool.execution_start", toolCallId="d", toolName="bash", arguments={"command": "ls"}),
+        event("7", "tool.execution_complete", toolCallId="d", success=True, shellExecution={"exitCode": 0}),
+    )
+
+    assert [(record.text, record.failed) for record in found.records] == [("make", True), ("ls", False)]
 
 
 def test_prompts_that_the_program_makes_are_left_out(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ _CHATS = tuple(
     for folder in ("workspaceStorage/*/chatSessions", "globalStorage/emptyWindowChatSessions")
     for suffix in ("jsonl", "json")
 )
+#: How the output of a command ends.
+_EXIT_CODE, _VERDICT = re.compile(r"with exit code (\d{1,9})>"), 200
 _COMMANDS = frozenset(("bash", "shell", "powershell", "run_in_terminal"))
 _EDITS = frozenset(("edit", "create", "str_replace", "insert", "write", "apply_patch", "replace_string_in_file"))
 #: The first words of the names of events.
@@ -34,7 +37,7 @@ class Copilot(Reader):
     """The sessions below ~/.copilot, and the chats in the data of VS Code."""
 
     name = "copilot"
-    verified = "1.0.14"
+    verified = "1.0.102"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
         yield folder(environment, "COPILOT_HOME", home / ".copilot")
@@ -65,6 +68,7 @@ class Copilot(Reader):
         session = _Session(transcript.session, workspace_of(storage) if storage.name != ".copilot" else "")
         for number, entry in enumerate(entries(transcript.path, reading)):
             kind = text(entry, "type")
+            reading.version = text(mapping(entry, "data"), "copilotVersion") or reading.version
             if kind.partition(".")[0] in _FAMILIES:
                 reading.known += 1
             else:
@@ -91,6 +95,15 @@ def _rewound(path: Path) -> Ranges:
                 taken_back.add(place + 1, number)
         places[text(entry, "id")] = number
     return taken_back
+
+
+def _has_failed(data: Mapping[str, Any], output: str) -> bool:
+    """Return whether a call failed; a command that ran is a success, whatever its exit code."""
+    code = mapping(data, "shellExecution").get("exitCode")
+    if not isinstance(code, int):
+        said = _EXIT_CODE.search(output, max(0, len(output) - _VERDICT))
+        code = int(said[1]) if said else 0
+    return data.get("success") is False or code != 0
 
 
 class _Session:
@@ -141,7 +154,7 @@ class _Session:
             call = self._calls.pop(name, None)
             if call is not None:
                 output = text(mapping(data, "result"), "content") or text(mapping(data, "error"), "message")
-                yield call.as_failed(error_lines(output)) if data.get("success") is False else call
+                yield call.as_failed(error_lines(output)) if _has_failed(data, output) else call
 
     def _record(self, entry: Mapping[str, Any], data: Mapping[str, Any], role: Role, said: str) -> Record:
         # The work of a subagent names the call that started it.
