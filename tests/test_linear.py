@@ -25,7 +25,7 @@ import pytest
 from memotherm import Memotherm, Settings
 from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.history.prompts import typed, without_elements
+from memotherm.history.prompts import element, typed, without_elements
 from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.events import parse_event, truncated
 from memotherm.hooks.turns import contents_of
@@ -101,6 +101,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "context.forms.QueryFocus.best": lambda text: [
         QueryFocus(query).best(text, [0]) for query in (text, "the frozen deploy é")
     ],
+    "history.prompts.element": lambda text: [element(text, name) for name in ("task", "a")],
     "history.prompts.typed": lambda text: typed(text, ("<system-reminder>",), ("ide_[a-z]{1,40}", "system-reminder")),
     "history.prompts.without_elements": lambda text: without_elements(text, ("task", "a", "b", "memotherm-memory")),
     "history.sources.codex_calls.command_of": lambda text: command_of(
