@@ -187,7 +187,7 @@ def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> 
 @pytest.mark.parametrize("writes", [1, 2])
 def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
     """Nothing is lost, nothing is stored twice, and its batch is undone alone."""
-    for number in range(30):
+    for number in range(20):
         turns = [
             (f"The port of service {number}-{turn} is {8000 + 50 * number + turn}.", "Noted.") for turn in range(50)
         ]
