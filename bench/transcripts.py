@@ -1,7 +1,7 @@
 """`python -m bench.transcripts --sessions 1000`: write made sessions of Claude Code and Codex, and read them back.
 
 A session has about 40 turns and 200 kB, most of it output of tools and copies of messages. The printed table has the
-time to list and to read all of them, and the most memory that the process had.
+CPU time to list and to read all of them, and the most memory that the process had.
 """
 
 from __future__ import annotations
@@ -182,11 +182,11 @@ def main() -> None:
         home = Path(folder)
         size = write_sessions(home, count)
         for source in (SOURCES["claude-code"], SOURCES["codex"]):
-            start = time.perf_counter()
+            start = time.process_time()
             found = [each for root in source.roots({}, home) for each in source.transcripts(root)]
-            listed = time.perf_counter()
+            listed = time.process_time()
             records = sum(1 for transcript in found for _ in source.read(transcript, Reading()))
-            read = time.perf_counter()
+            read = time.process_time()
             table.add_row(
                 source.name, str(len(found)), f"{listed - start:.2f} s", f"{read - listed:.2f} s", str(records)
             )

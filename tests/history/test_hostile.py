@@ -192,18 +192,9 @@ def read_from(
     write(root / path, entries)
     found = read(source, root)
     for record in found.records:
-        for text in (
-            record.id,
-            record.session,
-            record.parent,
-            record.text,
-            record.project,
-            record.branch,
-            record.output,
-        ):
-            assert isinstance(text, str), (entries, record)
-        f"{record.text}{record.output}".encode()
-        assert "\0" not in record.text
+        texts = (record.id, record.session, record.parent, record.text, record.project, record.branch, record.output)
+        assert all(isinstance(text, str) for text in texts), (entries, record)
+        assert b"\0" not in "".join(texts).encode(), (entries, record)
     assert not any("unknown shape" in reading.problem for reading in found.readings), (entries, found.readings)
     return sum(reading.known for reading in found.readings)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from memotherm.errors import MemothermError
 from memotherm.history.records import Reading, Record, Transcript
@@ -43,11 +44,16 @@ class Reader:
         raise NotImplementedError
 
 
+_TEXTS = ("id", "session", "parent", "text", "project", "branch", "output")
+
+
 def _storable(record: Record) -> Record:
     """Return a record whose texts are valid Unicode without NUL."""
-    if record.text.isascii() and record.output.isascii() and "\0" not in record.text:
+    texts = "".join([getattr(record, name) for name in _TEXTS])
+    if texts.isascii() and "\0" not in texts:
         return record
-    return replace(record, text=_valid(record.text), output=_valid(record.output))
+    changed: dict[str, Any] = {name: _valid(getattr(record, name)) for name in _TEXTS}
+    return replace(record, **changed)
 
 
 def _valid(text: str) -> str:
