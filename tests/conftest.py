@@ -59,6 +59,7 @@ _EVERYWHERE = (
     "test_claims",
     "test_clock_jumps",
     "test_conflicts",
+    "test_deadlines",
     "test_embedder_change",
     "test_erasing",
     "test_feedback",

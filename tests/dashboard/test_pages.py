@@ -70,6 +70,22 @@ def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, m
     expect(page.get_by_label("Period")).to_have_value("7d")
 
 
+def test_an_open_task_is_closed_and_opened_again(open_page: Open, mem: Memotherm) -> None:
+    """The newest are listed, with their deadlines."""
+    shop = mem.scoped(project="shop")
+    task = shop.capture("The VAT report is due on 2026-09-14").memory
+    assert task is not None
+    page = open_page("/")
+    tasks = page.get_by_role("region", name="Open tasks")
+    expect(tasks).to_contain_text("due 2026-09-14")
+    tasks.get_by_role("button", name="Close The VAT report").click()
+    expect(tasks).not_to_contain_text("The VAT report")
+    assert shop.get(task.id).metadata["status"] == "done"
+    undo(page)
+    expect(tasks).to_contain_text("The VAT report")
+    assert task.id in {each.id for each in shop.tasks()}
+
+
 def test_hot_over_its_budget_is_said_and_mended(open_page: Open, mem: Memotherm) -> None:
     """The least used go to warm until the others fit; the change can be undone."""
     view = mem.scoped(project="full")

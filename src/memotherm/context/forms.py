@@ -59,7 +59,7 @@ class Candidate(NamedTuple):
     scored: Ranked | None = None
     #: The number of the memory in its store, a short form of its id.
     number: int | None = None
-    #: outdated or conflict, if another version of the same statement was found.
+    #: outdated or conflict, if another version of the same statement was found; of a task, that it is overdue.
     mark: str = ""
 
     @property

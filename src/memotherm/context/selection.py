@@ -174,7 +174,7 @@ class Selection:
         """Mark the first candidates that disagree."""
         if marks := _marks([*self.listed[:_COMPARED], *self.hits[:_COMPARED]]):
             self.listed, self.hits = (
-                [each._replace(mark=marks.get(each.memory.id, "")) for each in candidates]
+                [each._replace(mark=marks.get(each.memory.id, each.mark)) for each in candidates]
                 for candidates in (self.listed, self.hits)
             )
 

@@ -9,14 +9,13 @@ import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
 from memotherm.context.selection import invalidity
 from memotherm.model import Trust
-from memotherm.model.clock import to_micros
 from memotherm.model.memory import SUMMARY, MemoryFields
 from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
@@ -29,7 +28,7 @@ from memotherm.text.relative_days import DAY_WORDS
 from memotherm.text.statements import kind_of
 from memotherm.text.times import spans
 from memotherm.text.words import content_words, weighed_words
-from memotherm.tiers.rules.properties import is_closed
+from memotherm.tiers.rules.properties import due_of, is_closed
 
 #: The most tokens of what a session starts with, besides pinned memories.
 START_TOKENS = 600
@@ -37,6 +36,8 @@ START_TOKENS = 600
 _MOST_PROFILE, _MOST_ASKED = 5, 20
 #: The most open tasks.
 _MOST_TASKS = 5
+#: How long a task that is overdue is shown at the start, if no session has ended since.
+_OVERDUE = timedelta(days=7)
 #: The most rules, and how many memories are looked at for the profile, tasks and summaries, newest first.
 _MOST_RULES = 200
 _MOST_RECENT = 50
@@ -52,6 +53,8 @@ class Standing(NamedTuple):
     reason: str
     #: Rules come before everything else.
     first: bool = False
+    #: What its line says besides: that a task is overdue.
+    mark: str = ""
 
 
 class StandingFinder:
@@ -75,9 +78,13 @@ class StandingFinder:
 
     def start(self) -> list[Standing]:
         """Return what a session starts with, most important first."""
-        given = [*self.rules(), *self.profile(_MOST_PROFILE), *self.tasks()]
+        summaries = self._newest(SUMMARY)[:1]
+        # An overdue task is shown until a session has ended since.
+        known = max((record.fields.updated_at for record in summaries), default=self._now - _OVERDUE)
+        tasks = self.tasks(overdue_since=max(known, self._now - _OVERDUE).date())
+        given = [*self.rules(), *self.profile(_MOST_PROFILE), *tasks]
         shown = frozenset(_as_told(each.record.fields.content) for each in given)
-        last = (_without_told(record, shown) for record in self._newest(SUMMARY)[:1])
+        last = (_without_told(record, shown) for record in summaries)
         return [*given, *(Standing(record, "the summary of the last session") for record in last if record)]
 
     def asked(self, query: str) -> list[Standing]:
@@ -119,15 +126,20 @@ class StandingFinder:
         held = (record for record in found if invalidity(record.fields, self._now) is None)
         return [Standing(record, "about the user") for record in islice(held, most)]
 
-    def tasks(self) -> list[Standing]:
-        """Return the open tasks: those with a date in its order, then newest first."""
+    def tasks(self, overdue_since: date = date.min) -> list[Standing]:
+        """Return the open tasks: by their deadlines, then newest first; none that was due before a day."""
+        today = self._now.date()
         tasks = [
-            record
+            (due_of(record.fields), record)
             for record in self._newest("task")
             if not is_closed(record.fields) and invalidity(record.fields, self._now) is None
         ]
-        tasks.sort(key=lambda record: to_micros(record.fields.valid_until) if record.fields.valid_until else _NEVER)
-        return [Standing(record, "an open task") for record in tasks[:_MOST_TASKS]]
+        tasks.sort(key=lambda task: task[0] or date.max)
+        wanted = ((due, record) for due, record in tasks if due is None or due >= min(overdue_since, today))
+        return [
+            Standing(record, "an open task", mark=_overdue(due) if due and due < today else "")
+            for due, record in islice(wanted, _MOST_TASKS)
+        ]
 
     def _newest(self, *kinds: str, most: int = _MOST_RECENT) -> list[Record]:
         search = Search(spaces=self._spaces, now=self._now, kinds=kinds, order="updated", limit=most)
@@ -177,7 +189,12 @@ def in_order(standing: Sequence[Standing], hot: Sequence[Candidate]) -> list[Can
 
 
 def _candidate(standing: Standing, order: tuple[int, ...]) -> Candidate:
-    return Candidate(standing.record.fields, "hot", order, standing.reason, None, None, standing.record.no)
+    fields, number = standing.record.fields, standing.record.no
+    return Candidate(fields, "hot", order, standing.reason, number=number, mark=standing.mark)
+
+
+def _overdue(due: date) -> str:
+    return f"overdue since {due.day} {due:%B}"
 
 
 def _is_about_user(memory: MemoryFields) -> bool:

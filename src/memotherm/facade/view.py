@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from memotherm.context.assembler import Assembler, Request
@@ -47,6 +47,7 @@ from memotherm.remember.draft import (
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
+from memotherm.text.deadlines import due_day
 from memotherm.text.statements import classified, holds_until
 from memotherm.tiers.rules.retention import require_editable
 from memotherm.vectors.vectorizer import Progress
@@ -340,7 +341,7 @@ class View(Queries):
         """
         services, now, scope = self.services, self.now(), self.scope
         replaced = Replaced()
-        if isinstance(draft.content, str) and is_by_user(draft.metadata):
+        if isinstance(draft.content, str) and is_by_user(draft.metadata) and draft.kind != "task":
             replaced = replaced_by(self, draft.content, _session_of(draft) or scope.session)
         content = f"{replaced.about}\n{draft.content}" if replaced.about else draft.content
         text, metadata, result = prepared(content, draft.metadata, scope.project, services.settings)
@@ -357,9 +358,8 @@ class View(Queries):
         before = services.store.seq()
         state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
         draft = replace(draft, content=text, metadata=metadata, state=state)
-        # The day of a task is its deadline: when it has passed, the task is still open.
-        if isinstance(text, str) and draft.kind != "task":
-            draft = replace(draft, valid_until=holds_until(text, state.get("created_at", now).date()))
+        if isinstance(text, str):
+            draft = _dated(draft, text, state.get("created_at", now).date())
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
@@ -527,6 +527,15 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
+
+
+def _dated(draft: Draft, text: str, written: date) -> Draft:
+    """Return a draft with the day that its text names: the deadline of a task, or the end of what holds until then."""
+    if draft.kind != "task":
+        return replace(draft, valid_until=holds_until(text, written))
+    due = due_day(text, written)
+    # When its deadline has passed, a task is still open.
+    return draft if due is None else replace(draft, metadata={"due": due.isoformat(), **(draft.metadata or {})})
 
 
 def _session_of(draft: Draft) -> object:

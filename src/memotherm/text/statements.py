@@ -110,7 +110,7 @@ _OTHERS = re.compile(
 )
 _WE = frozenset(WORD_LISTS["other"]["we"].split())
 _DEADLINE = re.compile(
-    rf" (?:{'|'.join(WORD_LISTS['other']['until'].split())}) (?:\S+ ){{0,2}}"
+    rf" (?:{'|'.join(word for word in WORD_LISTS['other']['until'].split() if word not in ('à', 'd'))}) (?:\S+ ){{0,2}}"
     rf"(?:{'|'.join(WORD_LISTS['other']['days'].split())}|\d{{4}} \d\d \d\d) "
     "|(?:周[一二三四五六日天末]|星期.|\\d[日号]|明天|后天|月底|下周.?)(?:之前|以前|前)"
     "|(?:曜日?|\\d日|明日|今週中|月末)まで|(?:요일|\\d일|내일|이번 주)까지"

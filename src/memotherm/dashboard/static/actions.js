@@ -13,6 +13,7 @@ const isActive = (memory) => memory.retention === "active";
 const isProposed = (memory) => memory.retention === "proposed";
 export const APPROVE = { name: "Approve", id: "approve", done: "Approved", fits: isProposed };
 export const REJECT = { name: "Reject", id: "reject", done: "Rejected", fits: isProposed };
+export const CLOSE = { name: "Close", id: "finish", body: { status: "done" }, done: "Closed", fits: isActive };
 export const ACTIONS = [
   APPROVE, REJECT,
   { name: "Forget", id: "forget", done: "Forgot", fits: (memory) => memory.retention !== "deleted" && !isProposed(memory) },

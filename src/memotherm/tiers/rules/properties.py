@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from memotherm.model import Memory, Priority
 from memotherm.model.memory import MemoryFields
@@ -69,6 +69,15 @@ def is_blocker(memory: MemoryFields) -> bool:
 def is_closed(memory: MemoryFields) -> bool:
     """Return whether the status in its metadata says that it is done."""
     return _state(memory) in CLOSED
+
+
+def due_of(memory: MemoryFields) -> date | None:
+    """Return the day in its metadata until which a task is to be done; None if there is none."""
+    due = memory.metadata.get("due")
+    try:
+        return datetime.fromisoformat(due).date() if isinstance(due, str) else None
+    except ValueError:
+        return None
 
 
 def in_file(memory: Memory) -> bool:

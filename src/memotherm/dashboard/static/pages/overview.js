@@ -1,6 +1,6 @@
-// What is in every prompt now, the last turn, the changes of the last day, what it costs, and what needs attention.
+// What is in every prompt now, the open tasks, the last turn, the changes of the last day, what it costs, and what needs attention.
 import { html, useMemo, useRef, useState } from "../html.js";
-import { ACTIONS, applyAction, TIERS } from "../actions.js";
+import { ACTIONS, applyAction, CLOSE, TIERS } from "../actions.js";
 import { get, post } from "../api.js";
 import { Alerts } from "../components/alerts.js";
 import { BudgetMeter, Empty, Loaded, MemoryLink, Skeleton, Tier, Time } from "../components/basics.js";
@@ -41,6 +41,14 @@ function InEveryPrompt({ listed, status, onChange }) {
       ${shown.length < listed.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(listed.length)}</button>`}`
       : html`<${Empty} title="Nothing is pinned or hot.">Pin a memory, or move it to hot, to have it in every prompt of its scope.</${Empty}>`}
     ${status.hot.items > LISTED && html`<p><a href=${hrefOf(["memories"], { tier: "hot" })}>All ${number(status.hot.items)} hot memories</a></p>`}</section>`;
+}
+
+function OpenTasks({ listed, onChange }) {
+  const writable = useWritable();
+  return html`<section class="card" aria-label="Open tasks"><div class="card-head"><h2>Open tasks</h2></div>
+    <ol class="plain rows">${listed.map((task) => html`<li key=${task.id} class="row"><div class="grow"><${MemoryLink} id=${task.id}>${shortened(task.content, LONGEST)}</${MemoryLink}>
+      <div class="meta">${task.metadata.due && html`<span>due ${task.metadata.due}</span>`}<${Time} at=${task.created_at} /><span class="scope">${scopeName(task.scope)}</span></div></div>
+      ${writable && html`<button type="button" class="small" aria-label=${`Close ${task.content.slice(0, 60)}`} onClick=${() => applyAction(CLOSE, [task], { onChange })}>Close</button>`}</li>`)}</ol></section>`;
 }
 
 function LastTurn({ receipt }) {
@@ -86,8 +94,8 @@ async function inEveryPrompt() {
 export function Overview() {
   const [period] = useParam("period", "30d");
   const status = useLoaded(async () => {
-    const [found, { scopes }, listed] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), inEveryPrompt()]);
-    return { ...found, scopes, listed };
+    const [found, { scopes }, listed, tasks] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), inEveryPrompt(), get("/tasks", { include_narrower: true, limit: RECENT })]);
+    return { ...found, scopes, listed, tasks: tasks.memories };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
   const turn = useLoaded(lastTurn);
@@ -110,6 +118,7 @@ export function Overview() {
       <div class="grid two" style=${{ marginTop: "1.25rem" }}>
         <${InEveryPrompt} listed=${found.listed} status=${found} onChange=${reload} />
         <div class="grid">
+          ${found.tasks.length > 0 && html`<${OpenTasks} listed=${found.tasks} onChange=${reload} />`}
           <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${turn}>${(receipt) => html`<${LastTurn} receipt=${receipt} />`}</${Loaded}></section>
           <section class="card" aria-label="The last 24 hours"><div class="card-head"><h2>The last 24 hours</h2><a href=${hrefOf(["activity"])}>All activity</a></div>
             <${Loaded} state=${changes}>${(events) => {
