@@ -92,6 +92,16 @@ def test_a_rule_may_begin_with_its_condition_or_a_request_to_remember(text: str)
         ("Rapporten altijd in het Nederlands", False),
         ("Отчёты всегда в PDF", False),
         ("Odpowiadaj krótko, dotyczy wszystkich projektów", True),
+        ("don't touch the legacy folder unless I say so", False),
+        ("please use british spelling in everything you write", True),
+        ("no force pushes please, ever", False),
+        ("reply in English even if I write in Polish, always", False),
+        ("make sure every PR has a changelog entry", False),
+        ("keine deploys am freitag bitte", False),
+        ("on ne déploie jamais le vendredi", False),
+        ("no mandes nada a los clientes sin que yo lo vea", False),
+        ("não mexa na pasta antiga sem me avisar", False),
+        ("上线之前一定要先跑测试", False),
     ],
 )
 def test_rules_are_recognised_in_everyday_words(text: str, for_all_projects: bool) -> None:

@@ -43,7 +43,7 @@ _CANCELLED = re.compile(
 #: Verbs of one meaning, `*` for the rest of a word: a task to pay something is not ended by sending it. What arrives
 #: was ordered or bought.
 _ACTIONS = tuple(
-    phrase_pattern(line.split())
+    phrase_pattern(form.replace("_", " ") for form in line.split())
     for line in (
         (
             "pay pays paid paying bezahl* zahl* gezahlt überw* pagar pagad* pagué paguei pagare pagat* pago paga"
@@ -59,7 +59,7 @@ _ACTIONS = tuple(
         (
             "order orders ordered ordering bestell* commandé* commander encomend* ordinat* ordinare zamów* заказ*"
             " замов* beställ* arriv*"
-            " angekommen binnen lleg* cheg* 到货"
+            " angekommen ist_da sind_da binnen lleg* cheg* 到货"
         ),
         "book booked booking buch* gebucht reserv* réserv* prenot* boek* geboekt zarezerw* брон* 订好 予約 예약",
         "renew* verlänger* renouvel* renov* rinnov* verleng*",
@@ -75,7 +75,7 @@ _ACTIONS = tuple(
         "repair* fix fixed fixing reparier* repariert répar* consert* arregl* corrig* sistem* napraw* почин* 修",
         (
             "buy bought buying kauf* gekauft achet* compra* compré koop* gekocht kup* куп* köp* købt* arriv*"
-            " angekommen binnen lleg* cheg*"
+            " angekommen ist_da sind_da binnen lleg* cheg*"
             " 买"
         ),
         "deploy* live online ausgerollt déploy* despleg* uitgerold wdroż* выкат* 上线 部署",
@@ -83,7 +83,8 @@ _ACTIONS = tuple(
 )
 #: Words that name nothing in a report or a task.
 _FRAMING = (
-    "thing things stuff part new neue neuen neuer nouveau nouvelle nuevo nueva novo nova nuovo nuova today yesterday"
+    "still also thing things stuff part new neue neuen neuer nouveau nouvelle nuevo nueva novo nova nuovo nuova today"
+    " yesterday"
     " tonight morning afternoon evening finally just already all now it this that i"
     " we team everyone everybody need needs get got getting has have had been went gone here there back ok good great"
     " heute gestern endlich gerade schon alles sache ding habe hab hat wieder läuft hoy ayer ya lo he ha cosa tema"
@@ -107,15 +108,22 @@ _VERBS = (
     " bellen"
     " pagare inviare mandare scrivere prenotare comprare chiamare pagar enviar mandar escribir reservar comprar llamar"
     " trocar consertar escrever ligar payer envoyer écrire réserver acheter appeler corriger renouveler corrige"
-    " do make doen machen faire hacer fazer fare skicka sende kirim"
+    " migrate commander brauch brauche brauchen reply answer respond talk répondre contestar responder antworten"
+    " rispondere erneuern revisar prüfen do make"
+    " doen machen faire hacer fazer fare skicka sende kirim"
 )
 #: Words after which a task names what it is about, for or before, and not what is to be done.
 _PREPOSITIONS = (
-    "about d for before of with from on in at to until by after because für über vor von mit wegen nach bis im am zu"
+    "about d par por durch door przez vom beim bei for before of with from on in at to until by after because für"
+    " über vor von mit wegen nach bis im am zu"
     " zum zur pour avant de du des sur dans chez à avec para antes sobre con en del per prima su nel con da em no na"
     " pela com voor van met over naar dla przed do z w на для о до от в с за till av om med för til fra om"
 )
 _ABOUT = frozenset(_PREPOSITIONS.split())
+
+
+#: Chinese words that name nothing, and verbs of one character, which divide what a text names.
+_PARTICLES = re.compile("记得|已经|[了已把给的在吧买写发订修做交打回]")
 
 
 class Ended(NamedTuple):
@@ -218,9 +226,14 @@ def _is_meant(said: _Named, task: _Named) -> bool:
     if said.actions and task.actions and said.actions.isdisjoint(task.actions):
         return False
     if all(_has(task.words, word) for word in said.words):
+        if said.actions and not task.actions and not said.words <= task.words:
+            # What was done to a part of a compound may be done to another thing: "Urlaub ist gebucht".
+            return False
         if any(map(is_unspaced, said.words)):
-            return len(said.words) >= _MIN_SHARE * len(task.words)
-        meant = task.objects if len(said.words) >= _MIN_SHARED else task.heads
+            return len(said.words) > _MIN_SHARE * len(task.words)
+        # Of several words that a task names by themselves, one may be the person that it is done for.
+        single = task.heads if len(task.heads) == 1 else frozenset[str]()
+        meant = task.objects if len(said.words) >= _MIN_SHARED else single
         return any(_has(meant, word) for word in said.words)
     return len(task.things) >= _MIN_SHARED and all(_has(said.words, word) for word in task.things)
 
@@ -266,12 +279,14 @@ def _words(plain: str) -> set[str]:
 @functools.lru_cache(maxsize=4000)
 def _stems(token: str) -> tuple[str, ...]:
     """Return the stem of a word, or the pairs of characters of a text without spaces."""
+    if is_unspaced(token):
+        return tuple(sorted(word for part in _PARTICLES.split(token) for word in content_words(part)))
     return tuple(sorted(content_words(token))) or (token,)
 
 
 def _is_framing(token: str) -> bool:
     """Return whether a word names nothing."""
-    return token in _framing_words()
+    return token in _framing_words() or (len(token) == 1 and token.isascii() and token.isalpha())
 
 
 def _actions(plain: str) -> frozenset[int]:

@@ -95,8 +95,8 @@ def is_question(sentence: str) -> bool:
         return False
     plain = f"{plain_text(sentence)} "
     if _QUESTION_END.search(sentence):
-        # "Can you remember that …?" says something.
-        return not any(phrase in plain for phrase in _plain_phrases("reminder"))
+        # "Can you remember that …?" and "Can you remind me to …?" say something.
+        return not any(phrase in plain for name in ("reminder", "remind") for phrase in _plain_phrases(name))
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
     return _question_pattern().search(plain) is not None

@@ -81,6 +81,17 @@ _AFTER_ALWAYS = (
 )
 #: A sentence without a verb: "commit messages always in English".
 _VERBLESS = re.compile(rf" (?:{'|'.join(_ALWAYS.split())}) (?:{'|'.join(_AFTER_ALWAYS.split())}) ")
+#: "No deploys on Friday please", "on ne déploie jamais le vendredi".
+_ASKED = re.compile(
+    r"^ (?:no|keine?n?|pas de|pas d|nada de|sem|niente|geen|żadnych|inga|ingen) .{3,80} "
+    "(?:please|pls|bitte|stp|svp|por favor|porfa|per favore|graag|proszę|tack|tak|takk) $"
+    r"|^ (?:on|nous) n[e]? (?!sait |savons )\w+ jamais "
+)
+#: How what is to be done in all projects begins.
+_ORDER = re.compile(
+    " (?:please|only|use|write|keep|put|make|add|format|answer|reply|ask|run|avoid|sign|bitte|nur|por favor|solo|só|stp"
+    "|per favore|i want|i d like) "
+)
 #: Who does something, in a report of what is always so.
 _SUBJECTS = re.compile(
     " (?:i|we|they|he|she|it|you|this|that|ich|wir|er|sie|es|das|je|on|il|elle|ça|ce|yo|él|ella|eso|io|noi|lui|lei|eu"
@@ -233,7 +244,10 @@ def _is_scoped(sentence: str, plain: str) -> bool:
         return True
     *before, last = clauses(sentence) if sentence.strip() else [sentence]
     if before and plain_text(last) in _ALWAYS.split():
-        return here is not None
+        return here is not None or not (_SUBJECTS.match(plain) or _LINKING.search(plain))
+    everywhere = _patterns()["everywhere"].search(plain)
+    if _ASKED.search(plain) or (everywhere and everywhere.end() >= len(plain) - 1 and _ORDER.match(plain)):
+        return True
     scoped = bool(before) and _scope_alone(last) == "everywhere"
     said = f" {plain_text(' '.join(before) if scoped else sentence)} "
     if _SUBJECTS.match(said) or _LINKING.search(said):
