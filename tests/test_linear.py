@@ -39,7 +39,7 @@ from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
 from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text
-from memotherm.text.endings import ended
+from memotherm.text.endings import ended, taken_back
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
 from memotherm.text.replacing import concerns
@@ -114,6 +114,9 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "text.claims.sentence_of": lambda text: sentence_of(text, 1),
     "text.claims.statement_of": lambda text: statement_of(text, 0),
     "text.replacing.concerns": lambda text: concerns({"port"}, text, text),
+    "text.endings.taken_back": lambda text: [
+        *taken_back(text, lambda: [text]), *taken_back(f"forget the rule {text}", lambda: [text])
+    ],
     "text.endings.ended": lambda text: [*ended(text, lambda: [text]), *ended(f"{text} is done", lambda: [text])],
     "hooks.events.truncated": lambda text: truncated(text, 9000),
     "hooks.events.parse_event": lambda text: parse_event({"prompt": text, "hook_event_name": "Stop"}),

@@ -15,8 +15,11 @@ from memotherm.model.value import Value
 __all__ = [
     "HISTORY",
     "KNOWN_KINDS",
+    "OUTDATED",
+    "PERHAPS_OUTDATED",
     "SCOPE_FIELDS",
     "SUMMARY",
+    "SUPERSEDED_BY",
     "FormatName",
     "Memory",
     "MemoryFields",
@@ -35,6 +38,8 @@ __all__ = [
     "Trust",
     "TrustName",
     "author_of",
+    "doubtful_parts",
+    "outdated_sentences",
     "placed_in",
     "placement",
 ]
