@@ -127,14 +127,15 @@ def test_another_embedder_does_not_use_foreign_vectors(path: Path) -> None:
         assert "'old'" in said
         assert "'new'" in said
         assert "reembed" in said
-        assert mem.status().degraded == recall.degraded
+        assert said in mem.status().degraded
 
 
 def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
     """New memories get no vectors that could be taken for the old embedder's, and it can make them later."""
     with opened(path, embedder=HashEmbedder(name="new")) as mem:
         memory = mem.remember("a note about glaciers")
-        assert mem.status().pending_vectors == 1
+        # None of the memories has vectors of the new one.
+        assert mem.status().pending_vectors == mem.count()
         assert mem.check() == []
 
     with opened(path, embedder=HashEmbedder(name="old")) as mem:

@@ -437,7 +437,7 @@ def test_the_limit_is_an_upper_bound(mem: Memotherm) -> None:
     for limit in (1, 5):
         assert len(mem.recall(QUESTION, limit=limit)) == limit
     for budget in (100, 400, 2000):
-        context = mem.context(QUESTION, budget=budget)
+        context = mem.context(f"Is {WORD} the name of Ana's dog?", budget=budget)
         assert 0 < count_tokens(context.text) <= budget
         assert WORD in context.text.casefold()
 

@@ -388,7 +388,7 @@ def test_the_words_of_a_memory_are_counted_for_its_length() -> None:
 @pytest.mark.sqlite
 def test_messages_are_not_versions_of_each_other(mem: Memotherm) -> None:
     """The newer of two facts in nearly the same words comes first; of two messages, the one that fits better."""
-    older, newer = "the port of staging is 5433", "the port of staging is now 5544"
+    older, newer = "the port of staging is 5433", "the port of staging is 5544, everyone"
     for kind, first in (("fact", newer), ("message", older)):
         for content in (older, newer):
             mem.remember(content, kind=kind, metadata={"of": kind})

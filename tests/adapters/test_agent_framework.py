@@ -47,7 +47,8 @@ def test_a_run_is_given_what_other_sessions_said_and_is_captured(mem: Memotherm)
         assert "7788" in given[0].text
         assert "please tell me" not in given[0].text
         assert given[0].additional_properties["_attribution"]["origin_session_ids"] == ["old"]
-    assert {memory.metadata["role"] for memory in mem.find(where={"session": "now"})} == {"user", "assistant"}
+    # Of the questions, the answers are kept.
+    assert {memory.metadata["role"] for memory in mem.find(where={"session": "now"})} == {"assistant"}
 
 
 def test_a_prompt_that_cannot_be_stored_as_it_is_does_not_fail_the_run(open_mem: Callable[..., Memotherm]) -> None:

@@ -58,6 +58,8 @@ def spans(query: str, today: date) -> list[Span]:
 
 def first_day(text: str, today: date) -> date | None:
     """Return the day that a text names, such as "yesterday" or "2 weeks ago", or the first one of "last week"."""
+    if (days := past_days(text.strip(), today)) and len(text.split()) == 1:
+        return days[0]
     for phrase in (text.strip(), f"on {text.strip()}", f"in {text.strip()}"):
         for pattern, parse in _PATTERNS:
             match = re.fullmatch(pattern, phrase, re.IGNORECASE)
