@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from calendar import monthrange
 from datetime import date, timedelta
 
 from memotherm.text.relative_days import with_dates
@@ -96,7 +95,7 @@ def _next(written: date, day: int, month: int | None, year: str | None = None) -
     if month is not None:
         found = date(written.year, month, day)
         return found if found >= written else date(written.year + 1, month, day)
-    if day >= written.day and day <= monthrange(written.year, written.month)[1]:
+    if day >= written.day and day <= _days_of(written.year, written.month):
         return written.replace(day=day)
     first = (written.replace(day=1) + timedelta(days=32)).replace(day=1)
     return first.replace(day=day)
@@ -104,7 +103,15 @@ def _next(written: date, day: int, month: int | None, year: str | None = None) -
 
 def _month_end(written: date, month: int) -> date:
     year = written.year if month >= written.month else written.year + 1
-    return date(year, month, monthrange(year, month)[1])
+    return date(year, month, _days_of(year, month))
+
+
+def _days_of(year: int, month: int) -> int:
+    """Return the number of days of a month."""
+    # Imported here, because few texts name a month, and every hook imports this module.
+    from calendar import monthrange
+
+    return monthrange(year, month)[1]
 
 
 @functools.cache
