@@ -148,6 +148,7 @@ _EXEMPT: Mapping[str, str] = {
     "hooks.install.InstallRequest": "options of a command",
     "hooks.settings_files.merged_toml": "our own lines",
     "hooks.spool.Spool": "names of files",
+    "hooks.jobs.start_command": "starts a command of ours",
     "hooks.turns.Transcripts": "reads files: transcript",
     "notes.edits.append": "writes a file: notes append",
     "notes.imports.import_memories": "reads files: pieces",
