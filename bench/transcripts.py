@@ -56,7 +56,7 @@ class _Session:
         self._random = random.Random(number)
         self._time = _BEGIN + timedelta(hours=6 * number)
         self.id = str(uuid.UUID(int=self._random.getrandbits(128)))
-        self.folder = f"/work/{self._random.choice(_PARTS)}-{number % 25}"
+        self.folder = f"/home/ana/{self._random.choice(_PARTS)}-{number % 25}"
 
     def name(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128)))

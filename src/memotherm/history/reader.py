@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from memotherm.errors import MemothermError
 from memotherm.history.records import Reading, Record, Transcript
 
 
-class Reader:
+class Reader(ABC):
     """The base of the readers; a subclass lists transcripts and yields records."""
 
     name: str
@@ -37,11 +38,13 @@ class Reader:
         if not (reading.problem or reading.known) and transcript.size:
             reading.problem = "it has no record of a known type"
 
+    @abstractmethod
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        raise NotImplementedError
+        """Yield the folders in which the program keeps its sessions."""
 
+    @abstractmethod
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
-        raise NotImplementedError
+        """Yield the records of a transcript; what it raises becomes the problem of the reading."""
 
 
 _TEXTS = ("id", "session", "parent", "text", "project", "branch", "output")
