@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -543,3 +544,12 @@ def test_a_memory_moves_to_another_scope_of_its_tenant(mem: Memotherm) -> None:
             mem.scoped(project="depot").rescope(memory.id, scope)  # type: ignore[arg-type]
     mem.scoped(project="depot").undo(moved.version)
     assert found(mem.scoped(project="shop"), "till drawer") == [memory.id]
+
+
+@pytest.mark.parametrize("given", [[1], "1", True, None, 1.0])
+def test_undo_takes_the_number_of_one_event(mem: Memotherm, given: Any) -> None:
+    """A list is refused with the verb that takes one, and nothing is undone."""
+    memory = mem.remember("the port is 5433")
+    with pytest.raises(InvalidInput, match="takes several"):
+        mem.undo(given)
+    assert mem.get(memory.id).retention == "active"

@@ -24,6 +24,8 @@ _TOGETHER = 500
 
 def undo_event(view: View, seq: int) -> Memory:
     """Undo one event, or raise why it cannot be undone."""
+    if type(seq) is not int:
+        raise InvalidInput(f"undo takes the number of one event, such as 42, not {seq!r}; bulk.undo takes several")
     event, record = _event(view, view.services.store, view.spaces(), seq)
     ((_, outcome),) = view.services.changes.undo([(view.scope, event, record)], view.cause(Action.UNDO))
     if isinstance(outcome, MemothermError):
