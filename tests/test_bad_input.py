@@ -181,7 +181,7 @@ BAD_ARGUMENTS: dict[str, tuple[Call, type[MemothermError], str]] = {
     "history-unknown": (lambda mem, _: mem.history("mem_none"), NotFound, "mem_none"),
     "undo-unknown": (lambda mem, _: mem.undo(10_000), NotFound, "event 10000"),
     "undo-huge": (lambda mem, _: mem.undo(1 << 80), InvalidInput, "too large"),
-    "undo-type": (lambda mem, _: mem.undo("last"), NotFound, "event"),  # type: ignore[arg-type]
+    "undo-type": (lambda mem, _: mem.undo("last"), InvalidInput, "the number of one event"),  # type: ignore[arg-type]
     "limit-negative": (lambda mem, _: mem.recall("x", limit=-1), InvalidInput, "from 0 to 200"),
     "limit-huge": (lambda mem, _: mem.recall("x", limit=10**30), InvalidInput, "from 0 to 200"),
     "limit-type": (lambda mem, _: mem.recall("x", limit="5"), InvalidInput, "whole number"),  # type: ignore[arg-type]
