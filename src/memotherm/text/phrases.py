@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse, groupby
 from operator import itemgetter
 
 from memotherm.text.content import sentence_ends
@@ -56,8 +56,8 @@ _SPECIFIC = re.compile(
     r"|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}"
 )
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
-#: Languages whose question words may stand anywhere in a question.
-_ANYWHERE = ("chinese", "turkish", "hindi")
+#: Languages whose question words may stand anywhere in a question; in Chinese without spaces around them.
+_ANYWHERE, _CHINESE = ("turkish", "hindi"), "chinese"
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -93,13 +93,19 @@ def is_question(sentence: str) -> bool:
     """Return whether a sentence asks to be told something, with a question mark or without."""
     if _AGREED.search(sentence):
         return False
-    plain = f"{plain_text(sentence)} "
+    plain = plain_text(sentence)
     if _QUESTION_END.search(sentence):
         # "Can you remember that …?" and "Can you remind me to …?" say something.
         return not any(phrase in plain for name in ("reminder", "remind") for phrase in _plain_phrases(name))
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
-    return _question_pattern().search(plain) is not None
+    first, anywhere, parts = _question_words()
+    said = plain.split()
+    return bool(said) and (
+        _is_at(said, 0, first)
+        or any(_is_at(said, place, anywhere) for place in range(len(said)))
+        or _has_part(plain, parts)
+    )
 
 
 def asks_for_tasks(prompt: str) -> bool:
@@ -118,10 +124,20 @@ def asks_about_user(prompt: str) -> bool:
 
 
 def _has_phrase(text: str, name: str) -> bool:
-    plain = f" {plain_text(text)} "
-    return any(
-        phrase in plain if is_unspaced(phrase[:1]) else f" {phrase} " in plain for phrase in _plain_phrases(name)
-    )
+    plain = plain_text(text)
+    phrases, parts = _phrases_by_first_word(name)
+    said = plain.split()
+    return any(_is_at(said, place, phrases) for place in range(len(said))) or _has_part(plain, parts)
+
+
+def _is_at(said: list[str], place: int, phrases: _ByFirstWord) -> bool:
+    """Return whether one of some phrases begins at a place in the words of a text."""
+    return any(said[place : place + len(phrase)] == phrase for phrase in phrases.get(said[place], ()))
+
+
+def _has_part(plain: str, parts: Sequence[str]) -> bool:
+    """Return whether a plain text has one of some phrases of a script without spaces."""
+    return not plain.isascii() and any(part in plain for part in parts)
 
 
 def is_no_answer(sentence: str) -> bool:
@@ -241,13 +257,31 @@ def _plain_phrases(name: str) -> tuple[str, ...]:
     return tuple(map(plain_text, listed_phrases(name)))
 
 
+#: The words of phrases, by the first of them: most texts have none of those.
+_ByFirstWord = Mapping[str, list[list[str]]]
+
+
 @functools.cache
-def _question_pattern() -> re.Pattern[str]:
-    """Return a pattern for the words of a question: first in most languages, anywhere in some."""
-    first = _any_of(f"{plain_text(phrase)} " for phrase in listed_phrases("question"))
-    words = [(language, plain_text(phrase)) for language in _ANYWHERE for phrase in phrases_of(language, "question")]
-    anywhere = _any_of(word if language == "chinese" else f" {word} " for language, word in words)
-    return re.compile(f"^{first}|{anywhere}")
+def _phrases_by_first_word(name: str) -> tuple[_ByFirstWord, list[str]]:
+    """Return the phrases of a name, those of scripts without spaces apart."""
+    phrases = _plain_phrases(name)
+    return _by_first_word(filterfalse(is_unspaced, phrases)), list(filter(is_unspaced, phrases))
+
+
+@functools.cache
+def _question_words() -> tuple[_ByFirstWord, _ByFirstWord, list[str]]:
+    """Return what questions begin with, what some languages have anywhere, and what Chinese has anywhere."""
+    anywhere = (phrase for language in _ANYWHERE for phrase in phrases_of(language, "question"))
+    chinese = map(plain_text, phrases_of(_CHINESE, "question"))
+    return _by_first_word(_plain_phrases("question")), _by_first_word(map(plain_text, anywhere)), list(chinese)
+
+
+def _by_first_word(phrases: Iterable[str]) -> _ByFirstWord:
+    found: dict[str, list[list[str]]] = {}
+    for phrase in phrases:
+        first, *rest = phrase.split()
+        found.setdefault(first, []).append([first, *rest])
+    return found
 
 
 def phrases_of(language: str, name: str) -> list[str]:
