@@ -8,6 +8,9 @@ from memotherm.recall.values import State, scores_of
 from memotherm.storage.store import Store
 from memotherm.text.replacing import concerns
 
+#: How many of the best candidates may be superseded; the others are seldom shown.
+_FIRST = 40
+
 
 class OrderSuccessors:
     """Puts what a correction has superseded behind its successor, if both were found."""
@@ -18,7 +21,8 @@ class OrderSuccessors:
     def __call__(self, state: State) -> None:
         """Let a successor take the place and the score of what it has superseded, if that comes first."""
         scores = dict(scores_of(state.ranked, len(state.ranked)))
-        found = self._store.successors(list(scores), state.question.search.now) if len(scores) > 1 else []
+        nos = list(scores)
+        found = self._store.successors(nos[:_FIRST], nos, state.question.search.now) if len(nos) > 1 else []
         asked = subject_words(state.terms).keys()
         successors = {
             each.no: each.successor for each in found

@@ -140,9 +140,9 @@ class MemoryStore(StoreBase):
             rows = statements.rows("memories_of", nos=list(nos))
             return {record.no: record for record in self._converted(statements, rows)}
 
-    def successors(self, nos: Sequence[int], now: datetime) -> list[Succession]:
-        """Return those of some memories that others of them have superseded, or perhaps superseded."""
-        rows = self._unlogged_rows("successors", nos=list(nos), now=to_micros(now))
+    def successors(self, nos: Sequence[int], others: Sequence[int], now: datetime) -> list[Succession]:
+        """Return those of some memories that others have superseded, or perhaps superseded."""
+        rows = self._unlogged_rows("successors", nos=list(nos), others=list(others), now=to_micros(now))
         found = []
         for no, successor, successor_id, ended, metadata, content in rows:
             named = json.loads(metadata)

@@ -101,11 +101,7 @@ def is_question(sentence: str) -> bool:
         return False
     first, anywhere, parts = _question_words()
     said = plain.split()
-    return bool(said) and (
-        _is_at(said, 0, first)
-        or any(_is_at(said, place, anywhere) for place in range(len(said)))
-        or _has_part(plain, parts)
-    )
+    return bool(said) and (_is_at(said, 0, first) or _is_anywhere(said, anywhere) or _has_part(plain, parts))
 
 
 def asks_for_tasks(prompt: str) -> bool:
@@ -127,7 +123,14 @@ def _has_phrase(text: str, name: str) -> bool:
     plain = plain_text(text)
     phrases, parts = _phrases_by_first_word(name)
     said = plain.split()
-    return any(_is_at(said, place, phrases) for place in range(len(said))) or _has_part(plain, parts)
+    return _is_anywhere(said, phrases) or _has_part(plain, parts)
+
+
+def _is_anywhere(said: list[str], phrases: _ByFirstWord) -> bool:
+    """Return whether one of some phrases is in the words of a text."""
+    if phrases.keys().isdisjoint(said):
+        return False
+    return any(_is_at(said, place, phrases) for place in range(len(said)))
 
 
 def _is_at(said: list[str], place: int, phrases: _ByFirstWord) -> bool:

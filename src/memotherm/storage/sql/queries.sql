@@ -487,10 +487,10 @@ WHERE {own}space {in spaces} AND slot IN (
 -- claims_about: The claims of some spaces about some slots.
 SELECT space, slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
 
--- successors: Which of some memories were superseded by others of them, with what tells in which part.
+-- successors: Which of some memories were superseded by others, with what tells in which part.
 SELECT o.no, n.no, n.id, CASE WHEN o.valid_until <= :now THEN 1 ELSE 0 END, o.metadata, o.content
 FROM {table memories o} JOIN {table memories n} ON {same n o}(o.metadata LIKE '%"' || n.id || '"%')
-WHERE {own o}o.no {in nos} AND (o.metadata LIKE '%outdated"%' OR o.metadata LIKE '%"superseded_by"%') AND n.no {in nos}
+WHERE {own o}o.no {in nos} AND (o.metadata LIKE '%outdated"%' OR o.metadata LIKE '%"superseded_by"%') AND n.no {in others}
 
 -- turn_last: The last message of a thread.
 SELECT max(no) FROM {table turns} WHERE {own}space = :space AND thread = :thread AND thread <> ''
