@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint style types browser check fix docs site picture bench bench-fresh days days-unseen torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test slow lint style types browser check fix docs site picture bench bench-fresh days days-unseen torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -38,8 +38,11 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
 	$(BIN)/memotherm demo
 
-test: style site browser ## Style, the site of the docs, and every test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard
+test: style site browser ## Style, the site of the docs, and every test but the slow ones
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard -m "not slow"
+
+slow: setup ## The tests that take seconds each: processes that are killed, forked or interrupted, long texts, many rounds
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard -m slow
 
 lint: style types ## Style and types only
 

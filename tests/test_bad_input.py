@@ -106,6 +106,7 @@ class Sliced(HashEmbedder):
         return [text[start : start + 2000] for start in range(0, len(text), 1900)]
 
 
+@pytest.mark.slow
 def test_a_large_content_is_kept_whole_where_the_setting_allows_it(tmp_path: Path) -> None:
     """Five megabytes come back exactly, and the words of their end are found."""
     content = "All was quiet on the night shift.\n" * 150_000 + "The culprit was a loose cable."

@@ -50,6 +50,7 @@ TINY: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_a_week_is_held_through_the_hooks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two sessions and a question: what was said is stored and injected, counted and printed."""
     path = tmp_path / "tiny.json"
@@ -178,6 +179,7 @@ def test_a_mark_is_read_from_an_injected_line_and_from_the_fields_of_a_hit() -> 
     assert [hit_line(hit, now).marked for hit in hits] == [False, True, False, True]
 
 
+@pytest.mark.slow
 def test_sessions_that_overlap_take_turns(tmp_path: Path) -> None:
     """A question in the middle of a session is asked then; rules, tasks and other lines of the starts are counted."""
     rule = {"prompt": "never deploy on a Friday", "reply": "Understood.", "rule": "friday"}

@@ -414,6 +414,7 @@ def test_a_turn_recalls_no_more_than_its_setting(open_mem: Open) -> None:
     assert {entry.fits_at for entry in turn.left_out} == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.plain_file
 def test_what_was_given_is_shared_between_processes(tmp_path: Path, open_mem: Open) -> None:
     """Hooks run as processes of their own; each knows what the others have injected."""

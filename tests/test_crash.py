@@ -148,6 +148,7 @@ def test_a_kill_while_a_store_is_created_leaves_one_that_opens(
             assert mem.check() == []
 
 
+@pytest.mark.slow
 def test_a_kill_during_reembed_leaves_vectors_that_serve(
     forge: Peer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

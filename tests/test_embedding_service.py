@@ -260,6 +260,7 @@ def test_two_embedders_that_start_at_once_do_not_mix(tmp_path: Path) -> None:
         vectors_belong_to(first)
 
 
+@pytest.mark.slow
 def test_a_change_of_embedder_in_the_middle_of_a_write_does_not_mix(path: Path) -> None:
     """Vectors made by the old embedder are not stored as the new one's when the switch comes between."""
     with opened(path, embedder=HashEmbedder(name="new")) as new:

@@ -142,6 +142,7 @@ def test_notes_are_no_longer_indexed_and_their_folders_named(
     assert not [text for text in _texts(mem, tmp_path / "store") if WORD in text]
 
 
+@pytest.mark.slow
 def test_the_command_asks_and_erases_the_jobs_of_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without --yes nothing is erased; with it, the jobs of the user in the spool are gone too, and only those."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
@@ -186,6 +187,7 @@ def test_the_verb_erases_the_jobs_of_hooks_as_well(
     assert spool.waiting() == kept
 
 
+@pytest.mark.slow
 def test_an_erasure_that_was_killed_is_continued(tmp_path: Path) -> None:
     """Each batch is erased whole or not at all, the store is sound, and a second call erases the rest."""
     store = str(tmp_path / "agent.db")

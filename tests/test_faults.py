@@ -52,6 +52,7 @@ def remembered_unless_busy(mem: Memotherm, content: str) -> list[Memory]:
         return []
 
 
+@pytest.mark.slow
 def test_a_stopped_writer_loses_nothing_and_goes_on(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memotherm import Retention
 from tests.helpers import opened, python
 from tests.stores import located
@@ -254,11 +256,13 @@ def test_workers_of_a_pool_open_the_store_themselves(tmp_path: Path) -> None:
         assert mem.status().retention[Retention.ACTIVE] == 14
 
 
+@pytest.mark.slow
 def test_a_child_recalls_although_another_thread_recalled_during_the_fork(tmp_path: Path) -> None:
     """What the thread was about to compute does not keep the child waiting."""
     assert run(_DURING_A_RECALL, located(tmp_path / "memory.db")) == ["the parent wrote this before the fork"]
 
 
+@pytest.mark.slow
 def test_a_child_does_not_open_a_file_whose_check_was_running_during_the_fork(tmp_path: Path) -> None:
     """It has a copy of the live connection: SQLite's locks on the file would not work in it."""
     answer, problems = run(_DURING_A_CHECK, tmp_path / "memory.db")
@@ -267,6 +271,7 @@ def test_a_child_does_not_open_a_file_whose_check_was_running_during_the_fork(tm
     assert problems == []
 
 
+@pytest.mark.slow
 def test_a_child_makes_ids_and_stems_words_although_other_threads_did_during_the_fork(tmp_path: Path) -> None:
     """No lock of a module stays locked in the child by a thread that only its parent has."""
     assert run(_DURING_MODULE_LOCKS, tmp_path / "memory.db") == [["mem", "fork"]]

@@ -328,6 +328,7 @@ def test_every_function_that_takes_a_text_is_called() -> None:
     assert not {name for name in _EXEMPT if not any(f"{each}.".startswith(f"{name}.") for each in names)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_callers()[0]))
 def test_a_function_reads_a_text_in_proportion_to_its_length(name: str) -> None:
     """Eight times the text takes about eight times as long, for runs, nesting and markup of every kind."""

@@ -58,6 +58,7 @@ def test_a_store_its_log_its_checkpoints_and_its_caches_are_private(tmp_path: Pa
     assert modes(tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_exports_and_the_spool_are_private(tmp_path: Path) -> None:
     """The data folder is, with everything in it, and a file that `export` writes."""
     home = tmp_path / "data" / "home"

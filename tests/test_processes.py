@@ -48,6 +48,7 @@ def company(count: int, path: Path, **options: object) -> Iterator[list[Peer]]:
         yield all_of_them
 
 
+@pytest.mark.slow
 def test_a_write_is_seen_by_every_other_process_at_once(tmp_path: Path) -> None:
     """After two writers acknowledged, two readers get, recall, miss and find again what was written."""
     with company(4, tmp_path / "agent.db") as (ann, bob, carl, dora):
@@ -87,6 +88,7 @@ def test_what_is_written_to_a_store_that_was_opened_twice_is_seen_elsewhere(tmp_
             assert ask(peer, "get", written.id) == "Bob keeps the letter in the attic"
 
 
+@pytest.mark.slow
 def test_two_writers_and_two_readers_never_meet_a_lock(tmp_path: Path) -> None:
     """Writers and readers that work at the same time all succeed, and nothing is lost."""
     path = tmp_path / "agent.db"
@@ -122,6 +124,7 @@ def test_processes_that_remember_the_same_key_at_once_write_one_memory(tmp_path:
         assert mem.check() == []
 
 
+@pytest.mark.slow
 def test_several_processes_may_create_the_same_file(tmp_path: Path) -> None:
     """Whoever opens a brand-new file at the same time gets the same good store."""
     with peers(4, "peer.py") as all_of_them:

@@ -121,6 +121,7 @@ def test_what_did_not_fit_is_explained_with_the_budget_that_it_fits_at_now(mem: 
         assert (next_one in {entry.id for entry in context.included}) is has
 
 
+@pytest.mark.slow
 def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem: Open, clock: FakeClock) -> None:
     """What the session was given, with the turn; a full section; what was never recorded is not guessed."""
     mem = open_mem(settings={"hot_max_facts": 20})

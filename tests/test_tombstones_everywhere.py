@@ -263,6 +263,7 @@ def planted(mem: Memotherm, count: int) -> None:
         mem.forget(memory.id)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_the_cost_of_a_check_grows_with_the_text_alone(open_mem: Callable[..., Memotherm], tmp_path: Path) -> None:
     """8 times the text takes at most 12 times as long, although hundreds of forgotten passages begin alike."""

@@ -51,6 +51,7 @@ def test_a_run_is_given_what_other_sessions_said_and_is_captured(mem: Memotherm)
     assert {memory.metadata["role"] for memory in mem.find(where={"session": "now"})} == {"assistant"}
 
 
+@pytest.mark.slow
 def test_a_prompt_that_cannot_be_stored_as_it_is_does_not_fail_the_run(open_mem: Callable[..., Memotherm]) -> None:
     """Half a character is replaced, and what is longer than a memory may be is cut."""
     mem = open_mem(":memory:", settings={"max_content_chars": 60})

@@ -55,6 +55,7 @@ def test_a_question_carries_the_prefix(local: LocalEmbedder) -> None:
     assert np.allclose(plain.embed([question])[0], plain.embed_query(question), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_long_text_is_findable(local: LocalEmbedder) -> None:
     """What the model could not read at once is in a later window."""
     filler = "We talked about the weather, which was mild, and about the garden in spring. " * 60

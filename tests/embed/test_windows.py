@@ -100,6 +100,7 @@ def test_the_next_window_repeats_the_end_of_the_last() -> None:
     assert len(shared) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a." * 100_000, "漢" * 200_000, "x" * 200_000, "no pause " * 22_000])
 def test_a_long_text_is_cut_with_or_without_spaces(text: str) -> None:
     """Each unit is visited a few times at most, whatever the text is made of."""

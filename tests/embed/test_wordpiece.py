@@ -62,6 +62,7 @@ def test_examples_have_the_ids_of_tokenizers(text: str) -> None:
     assert OURS.encode(text, limit=10_000) == ORACLE.encode(text).ids
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(settled | latin)
 def test_any_text_has_the_ids_of_tokenizers(text: str) -> None:

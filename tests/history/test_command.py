@@ -153,6 +153,7 @@ def test_transcripts_can_be_kept_longer(cli: Cli, tmp_path: Path) -> None:  # no
     assert says not in cli("backfill", "--dry-run").err
 
 
+@pytest.mark.slow
 def test_new_sessions_arrive_while_it_watches(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
     """Without a question, until it is interrupted."""
     _session(tmp_path, "s1", *_TURNS)
@@ -184,6 +185,7 @@ def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [1, 2])
 def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
     """Nothing is lost, nothing is stored twice, and its batch is undone alone."""

@@ -202,6 +202,7 @@ def test_files_that_are_no_exports_are_not_listed(tmp_path: Path) -> None:
     assert read("chatgpt", tmp_path).transcripts == read("claude-export", tmp_path).transcripts == []
 
 
+@pytest.mark.slow
 def test_a_zip_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
     """Before it is unpacked."""
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive, \

@@ -174,6 +174,7 @@ def write_array(path: Path, entries: list[Json]) -> None:
     path.write_text(json.dumps(entries), "utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LINES, *ARRAYS])
 def test_a_value_of_another_type_is_no_error(tmp_path: Path, name: str) -> None:
     """Every value of a transcript, replaced by each of several others; the texts can always be stored."""

@@ -105,6 +105,7 @@ def chatgpt(root: Path, turns: int) -> None:
         file.write(b"]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "write"),
     [("claude-code", claude_code), ("codex", codex), ("opencode", opencode), ("chatgpt", chatgpt)],
@@ -123,6 +124,7 @@ def test_four_times_the_transcript_takes_the_same_memory(
     assert more < 1.5 * less + 0.5 * MB
 
 
+@pytest.mark.slow
 def test_a_line_of_thirty_megabytes_is_shortened_before_it_is_decoded(tmp_path: Path) -> None:
     """Its prompt keeps its beginning, up to a whole word; data without words is dropped."""
     blob, words = "A" * (20 * MB), "word " * (2 * MB)
@@ -144,6 +146,7 @@ def test_a_line_of_thirty_megabytes_is_shortened_before_it_is_decoded(tmp_path: 
     assert len(record.text) < 70_000
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long_is_skipped_and_counted(tmp_path: Path) -> None:
     """The lines around it are read."""
     entries = [
@@ -162,6 +165,7 @@ def test_a_line_that_is_too_long_is_skipped_and_counted(tmp_path: Path) -> None:
     assert most < 100 * MB
 
 
+@pytest.mark.slow
 def test_a_hole_of_zeros_is_passed(tmp_path: Path) -> None:
     """A crash may leave one of any length in a file."""
     entry = json.dumps(

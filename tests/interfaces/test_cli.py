@@ -47,6 +47,7 @@ def steps(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.CompletedProcess[str]):
     """A newcomer sees every day, every tier, a reason and what to do next."""
     days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
@@ -96,6 +97,7 @@ def test_the_golden_terminal_output_is_unchanged():
         assert path.read_text("utf-8") == text, path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", terminal.WIDTHS)
 @pytest.mark.parametrize("command", ["demo", "doctor"])
 def test_no_line_is_wider_than_the_terminal(command: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -111,6 +113,7 @@ def test_no_line_is_wider_than_the_terminal(command: str, width: int, tmp_path: 
         assert not [line for line in lines if line[0] not in "✓·!✗ "]
 
 
+@pytest.mark.slow
 def test_the_demo_as_json_lines_says_the_same(steps: list[dict[str, Any]]):
     """Each step is one JSON object with what it shows."""
     assert len(steps) == 10
@@ -185,6 +188,7 @@ def test_a_wrong_call_is_a_usage_error_with_a_hint(arguments: list[str], capsys:
     assert "Traceback" not in told.err
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Path):
     """A person gets a sentence; a developer gets the traceback."""
     nowhere = {"TMPDIR": str(tmp_path / "missing"), "TEMP": "", "TMP": ""}
@@ -208,6 +212,7 @@ def test_an_unexpected_error_is_one_line_unless_debug_is_asked_for(tmp_path: Pat
     assert "Traceback" in long.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently on Windows")
 def test_a_reader_that_leaves_early_is_no_error():
     """`memotherm demo | head -1` ends quietly."""
@@ -218,6 +223,7 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently on Windows")
 def test_a_policy_is_adopted_although_nobody_reads_the_report(tmp_path: Path):
     """`memotherm policy adopt research --yes | head -0` puts the policy in force."""

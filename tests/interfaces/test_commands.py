@@ -620,6 +620,7 @@ def test_piped_output_is_not_wrapped(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     assert text in cli("recall", "otter").out
 
 
+@pytest.mark.slow
 def test_a_long_content_is_cut_for_people_only(cli: Cli):
     """A confirmation does not repeat a whole book; JSON and `get` have all of it."""
     book = "otter " * 100_000
@@ -633,6 +634,7 @@ def test_a_long_content_is_cut_for_people_only(cli: Cli):
     assert len(cli("get", memory_id).out) > len(book)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_output_in_any_encoding_is_printed(encoding: str, tmp_path: Path):
     """What an encoding lacks is escaped, and JSON stays JSON."""
@@ -857,6 +859,7 @@ def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
     assert "no flush" in cli("session", "flush", "s1", "--tokens", "178000").err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="root can write everywhere, except without a capability of Linux")
 def test_a_store_in_a_read_only_folder_can_be_read(cli: Cli, tmp_path: Path):
     """Every command that reads works, nothing is written, and a change is refused with an error."""
@@ -954,6 +957,7 @@ def in_terminal(code: str, columns: int) -> str:
         return re.sub("\x1b\\[[0-9;]*m", "", terminal.read1(100_000).decode())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_forty_columns_are_enough(cli: Cli):
     """Short ids are accepted as ids, texts are readable, and no line is longer than the terminal."""
@@ -974,6 +978,7 @@ def lines_of(path: Path, count: int) -> None:
     path.write_text("".join(f'{{"content": "fact number {number}"}}\n' for number in range(count)), "utf-8")
 
 
+@pytest.mark.slow
 def test_progress_is_printed_in_lines_outside_a_terminal(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With rate and remaining time, on standard error, for every long command; the summary has the embedder's share."""
     monkeypatch.setattr("memotherm.cli.output._SECONDS_BETWEEN_LINES", 0.0)
@@ -1008,6 +1013,7 @@ def test_an_interrupted_command_says_what_is_kept(cli: Cli, tmp_path: Path, monk
     assert cli("import", "jsonl", "all.jsonl").out == "250 memories from 1 file (200 known already)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_a_terminal_shows_a_bar_with_the_rate(cli: Cli, tmp_path: Path):
     """The bar has the count, the rate and the remaining time."""
@@ -1068,6 +1074,7 @@ def test_a_backup_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
     assert scopes("other.db") == [{"project": "mill"}, {"project": "mill", "user": "ana"}]
 
 
+@pytest.mark.slow
 def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     """With its replay and what it would change; a failing test refuses it with 5, and without --yes nothing changes."""
     rule = '[policy]\nname = "house"\nextends = "builtin"\n[[rule]]\nid = "house.cold"\nto = "cold"\nwhy = "old"\n'

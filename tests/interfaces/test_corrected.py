@@ -104,6 +104,7 @@ def fed_again(path: Path, older: Path) -> None:
         mem.notes(path.parent / "notes").sync()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interface", [in_python, by_commands, over_rest, over_mcp])
 def test_a_wrong_fact_stays_corrected_until_an_undo(interface: Any, tmp_path: Path) -> None:
     """Stored by an agent, found by a name, corrected in part, and fed again by a capture, an import and a note."""

@@ -86,6 +86,7 @@ def modules(done: subprocess.CompletedProcess[str]) -> set[str]:
     return {line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("status",), ("hook", "--no-worker")])
 def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, command: tuple[str, ...]):
     """The command itself runs elsewhere, and its output is complete."""
@@ -124,6 +125,7 @@ def test_the_commands_import_only_what_they_use():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
     """A first answer waits for neither rules, policies, reports, notes, time zones, compression nor large bands."""
     code = """
@@ -143,6 +145,7 @@ print(*sys.modules)
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_daemon_imports_what_hooks_and_commands_use_before_it_forks():
     """Rules, reports, flushes, months in a query and settings files are imported once, not by every fork."""
     code = """
@@ -159,6 +162,7 @@ print(*sys.modules)
     } <= loaded  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [(("get", "mem_none"), ""), (("remember", "-", "--key", "k", "--json"), "K ü")],
@@ -201,6 +205,7 @@ def test_the_daemon_has_no_variables_of_the_client_that_started_it(running: Inst
     }
 
 
+@pytest.mark.slow
 def test_a_daemon_that_does_not_answer_is_bypassed_and_repeats_nothing(running: Installation):
     """The command runs in its own process once; the daemon, when it goes on, does not run it again."""
     process = running.process()
@@ -289,6 +294,7 @@ def _handles_interrupts(process: int) -> bool:
     return bool(int(caught.split()[1], 16) & 1 << signal.SIGHUP - 1)
 
 
+@pytest.mark.slow
 def test_a_folder_that_others_can_open_is_not_used(running: Installation):
     """Neither by clients nor by the daemon."""
     folder = running.home / "daemon"
@@ -303,6 +309,7 @@ def test_a_folder_that_others_can_open_is_not_used(running: Installation):
     assert f"error: others can open {folder}: run `chmod 700 {folder}`" in refused.stderr
 
 
+@pytest.mark.slow
 def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path: Path):
     """A stopped one is a note; one that cannot run is a warning with the remedy."""
 
@@ -318,6 +325,7 @@ def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path: Pa
     assert (daemon(stopped)["state"], daemon(stopped)["remedy"]) == ("warning", f"chmod 700 {stopped.home}/daemon")
 
 
+@pytest.mark.slow
 def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path):
     """The command that finds another version runs in its own process."""
     installation = Installation(tmp_path / "home")

@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 import memotherm
 from memotherm.hooks.project import project_at
 from tests.hosts.clients import HookCommands
@@ -24,6 +26,7 @@ def test_the_small_talk_of_the_first_day_is_not_captured(tmp_path: Path) -> None
     assert kept == {prompt.text for prompt in prompts if prompt.kind != "small talk"} - asked
 
 
+@pytest.mark.slow
 def test_every_answer_of_the_first_day_is_found_in_its_own_project(tmp_path: Path) -> None:
     """What was said and stored before a restart is injected when it is asked for, and nothing of the other project."""
     data = tmp_path / "data"

@@ -99,6 +99,7 @@ def hook(payload: bytes | dict[str, Any], *arguments: str, deadline: float = 100
     return out, done.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", SESSIONS)
 def test_a_session_of_every_host(client: str, home: Path):
     """The memory is given in the host's form, once, and only where the host takes it."""
@@ -132,6 +133,7 @@ def test_a_session_starts_with_the_number_of_proposals(home: Path):
     assert "crane" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
 def test_what_was_said_is_kept_when_its_reply_is_there(client: str, home: Path):
     """Nothing before; then prompt and reply as one memory, once, and the end of the session after it."""
@@ -156,6 +158,7 @@ def test_what_was_said_is_kept_when_its_reply_is_there(client: str, home: Path):
     assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
 
 
+@pytest.mark.slow
 def test_what_one_session_was_told_is_there_for_another_at_its_next_prompt(home: Path):
     """The running conversation itself gets it back only after its context was compacted."""
     told = {"hook_event_name": "UserPromptSubmit", "prompt": "The walrus of the zoo is painted purple"}
@@ -174,6 +177,7 @@ def test_what_one_session_was_told_is_there_for_another_at_its_next_prompt(home:
     assert "purple" in hook(first, *scope, "--no-capture")[0]
 
 
+@pytest.mark.slow
 def test_compaction_of_the_host_lets_everything_come_again(home: Path):
     """After PreCompact, the next prompt brings what the summary may have lost."""
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Tell me about the staging database"}
@@ -473,6 +477,7 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
     assert not moves or moves[0].seq > captured.version
 
 
+@pytest.mark.slow
 def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     """`--project auto` takes the repository of the folder, for what is given and what is kept."""
     for name in ("shop", "bank"):
@@ -487,6 +492,7 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", ["", "main"])
 def test_a_reply_belongs_to_the_turn_of_its_own_project(session: str, home: Path, tmp_path: Path):
     """Also when the host names no session, or gives the sessions of two projects the same name."""
@@ -544,6 +550,7 @@ def test_long_ids_of_sessions_stay_different():
     assert max(len(one), len(two)) <= 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     """What is said in it is captured and recalled there."""
@@ -558,6 +565,7 @@ def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     assert "purple" in hook({**ask, "session_id": "s2"}, "--project", "auto", "--no-capture")[0]
 
 
+@pytest.mark.slow
 def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, tmp_path: Path):
     """A preference of one project is recalled in another one, and what is said about the project is not."""
     scope = ("--project", "auto", "--user", "ana")
@@ -612,6 +620,7 @@ def test_statements_become_memories_of_their_kind(
     assert len(found) == len(user) + len(project)
 
 
+@pytest.mark.slow
 def test_the_next_session_starts_with_the_summary_of_the_last_one(home: Path):
     """What was decided, changed, asked and left open, at most 120 tokens, once for each session."""
     job = {"session_id": "s1", "cwd": str(home)}
@@ -702,6 +711,7 @@ def test_doctor_counts_the_recalls_of_the_week_that_missed_their_deadline(home: 
     assert "memotherm agent daemon start" in found["remedy"]
 
 
+@pytest.mark.slow
 def test_doctor_sees_what_hooks_said_to_nobody(home: Path):
     """The store that only the hooks name, here on a wrong port, is not the one that `doctor` checks."""
     for url in ("http://127.0.0.1:1", "postgresql://ana@127.0.0.1:1/x"):
@@ -720,6 +730,7 @@ def test_the_log_of_the_hooks_does_not_grow_for_ever(home: Path):
     assert log.last_week()[-1].detail.startswith("8999 ")
 
 
+@pytest.mark.slow
 def test_doctor_sees_that_nothing_can_be_written(home: Path):
     """A limit of the file size stands for a full disk: both fail when a file grows."""
     found = {each["name"]: each for each in doctor_findings(limit="-f 8")}
@@ -827,6 +838,7 @@ offered = Embedder
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "why"), [("quicksand", "longer than 20 seconds"), ("volcano", "3 workers died")])
 def test_a_job_that_blocks_or_kills_the_worker_is_set_aside_and_the_others_go_on(
     word: str, why: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -954,6 +966,7 @@ def test_a_job_is_set_aside_when_its_store_has_been_unreachable_for_a_week(home:
     assert len(list(spool.folder.glob("*.failed.json"))) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_uses_the_settings_of_the_folder_where_the_hook_ran(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -1184,6 +1197,7 @@ def test_a_flush_names_no_place_that_cannot_be_written(home: Path, tmp_path: Pat
     assert "gone" not in text
 
 
+@pytest.mark.slow
 def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path, tmp_path: Path) -> None:
     """In a store that has not seen them, and after an edit."""
     (home / "config.toml").write_text(f'notes_root = "{tmp_path}"\n', "utf-8")

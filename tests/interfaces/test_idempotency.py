@@ -88,6 +88,7 @@ def ask(mem: Memotherm) -> Any:
     return client.post("/sessions/chat/memories", json=body, headers=headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("store_kind", "moment"),
     [("sqlite", "before"), ("sqlite", "after"), ("postgres", "after")],
@@ -191,6 +192,7 @@ def test_a_request_that_was_undone_gives_nobody_its_scope(tmp_path: Path, monkey
         assert mem.check() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, tmp_path: Path) -> None:
     """Also those whose change another one has just made; none is answered with an error."""
@@ -207,6 +209,7 @@ def test_parallel_requests_with_one_key_are_all_answered_as_the_first(url: str, 
         assert server.ask("GET", "/memories")[1]["memories"] == []
 
 
+@pytest.mark.slow
 def test_a_key_where_no_caller_is_known_is_ignored(tmp_path: Path) -> None:
     """Paths that need no API key keep no responses, and the others ask for one first."""
     once = {"idempotency-key": "k1"}

@@ -161,6 +161,7 @@ def test_the_pages_are_served_under_a_strict_policy(mem: Memotherm) -> None:
     assert client.get("/").headers["cache-control"] == "no-cache"
 
 
+@pytest.mark.slow
 def test_the_command_prints_an_address_that_logs_in_once(tmp_path: Path) -> None:
     """On the loopback address, for who has the token only, until it is interrupted."""
     command = [sys.executable, "-m", "memotherm", "dashboard", "--no-open", "--json", "--store", str(tmp_path / "a.db")]

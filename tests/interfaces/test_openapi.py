@@ -33,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield running
 
 
+@pytest.mark.slow
 def test_no_request_that_follows_the_document_finds_an_answer_that_does_not(server: Served, tmp_path: Path) -> None:
     """All checks, all phases, as far as they come in the time that a quick run has."""
     config = tmp_path / "schemathesis.toml"
@@ -49,6 +50,7 @@ def test_no_request_that_follows_the_document_finds_an_answer_that_does_not(serv
     assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_the_document_follows_the_specification_of_openapi() -> None:
     """Version 3.1, and every default is a value that its own schema accepts."""
     mem = opened()

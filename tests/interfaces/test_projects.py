@@ -236,6 +236,7 @@ def test_exclusions_match_the_last_part_of_a_name(tmp_path: Path):
     assert not is_excluded(["client"], "github.com/client/app", str(tmp_path))
 
 
+@pytest.mark.slow
 @needs_git
 def test_hooks_share_memories_between_worktrees_and_not_between_equal_names(home: Path, tmp_path: Path):
     """Through the real hooks: what is said in one worktree is recalled in another."""
@@ -259,6 +260,7 @@ def says(folder: Path, event: str, **fields: str) -> str:
     return hook(payload, "--project", "auto")[0]
 
 
+@pytest.mark.slow
 def test_an_unpacked_folder_does_not_get_the_memories_of_the_remote_that_it_names(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -416,6 +418,7 @@ def test_doctor_offers_to_move_what_has_the_former_name(
         assert {memory.id for memory in mem.find()} == {*own}
 
 
+@pytest.mark.slow
 def test_commands_in_a_repository_use_the_scope_of_the_hooks(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

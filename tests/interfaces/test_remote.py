@@ -430,6 +430,7 @@ def test_a_lost_response_does_not_repeat_the_change(here: Memotherm, address: st
     assert [event.memory_id for event in here.events(oldest_first=True) if event.memory_id] == [memory.id]
 
 
+@pytest.mark.slow
 def test_an_unreachable_server_is_a_clear_error_and_captures_are_spooled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -460,6 +461,7 @@ def test_an_unreachable_server_is_a_clear_error_and_captures_are_spooled(
         }
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_server_as_store(
     here: Memotherm, address: str, project: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -417,6 +417,7 @@ def test_strange_hosts_and_origins_are_refused(mem: Memotherm, client: TestClien
     assert client.get("/status", headers={"host": "localhost:8077"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_cloned_project_cannot_open_the_server_to_web_pages(tmp_path: Path) -> None:
     """`serve` refuses a project's file that allows a foreign origin; only a user who trusts it gets what it says."""
     (tmp_path / "memotherm.toml").write_text('server_origins = ["https://evil.example"]\n', "utf-8")
@@ -737,6 +738,7 @@ def test_each_request_is_a_span_without_content() -> None:
     assert "otter" not in done.stdout
 
 
+@pytest.mark.slow
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"

@@ -27,6 +27,7 @@ def client(mem: Memotherm) -> Iterator[TestClient]:
         yield found
 
 
+@pytest.mark.slow
 def test_the_state_of_the_store_is_shown_to_those_who_may_see_all_of_it(
     mem: Memotherm, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) ->
         assert [path.name for path in notes.rglob("*.md")] == ["2026-01-26.md"]
 
 
+@pytest.mark.slow
 def test_events_are_streamed_and_the_stream_ends_with_the_server(tmp_path: Path) -> None:
     """After Last-Event-ID, then as they are recorded; only those that the scope can see."""
     with served(tmp_path / "memory.db") as server:

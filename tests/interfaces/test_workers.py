@@ -66,6 +66,7 @@ def only(server: Served, index: int) -> Iterator[httpx.Client]:
         os.kill(other, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_job_is_seen_and_cancelled_through_every_process(server: Served):
     """The process that did not start it knows its state, its result and its scope."""
     with only(server, 0) as client:
@@ -85,6 +86,7 @@ def test_a_job_is_seen_and_cancelled_through_every_process(server: Served):
     assert elsewhere.status_code == 404
 
 
+@pytest.mark.slow
 def test_the_metrics_are_those_of_all_processes(server: Served):
     """A scrape that one process answers has the requests of the other one."""
     with only(server, 0) as client:
@@ -97,6 +99,7 @@ def test_the_metrics_are_those_of_all_processes(server: Served):
     assert sum(float(line.rsplit(" ", 1)[1]) for line in counted if "/memories/" in line) == 1
 
 
+@pytest.mark.slow
 def test_each_process_allows_its_part_of_the_rate_limit(server: Served):
     """Together they allow as many requests as the setting says."""
     allowed = []
@@ -112,6 +115,7 @@ def test_each_process_allows_its_part_of_the_rate_limit(server: Served):
     assert min(allowed) > 0
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_started_again(server: Served):
     """The other one answers meanwhile."""
     first, second = workers(server)

@@ -148,6 +148,7 @@ def _require_a_note(mem: Memotherm, root: Path, data: bytes) -> None:
     assert notes.paths() == ["memory/plain.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite  # the other process opens the file
 @pytest.mark.plain_file
 def test_killed_in_mid_sync_again_and_again(

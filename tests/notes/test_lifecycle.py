@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.helpers import ROOT, SOURCE
 from tests.notes.ids import spec
 
@@ -29,6 +31,7 @@ def process(*arguments: object, env: dict[str, str]) -> Iterator[subprocess.Pope
         running.communicate()
 
 
+@pytest.mark.slow
 @spec("O26", "O04", "O05", "O07", "O17", "O25")
 def test_from_a_full_context_to_a_cited_line(tmp_path: Path) -> None:
     """One process watches, another is the agent that flushes, a third searches and reads."""

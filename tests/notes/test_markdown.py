@@ -197,6 +197,7 @@ def test_the_innermost_item_at_a_line_is_found() -> None:
     assert with_link("- outer", "mem_1") == "- outer <!-- mem_1 -->"
 
 
+@pytest.mark.slow
 def test_a_list_of_any_depth_is_read() -> None:
     """A link in its innermost item is found, and so is that item by its line."""
     depth = 3000

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import memotherm
 from memotherm import Memotherm, Settings
 from memotherm.notes.notes import Notes
@@ -178,6 +180,7 @@ def mcp_server(root: Path, store: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @spec("O17")
 def test_the_mcp_server_watches_its_notes(workspace: Path, tmp_path: Path) -> None:
     """`memotherm mcp --notes` indexes them when it starts and after each change, without any request."""
@@ -195,6 +198,7 @@ def test_the_mcp_server_watches_its_notes(workspace: Path, tmp_path: Path) -> No
     assert server.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_mcp_server_runs_without_the_folder_of_its_notes(tmp_path: Path) -> None:
     """It warns on standard error and offers the other tools."""
     server = mcp_server(tmp_path / "missing", tmp_path / "agent.db")

@@ -116,6 +116,7 @@ def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm
     assert mem.get(decision.id).tier == "warm"
 
 
+@pytest.mark.slow
 def test_a_policy_of_a_thousand_rules_is_checked() -> None:
     """Each rule is compared with the first 200 of its run; a warning says that there are more."""
     rules = (rule(f"house.r{number}", f'{{ idle = ">= {2000 - number}d" }}', "cold") for number in range(1000))

@@ -259,6 +259,7 @@ def _worked_report() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_replay_reports_the_recorded_numbers():
     """The report on a history with all kinds of steps equals the recorded one to the last digit."""
     assert json.loads(json.dumps(_worked_report())) == json.loads(_GOLDEN.read_text())

@@ -96,6 +96,7 @@ def test_what_a_caller_moves_is_there_in_the_shadow_too(open_mem: Open, clock: F
     assert (after.differing, after.recalls, after.missed) == ({}, 1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 @settings(max_examples=12, phases=[Phase.explicit, Phase.generate])
 @given(memories=_MEMORIES, steps=_STEPS)

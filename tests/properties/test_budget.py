@@ -1,6 +1,6 @@
 """A context never costs more than its budget, whatever is stored.
 
-20,000 generated cases by default; `make budget` runs a million.
+4,000 generated cases by default; `make budget` runs a million.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from memotherm.text.content import CLOSE, OPEN
 from memotherm.text.tokens import Counter, counter
 from tests.properties import texts
 
-CASES = int(os.environ.get("BUDGET_CASES", "20000"))
-PARTS = 20
+CASES = int(os.environ.get("BUDGET_CASES", "4000"))
+PARTS = 4
 FORMATS = ("markdown", "xml", "messages", "index")
 #: Counters beside the default, which takes most cases: other vocabularies, and the upper bound.
 OTHERS = ("cl100k_base", "gpt-oss", "llama3", "mistral_v1", "claude-sonnet-4-5")
@@ -140,6 +140,7 @@ def test_no_other_tokenizer_is_exceeded_either(tokenizer: str) -> None:
         assert count(packed.text) == packed.tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["markdown", "xml", "index"])
 def test_the_smallest_budget_is_exact_and_a_larger_one_takes_nothing_away(name: str) -> None:
     """At `fits_at` a memory enters, one token earlier it does not, and from there on it stays."""

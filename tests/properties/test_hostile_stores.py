@@ -73,6 +73,7 @@ RERANKERS: tuple[Callable[[str, Sequence[str]], Any] | None, ...] = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(
     texts=contents,

@@ -42,7 +42,7 @@ TURNS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_fifty_sessions_of_injections_without_use_change_nothing(open_mem: Open, clock: FakeClock, seed: int) -> None:
     """Tiers, uses and the scores of a recall are those of the first day; what was injected is in the receipts."""
     mem, choice = open_mem(settings={"recall_log": "text"}), random.Random(seed).choice

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from memotherm import Memotherm
@@ -43,6 +44,7 @@ def answers(mem: Memotherm, queries: list[str]) -> list[object]:
     return [*recalled, *(mem.context(query, 800, track=False).text for query in queries)]
 
 
+@pytest.mark.slow
 def test_a_warmed_process_answers_as_a_fresh_one(
     open_mem: Callable[..., Memotherm], tmp_path: Path, store_kind: str
 ) -> None:
@@ -88,6 +90,7 @@ _LIMITS: tuple[dict[str, int], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_memories_that_change_a_store_at_once_agree_afterwards(
     open_mem: Callable[..., Memotherm], tmp_path: Path, store_kind: str
 ) -> None:

@@ -106,6 +106,7 @@ def _change(mem: Memotherm, source: random.Random, memory_id: str) -> None:
         mem.prioritize(memory_id, source.choice(("normal", "important")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "at_once"), [(1, 1), (3, 1), (115, 1), (5, 4), (7, 10)])
 def test_replaying_the_policy_in_force_reproduces_the_recorded_state(
     open_mem: Callable[..., Memotherm], clock: FakeClock, tmp_path: Path, seed: int, at_once: int

@@ -206,6 +206,7 @@ SITUATIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(MEMORIES, min_size=1, max_size=8),
     st.lists(SELECTS, min_size=1, max_size=4),

@@ -55,6 +55,7 @@ def calling(tool: str, arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
 
 
+@pytest.mark.slow
 def test_random_requests(watch: Watched) -> None:
     """Of every operation in the OpenAPI document."""
     document = watch.server.ask("GET", "/openapi.json")[1]
@@ -161,6 +162,7 @@ def streams() -> Iterator[tuple[str, Iterator[bytes]]]:
     yield "chunks of one byte", chain([_CHUNKED], repeat(b"1\r\n \r\n" * 10_000, 20), [b"0\r\n\r\n"])
 
 
+@pytest.mark.slow
 def test_bombs(watch: Watched) -> None:
     """Headers, trailers and bodies without end, and small bodies that are expensive to read: each is refused."""
     until = time.monotonic() + SECONDS

@@ -64,6 +64,7 @@ def _interrupted_everywhere(call: Callable[[], object], holds: Callable[[str], N
     raise AssertionError("the call never ends")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 def test_an_interrupt_at_any_moment_leaves_the_store_usable(open_mem: Open, tmp_path: Path, store_kind: str) -> None:
     """Reads and writes go on, nothing acknowledged is lost, and what is in memory agrees with the rows."""
@@ -96,6 +97,7 @@ def test_an_interrupt_at_any_moment_leaves_the_store_usable(open_mem: Open, tmp_
     assert set(stored) <= listed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_process_that_is_forked_after_interrupted_reads_opens_the_store(open_mem: Open, tmp_path: Path) -> None:
     """No read that Ctrl-C has ended counts as in use."""
@@ -119,6 +121,7 @@ def test_a_process_that_is_forked_after_interrupted_reads_opens_the_store(open_m
     assert _interrupted_everywhere(lambda: mem.recall("otter"), holds, 61) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_a_projection_that_was_interrupted_on_its_way_back_is_read_again(
     open_mem: Open, tmp_path: Path, clock: FakeClock, embedder: HashEmbedder

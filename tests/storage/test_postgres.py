@@ -323,6 +323,7 @@ def test_a_newer_schema_is_left_alone(postgres: str) -> None:
             open_store(url, Settings())
 
 
+@pytest.mark.slow
 def test_processes_write_side_by_side(mem: Memotherm, url: str) -> None:
     """Nothing is lost, nothing comes twice, and every event has a number of its own."""
     code = (
@@ -501,6 +502,7 @@ def test_without_the_driver_the_install_line_is_told(tmp_path: Path) -> None:
 # Long texts
 
 
+@pytest.mark.slow
 def test_a_text_of_very_many_words_is_found_by_all_of_them(mem: Memotherm) -> None:
     """Its lexemes take more than one row may."""
     words = [f"w{number:x}q" for number in range(140_000)]

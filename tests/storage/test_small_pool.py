@@ -63,6 +63,7 @@ def test_sessions_of_many_threads_share_one_connection(mem: Memotherm) -> None:
     assert len({memory.content for memory in mem.scoped(session="chat").find(limit=100).memories}) == 30
 
 
+@pytest.mark.slow
 def test_requests_that_may_be_repeated_need_one_connection(url: str, tmp_path: Path) -> None:
     """A server with one connection answers thirty writes at once, with and without Idempotency-Key."""
     path = tmp_path / "server"

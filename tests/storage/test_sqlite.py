@@ -174,6 +174,7 @@ def test_equal_vectors_can_be_coded() -> None:
     assert held(band, rows[0]) == set(keys_of(*range(30)).tolist())
 
 
+@pytest.mark.slow
 def test_coded_search_agrees_with_exact_search(open_mem: Open, tmp_path: Path) -> None:
     """Through moves, changes and forgetting, both kinds of band give the same answers and scores."""
     memories = []
@@ -476,6 +477,7 @@ def test_an_index_made_by_other_rules_for_words_is_rebuilt(open_mem: Open, tmp_p
 # Caches
 
 
+@pytest.mark.slow
 def test_a_word_is_found_where_it_is_after_every_change(open_mem: Open, tmp_path: Path) -> None:
     """The lists of words that a process keeps are corrected by what has changed, whoever has changed it."""
     path, tiers = tmp_path / "memory.db", ("hot", "warm", "cold")

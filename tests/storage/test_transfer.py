@@ -100,6 +100,7 @@ def _told(mem: Memotherm) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_there_and_back_again(source: Path, url: str, tmp_path: Path) -> None:
     """From a file to a server and back: both copies answer as the original does."""
     there = memotherm.migrate(source, url)
@@ -141,6 +142,7 @@ def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Pa
     assert not list(tmp_path.glob(".memotherm-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 7, 19, 40])
 def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
     """Nothing is copied twice, the half copy cannot be used meanwhile, and the result is the same."""

@@ -87,6 +87,7 @@ for thread in range(8):
 """
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_a_thread_was_told_is_stored(tmp_path: Path) -> None:
     """Each thread returns only after the commit that has its changes."""
     acknowledged: list[str] = []
@@ -361,6 +362,7 @@ def test_closing_answers_the_jobs_that_wait_and_refuses_others(tmp_path: Path) -
 # The recall log
 
 
+@pytest.mark.slow
 def test_a_scope_is_erased_while_others_recall(tmp_path: Path) -> None:
     """Entries that are added meanwhile neither stop the erasure nor bring back what it erases."""
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
@@ -430,6 +432,7 @@ def test_a_log_that_another_process_blocks_does_not_hold_up_a_read(tmp_path: Pat
         assert mem.get(memory.id).access_count == 1
 
 
+@pytest.mark.slow
 def test_entries_are_written_once_although_a_fork_stops_the_writer(tmp_path: Path) -> None:
     """Stopping the writer writes what waits, while other recalls start its thread again."""
     with memotherm.open(tmp_path / "a.db", embedder="none") as mem:
