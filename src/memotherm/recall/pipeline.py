@@ -1,6 +1,6 @@
 """The stages of a recall, in order, and the engine that runs them.
 
-    question      words and vector of the query
+    question      words and vector of the query, or of each part of a long one
     candidates    text search, vector search, pinned memories     inside one snapshot
     aliases       the same with other names, if there are any     inside one snapshot
     evidence      cosines, covered words, authors, times          inside one snapshot
@@ -30,6 +30,7 @@ from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.mentioned import AddAliases
+from memotherm.recall.query_parts import joined_parts
 from memotherm.recall.rank import Fuse, OrderVersions
 from memotherm.recall.successors import OrderSuccessors
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
@@ -38,6 +39,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import EVERY_TIER, Prefetch
 from memotherm.text.content import pluralize
 from memotherm.text.framing import without_framing
+from memotherm.text.query_parts import query_parts
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
@@ -92,24 +94,31 @@ class Pipeline:
             question: The query, and where to look.
             depth: How many candidates are wanted; one block is the least.
         """
-        started = time.perf_counter_ns()
-        framed = without_framing(question.text)
-        state = State(
-            question=question,
-            depth=max(depth, self._least),
-            framed=framed,
-            terms=dict(islice(weighed_words(framed.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
-            query=self._vectorizer.for_query(framed.text, question.serving),
-            started=started,
-        )
-        if state.query.reason:
-            state.degraded.append(state.query.reason)
-        with self.store.snapshot(self._candidates.prefetch(state)) as state.seen:
-            for stage in self._stages:
-                stage(state)
+        parts = [self._part(question, text, depth) for text in query_parts(question.text)]
+        with self.store.snapshot(self._candidates.prefetch(parts[0])) as seen:
+            for part in parts:
+                part.seen = seen
+                for stage in self._stages:
+                    stage(part)
+            state = joined_parts(parts, question) if len(parts) > 1 else parts[0]
             if question.past_spaces is not None and state.confidence < self._floor:
                 self._add_past(state, question.past_spaces())
             yield state
+
+    def _part(self, question: Question, text: str, depth: int) -> State:
+        """Return the state of a query, or of a part of a long one, before the search."""
+        started = time.perf_counter_ns()
+        framed = without_framing(text)
+        query = self._vectorizer.for_query(framed.text, question.serving)
+        return State(
+            question=replace(question, text=text),
+            depth=max(depth, self._least),
+            framed=framed,
+            terms=dict(islice(weighed_words(framed.text, self.options.weights.framing_word).items(), _MOST_TERMS)),
+            query=query,
+            started=started,
+            degraded=[query.reason] if query.reason else [],
+        )
 
     def _add_past(self, state: State, spaces: tuple[int, ...]) -> None:
         """Add what was said in past sessions, if that answers the query and nothing else does.
