@@ -100,7 +100,6 @@ _REPEATED = {
     "bold": "**a ",
     "fences": "```\n",
     "list items": "- a\n",
-    "linked items": "- a <!-- mem_1 -->\n",
     "headings": "# a\n",
     "deeper headings": "## a\n\n",
     "underlined": "a\n===\n",

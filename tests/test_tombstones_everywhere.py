@@ -55,22 +55,20 @@ def imported(mem: Memotherm, folder: Path, **values: Any) -> object:
 
 
 def noted(mem: Memotherm, folder: Path) -> object:
-    """Write a note, and adopt one of its items."""
+    """Write a note."""
     (folder / "notes").mkdir(exist_ok=True)
     (folder / "notes" / "MEMORY.md").write_text(f"# {OLD}\n\n- {OLD}\n- Ben: {OLD}\n")
-    notes = mem.notes(folder / "notes")
-    notes.sync()
-    return notes.adopt("MEMORY.md", 3)
+    return mem.notes(folder / "notes").sync()
 
 
 def edited_note(mem: Memotherm, folder: Path) -> object:
-    """Adopt an item of a note, and change it in the file."""
-    (folder / "linked").mkdir(exist_ok=True)
-    file = folder / "linked" / "MEMORY.md"
+    """Write a note, and change it."""
+    (folder / "edited").mkdir(exist_ok=True)
+    file = folder / "edited" / "MEMORY.md"
     file.write_text(f"- {PAGE} sharp\n")
-    notes = mem.notes(folder / "linked")
-    notes.adopt("MEMORY.md", 1)
-    file.write_text(file.read_text().replace(f"{PAGE} sharp", OLD))
+    notes = mem.notes(folder / "edited")
+    notes.sync()
+    file.write_text(f"- {OLD}\n")
     return notes.sync()
 
 

@@ -42,9 +42,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
     (folder / "MEMORY.md").write_text("# Otters\n\n- otters swim\n", "utf-8")
     notes = mem.notes(folder)
     synced = notes.sync()
-    linked = mem.remember("otters dive")
-    item = notes.export(linked.id)
-    mem.update(linked.id, content="otters dream")
+    item = notes.append("otters dive")
     results = notes.search("otters", min_score=0)
     skipped = memotherm.notes.values.Skipped(path="a.md", why="a symbolic link")
     imported = mem.scoped(user="bo").store.import_("openclaw", folder)
@@ -56,7 +54,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         *(mem.bulk.undo([moved.version]), memotherm.model.results.SkippedEvent(seq=1, id=stored.id, why=_LONG)),
         *(Suggestion(type="spill", reason=_LONG), memotherm.model.results.Problem(code="digest", detail=_LONG)),
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
-        *(synced, item, results, results[0], notes.get("MEMORY.md"), notes.conflicts()[0], skipped),
+        *(synced, item, results, results[0], notes.get("MEMORY.md"), skipped),
         *(session.flush_due(190_000), imported, imported.entries[0]),
         *(
             mem.select("otter number 3"),

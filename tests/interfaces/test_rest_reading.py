@@ -100,7 +100,6 @@ def test_notes_are_searched_and_read_and_a_reader_writes_none(tmp_path: Path) ->
         for write in (
             lambda: reading.append("A lynx"),
             lambda: reading.curate("memory/2026-01-26.md"),
-            lambda: reading.adopt("memory/2026-01-26.md", 3),
         ):
             with pytest.raises(ReadOnly):
                 write()

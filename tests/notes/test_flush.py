@@ -214,10 +214,10 @@ def test_lasting_facts_may_go_to_the_curated_note(mem: Memotherm) -> None:
 
 @spec("O09")
 def test_lines_of_a_daily_note_are_curated_once(mem: Memotherm, workspace: Path) -> None:
-    """A dry run writes nothing; what MEMORY.md has is left out, and so is the link to a memory."""
+    """A dry run writes nothing; what MEMORY.md has is left out."""
     (workspace / "MEMORY.md").write_text("# Facts\n\n- The port is 8077.\n", "utf-8")
     (workspace / "memory").mkdir(exist_ok=True)
-    day = "# Monday\n\n- The port is 8077. <!-- mem_0123456789abcdefghjkmnpqrs -->\n- Ana owns the vault.\n\nLunch.\n"
+    day = "# Monday\n\n- The port is 8077.\n- Ana owns the vault.\n\nLunch.\n"
     (workspace / "memory" / "2026-01-05.md").write_text(day, "utf-8")
     notes = mem.notes(workspace)
     cited = "memory/2026-01-05.md#L3-L4"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memotherm.errors import InvalidInput
 from memotherm.text.chunks import Chunk, ChunkSize, chunks
-from memotherm.text.markdown import decode, format_item, item_at, items, linked_items, split_lines, with_link
+from memotherm.text.markdown import decode, items, split_lines
 from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
 
@@ -146,7 +146,7 @@ def test_an_overlap_must_be_smaller_than_a_chunk() -> None:
 LINES = st.lists(
     st.one_of(
         st.sampled_from(["", "# H1", "## H2", "### H3 #", "- item", "  - nested", "1. one", "```", "~~~", "---", "===",
-                         "| a | b |", "> quote", "\t", "text", "- linked <!-- mem_01abc -->"]),
+                         "| a | b |", "> quote", "\t", "text"]),
         st.text(st.characters(blacklist_characters="\n\r\x00", blacklist_categories=["Cs"]), max_size=120),
         st.integers(1, 120).map(prose),
     ),
@@ -170,49 +170,9 @@ def test_every_text_is_covered_exactly(lines: list[str], size: int, overlap: int
     assert [chunk.start for chunk in found] == sorted(chunk.start for chunk in found)
     for chunk in found:
         whole = "\n".join(real[chunk.start - 1 : chunk.end])
-        assert chunk.memory_id or chunk.text == whole or (chunk.start == chunk.end and chunk.text in whole)
+        assert chunk.text == whole or (chunk.start == chunk.end and chunk.text in whole)
         # A cut between lines may change how single characters join into tokens.
-        assert chunk.memory_id or count_tokens(chunk.text) <= size + 2
-
-
-@given(st.text(st.characters(blacklist_characters="\x00\r", blacklist_categories=["Cs"]), min_size=1).filter(str.strip))
-def test_a_memory_as_a_bullet_reads_back_as_it_was(content: str) -> None:
-    """Whatever it says: several lines, markup, something that looks like a link."""
-    lines = ["# Head", "- other", *split_lines(format_item(content, "mem_01xyz")), "- next"]
-    found = [item for item in items(lines) if item.memory_id == "mem_01xyz"]
-
-    told = [line.rstrip() for line in content.strip().split("\n")]
-    assert [[line.rstrip() for line in item.text.split("\n")] for item in found[:1]] == [told]
-
-
-def test_the_innermost_item_at_a_line_is_found() -> None:
-    """An item is what a person would point at."""
-    lines = ["- outer", "  - inner", "    more", "- last"]
-    at_three = item_at(lines, 3)
-
-    assert at_three is not None
-    assert (at_three.start, at_three.end, at_three.text) == (1, 3, "inner\nmore")
-    assert item_at(lines, 4) == items_list(lines)[-1]
-    assert item_at(["no list"], 1) is None
-    assert with_link("- outer", "mem_1") == "- outer <!-- mem_1 -->"
-
-
-@pytest.mark.slow
-def test_a_list_of_any_depth_is_read() -> None:
-    """A link in its innermost item is found, and so is that item by its line."""
-    depth = 3000
-    lines = [f"{' ' * number}- item {number}" for number in range(depth)]
-    lines[-1] = with_link(lines[-1], "mem_1")
-    innermost = item_at(lines, depth)
-
-    assert [(item.start, item.text) for item in linked_items(lines)] == [(depth - 1, f"item {depth - 1}")]
-    assert innermost is not None
-    assert innermost.memory_id == "mem_1"
-    assert chunks("\n".join(lines), count_tokens)[-1].memory_id == "mem_1"
-
-
-def items_list(lines: list[str]) -> list[object]:
-    return list(items(lines))
+        assert count_tokens(chunk.text) <= size + 2
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm, Scope
-from memotherm.errors import InvalidInput, MemothermError
+from memotherm.errors import InvalidInput
 from memotherm.model.actions import Action
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause
-
-Change = Callable[[Memotherm, str], object]
 
 
 def chunk_of(view: Memotherm, workspace: Path, path: str) -> str:
@@ -36,52 +34,17 @@ def test_a_chunk_of_a_note_cannot_be_widened(mem: Memotherm, workspace: Path, sc
     assert mem.check() == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [Memotherm.move_out_of_session, lambda view, memory_id: view.session("s1").keep(memory_id)],
-    ids=["move_out_of_session", "keep"],
-)
-def test_a_linked_list_item_cannot_be_widened(mem: Memotherm, workspace: Path, change: Change) -> None:
-    """The memory belongs to the scope of its note as long as it is linked."""
-    view = mem.scoped(session="s1")
-    memory = view.remember("Atlas is written in Rust")
-    view.notes(workspace).export(memory.id)
-
-    with pytest.raises(MemothermError, match=r"MEMORY\.md"):
-        change(view, memory.id)
-
-    assert view.get(memory.id).scope == view.scope
-    assert mem.check() == []
-
-
-def test_undoing_an_earlier_widening_of_a_linked_item_is_refused(mem: Memotherm, workspace: Path) -> None:
-    """The undo would take the memory away from its note."""
-    view = mem.scoped(session="s1")
-    memory = view.remember("Atlas is written in Rust")
-    view.move_out_of_session(memory.id)
-    widened = view.history(memory.id)[-1]
-    mem.notes(workspace).export(memory.id)
-
-    with pytest.raises(InvalidInput, match=r"MEMORY\.md"):
-        mem.undo(widened.seq)
-
-    assert mem.check() == []
-
-
 def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) -> None:
-    """A chunk and a linked item whose memories have another scope get that of their notes again."""
+    """A chunk whose memory has another scope gets that of its notes again."""
     view = mem.scoped(session="s1")
     notes = view.notes(workspace)
-    linked = view.remember("Atlas is written in Rust").id
-    notes.export(linked)
     chunk = chunk_of(view, workspace, "memory/projects/atlas.md")
 
     def move(transaction: Transaction) -> None:
-        for memory_id in (chunk, linked):
-            record = transaction.get(memory_id)
-            assert record is not None
-            cause = Cause(action=Action.MOVE_OUT_OF_SESSION, at=record.memory.created_at)
-            transaction.change(record, replace(record.memory, scope=Scope()), cause)
+        record = transaction.get(chunk)
+        assert record is not None
+        cause = Cause(action=Action.MOVE_OUT_OF_SESSION, at=record.memory.created_at)
+        transaction.change(record, replace(record.memory, scope=Scope()), cause)
 
     mem._services.store.transact(move)
     assert {problem.code for problem in mem.check()} == {"chunk"}
@@ -89,7 +52,7 @@ def test_a_sync_gives_a_chunk_back_to_its_note(mem: Memotherm, workspace: Path) 
     notes.sync()
 
     assert mem.check() == []
-    assert [view.get(memory_id).scope for memory_id in (chunk, linked)] == [view.scope, view.scope]
+    assert view.get(chunk).scope == view.scope
     assert [hit.memory_id for hit in notes.search("maps of glaciers", max_results=1)] == [chunk]
     assert view.history(chunk)[-1].rule == "note.scope"
 

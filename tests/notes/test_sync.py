@@ -550,7 +550,6 @@ def test_clearing_takes_a_folder_out_of_the_store(mem: Memotherm, notes: Notes, 
     """Nothing of it is left to be found, no session brings it back, and the files stay."""
     notes.sync()
     own = mem.remember("Own words about glaciers")
-    notes.export(own.id)
 
     assert notes.clear() == 4
     assert notes.paths() == []

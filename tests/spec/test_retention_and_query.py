@@ -649,22 +649,6 @@ def test_a_sync_does_not_bring_back_what_was_purged(mem: Memotherm, tmp_path: Pa
 
 
 @spec("M27")
-def test_a_purged_list_item_does_not_come_back_by_its_file(mem: Memotherm, tmp_path: Path) -> None:
-    """An edit elsewhere in the file makes the sync look at all of it again."""
-    file = tmp_path / "MEMORY.md"
-    file.write_text("- The otter secret.\n", "utf-8")
-    notes = mem.notes(tmp_path)
-    adopted = notes.adopt("MEMORY.md", 1)
-    notes.sync()
-    mem.purge(adopted.id)
-    file.write_text(file.read_text("utf-8") + "\n# Heron\n\nThe heron.\n", "utf-8")
-    notes.sync()
-
-    assert ["secret" in each.content for each in mem.find()] == [False]
-    assert mem.check() == []
-
-
-@spec("M27")
 def test_a_restored_checkpoint_does_not_bring_back_what_was_purged(tmp_path: Path) -> None:
     """If it is told which store it was made of."""
     with memotherm.open(tmp_path / "agent.db", embedder="none") as mem:

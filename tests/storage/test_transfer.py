@@ -73,8 +73,6 @@ def _lived_in(mem: Memotherm, root: Path) -> None:
     (root / "MEMORY.md").write_text("# Zoo\n\n- The heron flies.\n\nHerons are grey.\n", "utf-8")
     notes = mem.notes(root)
     notes.sync()
-    notes.adopt("MEMORY.md", 3)
-    notes.sync()
 
 
 def told(place: str | Path) -> dict[str, object]:

@@ -70,7 +70,7 @@ def sync(mem: Memotherm, root: str | None, extra: tuple[str, ...]) -> Output:
     with progress_bar("notes") as progress:
         result = _notes(mem, root, extra).sync(progress)
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
-    problems = [*map(str, result.skipped), *map(str, result.conflicts), *result.degraded]
+    problems = [*map(str, result.skipped), *result.degraded]
     if not any((result.added, result.changed, result.removed, result.renamed, result.unchanged)):
         problems.append("no notes: there is no MEMORY.md and no memory/*.md; --extra . takes every Markdown file")
     return Output(to_json(result), _sync_lines(result), [*problems, took])

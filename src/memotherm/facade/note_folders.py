@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
-from memotherm.model import Memory, Scope
+from memotherm.model import Scope
 from memotherm.notes.notes import Notes, NoteServices
-from memotherm.remember.draft import Draft
 from memotherm.storage.values import RootRow
 
 if TYPE_CHECKING:
@@ -84,14 +83,4 @@ class NoteFolders:
             scope=scope,
             now=self.view.now,
             actor=self.view.actor,
-            get=lambda memory_id: self.view.record(memory_id).memory,
-            remember=self._remember,
-            update=self._update,
         )
-
-    def _remember(self, content: str) -> Memory:
-        draft = Draft(content=content, source="note")
-        return self.view.remember([draft])[0]
-
-    def _update(self, memory_id: str, content: str) -> Memory:
-        return self.view.update(memory_id, content, {}, why="settled with its note")

@@ -37,8 +37,6 @@ class Action(StrEnum):
     MOVE_PROJECT = "move_project", "Moved to another project"
     MOVE_OUT_OF_SESSION = "move_out_of_session", "Kept after its session"
     SYNC = "sync", "Followed its note"
-    LINK = "link", "Became part of a note"
-    UNLINK = "unlink", "Left its note"
     EMBED = "embed", "Got new vectors"
     MAINTAIN = "maintain", "Maintained"
     ADOPT = "adopt", "Adopted a policy"

@@ -2,7 +2,8 @@
 
 A chunk is identified by the digest of its content. A chunk that only moved keeps its memory. An edited
 chunk is a new memory that supersedes the old one and inherits its priority. A removed chunk is erased,
-because the store has only a copy of it. A list item that is linked to a memory changes that memory."""
+because the store has only a copy of it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,6 @@ from memotherm.model import Memory, Move, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.notes.placement import Placement, is_transcript, placements
-from memotherm.remember.changes import with_content
 from memotherm.remember.limits import is_full
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
@@ -36,12 +36,7 @@ _INHERITED = ("tags", "priority", "accessed_at", "access_count", "recent_uses", 
 @functools.lru_cache(maxsize=1000)
 def chunk_digest(chunk: Chunk) -> str:
     """Return the digest that identifies a chunk."""
-    return digest(_stored_text(chunk))
-
-
-def _stored_text(chunk: Chunk) -> str:
-    """Return the content of a chunk, or the text of a linked item."""
-    return chunk.text if chunk.memory_id else chunk.content
+    return digest(chunk.content)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,39 +52,19 @@ class NoteWriter:
     chunks_new: int = 0
     chunks_kept: int = 0
     moves: list[Move] = field(default_factory=list)
-    unlinked: list[str] = field(default_factory=list)
 
     def put(self, note: NoteRow, chunks: Sequence[Chunk], vectors: Mapping[str, Any]) -> None:
         """Store a file and its chunks; replace what was stored of it."""
         old = self.transaction.chunks(note.note) if note.note else []
         number = self.transaction.put_note(note)
-        linked = {row.record.memory.id: row for row in old if row.linked}
-        plain = [row for row in old if not row.linked]
-        linked_ids: set[str] = set()
-        rows: list[ChunkRow | None] = []
-        plain_chunks: list[Chunk] = []
-        for chunk in chunks:
-            record = self._linkable(chunk, number, linked_ids) if chunk.memory_id else None
-            if record is None and chunk.memory_id and self._is_forgotten(chunk.text):
-                continue
-            if record is None:
-                plain_chunks.append(chunk)
-                rows.append(None)
-            else:
-                linked_ids.add(record.memory.id)
-                rows.append(self._link(note.path, chunk, record, linked.get(record.memory.id), vectors))
-        self._unlink([row for memory_id, row in linked.items() if memory_id not in linked_ids])
-        plain_rows = iter(list(self._put_plain(note.path, plain_chunks, plain, vectors)))
-        self.transaction.set_chunks(number, [next(plain_rows) if row is None else row for row in rows])
+        self.transaction.set_chunks(number, list(self._put_chunks(note.path, chunks, old, vectors)))
 
     def drop(self, note: NoteRow) -> None:
         """Delete a file and its chunks from the store."""
         rows = self.transaction.chunks(note.note)
         self.transaction.drop_note(note.note)
-        self._unlink([row for row in rows if row.linked])
         for row in rows:
-            if not row.linked:
-                self._discard(row.record, "its file is gone")
+            self._discard(row.record, "its file is gone")
 
     def rename(self, note: NoteRow, before: str) -> None:
         """Change the path of a file; its memories stay the same."""
@@ -105,9 +80,8 @@ class NoteWriter:
         if rows is None:
             self.transaction.put_note(note)
             rows = self.transaction.chunks(note.note)
-        plain = [row for row in rows if not row.linked]
-        tokens = [row.record.memory.tokens for row in plain]
-        for row, placement in zip(plain, placements(note.path, tokens, self.today, self.settings), strict=True):
+        tokens = [row.record.memory.tokens for row in rows]
+        for row, placement in zip(rows, placements(note.path, tokens, self.today, self.settings), strict=True):
             self._placed(row.record, placement)
 
     def restore_scopes(self, paths: Sequence[str]) -> None:
@@ -127,9 +101,7 @@ class NoteWriter:
                 record = self.transaction.change(row.record, after, cause)
                 self.transaction.move_to_collection(record, self.space, cause)
 
-    # Plain chunks
-
-    def _put_plain(
+    def _put_chunks(
         self, path: str, chunks: Sequence[Chunk], old: Sequence[ChunkRow], vectors: Mapping[str, Any]
     ) -> Iterator[ChunkRow]:
         digests = [chunk_digest(chunk) for chunk in chunks]
@@ -151,7 +123,7 @@ class NoteWriter:
                 self._discard(row.record, f"edited: replaced by {memory.id}")
             cause = replace(self.cause, action=Action.SYNC, rule=memory.tier_rule, why=f"from {path}")
             record = self.transaction.insert(self.space, memory, vectors.get(digests[index]), cause)
-            yield ChunkRow(record, chunk.start, chunk.end, chunk.heading, digests[index], linked=False)
+            yield ChunkRow(record, chunk.start, chunk.end, chunk.heading, digests[index])
 
     def _memory(self, path: str, chunk: Chunk, tokens: int, placement: Placement, replaced: Memory | None) -> Memory:
         """Return the memory of a chunk, which inherits from an active memory that it replaces."""
@@ -190,8 +162,7 @@ class NoteWriter:
         if memory.retention is Retention.PURGED:
             return row.record
         metadata = {**memory.metadata, **_position(path, row.first, row.last, row.heading)}
-        source = memory.source if row.linked else f"{FILE_SOURCE}{path}"
-        after = replace(memory, metadata=metadata, source=source)
+        after = replace(memory, metadata=metadata, source=f"{FILE_SOURCE}{path}")
         return self.transaction.change(
             row.record, after, replace(self.cause, action=Action.SYNC, rule="note.moved", why=why)
         )
@@ -207,58 +178,6 @@ class NoteWriter:
             self.moves.append(move)
         cause = replace(self.cause, action=Action.MOVE, rule=placement.rule, why=placement.why)
         return self.transaction.change(record, replace(memory, tier=placement.tier, tier_rule=placement.rule), cause)
-
-    # Linked list items
-
-    def _linkable(self, chunk: Chunk, note: int, linked_ids: set[str]) -> Record | None:
-        """Return the memory to link an item to: in this scope, and not linked to another item."""
-        record = self.transaction.get(chunk.memory_id)
-        if record is None or record.memory.retention is Retention.PURGED or record.memory.id in linked_ids:
-            return None
-        own = record.memory.scope == self.scope and not record.memory.source.startswith(FILE_SOURCE)
-        return record if own and not self.transaction.is_linked_elsewhere(record.no, note) else None
-
-    def _link(
-        self, path: str, chunk: Chunk, record: Record, row: ChunkRow | None, vectors: Mapping[str, Any]
-    ) -> ChunkRow:
-        """Link an item and its memory; update the memory if only the item has changed."""
-        in_file, agreed = chunk_digest(chunk), row.digest if row is not None else ""
-        memory = record.memory
-        if in_file == memory.digest:
-            agreed = in_file
-        elif memory.digest == agreed and memory.retention is Retention.ACTIVE and not self._is_forgotten(chunk.text):
-            cause = replace(self.cause, action=Action.UPDATE, rule="note.edited", why=f"edited in {path}")
-            after = with_content(memory, chunk.text, self.settings.tokenizer)
-            after = replace(after, trust=memory.trust.at_most(Trust.DOCUMENT))
-            record = self.transaction.change(record, after, cause, vectors.get(in_file))
-            agreed = in_file
-        if row is None or row.digest != agreed:
-            self.chunks_new += 1
-        else:
-            self.chunks_kept += 1
-        why = f"a list item of {path}"
-        record = self.transaction.move_to_collection(
-            record, self.space, replace(self.cause, action=Action.LINK, rule="note.link", why=why)
-        )
-        linked = ChunkRow(record, chunk.start, chunk.end, chunk.heading, agreed, linked=True)
-        return linked._replace(record=self._positioned(path, linked, why))
-
-    def _is_forgotten(self, text: str) -> bool:
-        """Return whether a text says something that was forgotten here."""
-        return bool(self.transaction.tombstones.find(self.scope, [text]))
-
-    def _unlink(self, rows: Sequence[ChunkRow]) -> None:
-        """Remove the link of memories whose item is gone; the memories stay."""
-        space = self.transaction.space(self.scope) if rows else 0
-        for row in rows:
-            why = "its list item is gone"
-            cause = replace(self.cause, action=Action.UNLINK, rule="note.unlink", why=why)
-            record = self.transaction.move_to_collection(row.record, space, cause)
-            memory = record.memory
-            if memory.retention is not Retention.PURGED:
-                metadata = {name: value for name, value in memory.metadata.items() if name not in _POSITION}
-                self.transaction.change(record, replace(memory, metadata=metadata), cause)
-            self.unlinked.append(memory.id)
 
 
 _POSITION = ("path", "start", "end", "heading")

@@ -1,4 +1,4 @@
-"""The notes of one folder in one scope: sync, search, read, append, link."""
+"""The notes of one folder in one scope: sync, search, read, append."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from datetime import datetime
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
-from memotherm.model import Memory, Scope, Tier
+from memotherm.model import Scope, Tier
 from memotherm.model.memory import TierName
-from memotherm.notes import edits
 from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
 from memotherm.notes.placement import CURATED, is_curated, is_transcript, local_day, note_date
 from memotherm.notes.search import NoteOrder, chat_of, diverse, excerpt, read_lines, shows_citations, snippet
 from memotherm.notes.sync import Syncer
-from memotherm.notes.values import Appended, Conflict, Curated, NoteHit, NoteResults, NoteText, Sync
+from memotherm.notes.values import Appended, Curated, NoteHit, NoteResults, NoteText, Sync
 from memotherm.notes.watcher import Watcher
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
 from memotherm.settings import Settings
-from memotherm.storage.store import Store, Transaction
+from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkLocation, Record, Search
 from memotherm.text.chunks import ChunkSize
 from memotherm.text.content import pluralize, require_text
-from memotherm.tiers.rules.properties import in_file
 from memotherm.vectors.vectorizer import Progress, Vectorizer
 
 _LONGEST_QUERY = 100_000
@@ -55,14 +53,10 @@ class NoteServices:
     scope: Scope
     now: Callable[[], datetime]
     actor: str
-    #: Methods of the facade, for memories that are not notes.
-    get: Callable[[str], Memory]
-    remember: Callable[[str], Memory]
-    update: Callable[[str, str], Memory]
 
 
 class Notes:
-    """The notes of one folder: `sync`, `search`, `get`, `append`, `watch`; `export` and `adopt` for memories.
+    """The notes of one folder: `sync`, `search`, `get`, `append`, `curate`, `watch`.
 
     Args:
         tools: The services of the facade.
@@ -108,8 +102,7 @@ class Notes:
 
     def sync(self, progress: Progress | None = None) -> Sync:
         """Update the index from the files; `progress(done, total)` counts files."""
-        result = self._syncer.sync(self._tools.now(), self._tools.actor, progress)
-        return replace(result, conflicts=tuple(self.conflicts()))
+        return self._syncer.sync(self._tools.now(), self._tools.actor, progress)
 
     def watch(self) -> Watcher:
         """Return a watcher that syncs after files have changed: `with notes.watch(): ...`."""
@@ -258,52 +251,6 @@ class Notes:
         """Whether notes can be written here."""
         return writable(self.root)
 
-    # Memories as notes, notes as memories
-
-    def export(self, memory_id: str, path: str | None = None) -> Appended:
-        """Append a memory to a note as a list item that is linked to it; None for the curated note."""
-        self._tools.store.require_writable()
-        memory = self._tools.get(memory_id)
-        if memory.scope != self._tools.scope:
-            raise InvalidInput(f"{memory_id} belongs to another scope ({memory.scope}): export it from that scope")
-        if in_file(memory):
-            raise InvalidInput(f"{memory_id} is a note already: {memory.metadata.get('path')}")
-        relative = self._layout.resolve(path or "MEMORY.md")
-        self.sync()
-        appended = edits.export(self.root / relative, relative, memory)
-        self.sync()
-        return appended
-
-    def adopt(self, path: str, line: int) -> Memory:
-        """Store the list item at a line as a memory, and link the item to it."""
-        self._tools.store.require_writable()
-        relative = self._layout.resolve(path)
-        _require_number("line", line, 1, 1 << 62)
-        self.sync()
-        memory_id = edits.adopt(self.root / relative, relative, line, self._tools.remember)
-        self.sync()
-        return self._tools.get(memory_id)
-
-    def conflicts(self) -> list[Conflict]:
-        """Return the linked list items whose text differs from their memory."""
-        space = self._syncer.space()
-        return [] if space is None else edits.conflicts(self._tools.store, space, self.root)
-
-    def resolve(self, memory_id: str, keep: str) -> Memory:
-        """Resolve a conflict: keep="file" changes the memory, keep="memory" changes the list item."""
-        self._tools.store.require_writable()
-        if keep not in ("file", "memory"):
-            raise InvalidInput(f"keep must be file or memory, not {keep!r}")
-        conflict = next((conflict for conflict in self.conflicts() if conflict.memory_id == memory_id), None)
-        if conflict is None:
-            raise NotFound(f"there is no conflict about {memory_id}")
-        if keep == "file":
-            self._tools.update(memory_id, conflict.in_file)
-        else:
-            edits.write_item(self.root / conflict.path, self._tools.get(memory_id))
-        self._sync_again(conflict.path)
-        return self._tools.get(memory_id)
-
     def refresh(self) -> tuple[bool, tuple[str, ...]]:
         """Sync before a search, unless `sync_on_search` is off; return whether the index is out of date, and why."""
         if not self._tools.settings.sync_on_search or not self._tools.store.writable:
@@ -335,26 +282,13 @@ class Notes:
         except ValueError:
             raise InvalidInput(f"{day!r} is not a day: write for example 2026-01-26") from None
 
-    def _sync_again(self, path: str) -> None:
-        """Sync, and read one note even if its time stamp is unchanged."""
-        space = self._syncer.space()
-        if space is not None:
-
-            def forget_hash(transaction: Transaction) -> None:
-                note = transaction.note(space, path)
-                if note is not None:
-                    transaction.put_note(note._replace(hash="", settled=False))
-
-            self._tools.store.transact(forget_hash)
-        self.sync()
-
 
 def _hit(query: str, record: Record, candidate: Ranked, score: float, places: Mapping[int, ChunkLocation]) -> NoteHit:
     memory = record.memory
-    place = places.get(record.no, ChunkLocation("", 1, 1, "", False))
+    place = places.get(record.no, ChunkLocation("", 1, 1, ""))
     body = memory.content.removeprefix(f"{place.heading}\n\n") if place.heading else memory.content
     shown, first, last = snippet(body, query)
-    # The memory of a list item may have been changed since, and then has other lines than the file.
+    # The memory may have been changed since, and then has other lines than the file.
     cited = place.first + first, place.first + last
     if body.count("\n") != place.last - place.first:
         cited = place.first, place.last

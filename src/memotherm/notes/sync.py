@@ -264,11 +264,7 @@ class Syncer:
             if not group:
                 return
             group = self._without_forgotten(run, group)
-            contents = {
-                chunk_digest(chunk): chunk.text if chunk.memory_id else chunk.content
-                for file in group
-                for chunk in file.chunks
-            }
+            contents = {chunk_digest(chunk): chunk.content for file in group for chunk in file.chunks}
             embedded = self.vectorizer.for_contents(list(contents.values()))
             if embedded.reason:
                 run.degraded[embedded.reason] = None
@@ -292,10 +288,8 @@ class Syncer:
 
     def _without_forgotten(self, run: _SyncRun, group: list[_ChunkedFile]) -> list[_ChunkedFile]:
         """Return files without what was forgotten here, which also applies to files."""
-        own = [chunk for file in group for chunk in file.chunks if not chunk.memory_id]
-        marked = without_forgotten(
-            self.store, self.scope, {text for chunk in own for text in (chunk.text, chunk.heading)}
-        )
+        texts = {text for file in group for chunk in file.chunks for text in (chunk.text, chunk.heading)}
+        marked = without_forgotten(self.store, self.scope, texts)
         if not marked:
             return group
         for file in group:
@@ -432,6 +426,5 @@ def _result(run: _SyncRun) -> Sync:
         moves=tuple(move for writer in run.writers for move in writer.moves),
         skipped=(*run.listing.skipped, *run.skipped, *forgotten),
         waiting=tuple(run.waiting),
-        unlinked=tuple(memory_id for writer in run.writers for memory_id in writer.unlinked),
         degraded=tuple(run.degraded),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memotherm.model import Move, Tier, Why
 from memotherm.model.value import Value
 
-__all__ = ["Appended", "Conflict", "Curated", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync", "citation"]
+__all__ = ["Appended", "Curated", "NoteHit", "NoteResults", "NoteText", "Skipped", "Sync", "citation"]
 
 
 def citation(path: str, start: int, end: int) -> str:
@@ -25,23 +25,6 @@ class Skipped(Value):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.why}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Conflict(Value):
-    """A linked list item whose text differs from its memory."""
-
-    memory_id: str
-    path: str
-    #: The first line of the item.
-    line: int
-    in_file: str
-    in_memory: str
-    #: What happened, in plain words.
-    why: str
-
-    def __str__(self) -> str:
-        return f"{citation(self.path, self.line, self.line)} and {self.memory_id} differ: {self.why}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -64,9 +47,6 @@ class Sync(Value):
     skipped: tuple[Skipped, ...] = ()
     #: Transcripts with new messages that have not grown enough to be read again.
     waiting: tuple[str, ...] = ()
-    #: Ids of memories whose list item was removed; the memories stay.
-    unlinked: tuple[str, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
 
@@ -77,7 +57,7 @@ class Sync(Value):
 
     def __str__(self) -> str:
         parts = [("added", len(self.added)), ("changed", len(self.changed)), ("removed", len(self.removed))]
-        parts += [("renamed", len(self.renamed)), ("skipped", len(self.skipped)), ("conflicts", len(self.conflicts))]
+        parts += [("renamed", len(self.renamed)), ("skipped", len(self.skipped))]
         counts = [f"{count} {name}" for name, count in parts if count]
         return ", ".join([*counts, f"{self.unchanged} unchanged"])
 

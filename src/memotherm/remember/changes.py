@@ -378,11 +378,6 @@ def _require_outside_notes(transaction: Transaction, record: Record) -> None:
     location = transaction.chunk_locations([record.no]).get(record.no)
     if location is None:
         return
-    if location.linked:
-        raise InvalidInput(
-            f"{record.memory.id} is linked to a list item of {location.path}, which has the scope of its notes: "
-            "remove the link from the item and sync the notes first"
-        )
     raise InvalidInput(
         f"{record.memory.id} is part of {location.path} and has the scope of its notes: "
         "open the folder from the wider scope, or remember the text there"

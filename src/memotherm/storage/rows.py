@@ -223,13 +223,12 @@ def note_of(row: Sequence[Any]) -> NoteRow:
 def chunk_of(row: Sequence[Any], scope: Scope) -> ChunkRow:
     """Return the chunk of a row: the memory, and the columns of `chunks`."""
     width = len(COLUMNS)
-    first, last, heading, digest, linked = row[width : width + 5]
-    return ChunkRow(record_of(row[:width], scope), first, last, heading, digest, bool(linked))
+    return ChunkRow(record_of(row[:width], scope), *row[width : width + 4])
 
 
 def chunk_locations_of(rows: Iterable[Sequence[Any]]) -> dict[int, ChunkLocation]:
     """Return the files and lines of memories, by number."""
-    return {row[0]: ChunkLocation(row[1], row[2], row[3], row[4], bool(row[5])) for row in rows}
+    return {no: ChunkLocation(*place) for no, *place in rows}
 
 
 def changes_between(before: Memory, after: Memory) -> dict[str, tuple[Any, Any]]:

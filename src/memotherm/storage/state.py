@@ -13,12 +13,11 @@ from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of
-from memotherm.storage.rows import TIERS, chunk_locations_of, chunk_of, note_of, scope_of, scope_row
+from memotherm.storage.rows import TIERS, chunk_locations_of, note_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import (
     AdoptionRow,
     ChunkLocation,
-    ChunkRow,
     LogEntry,
     NoteRow,
     RecallEntry,
@@ -183,10 +182,6 @@ class StateStore(StoreBase):
     def notes(self, space: int) -> list[NoteRow]:
         """Return the files of a space."""
         return [note_of(row) for row in self._rows("notes_of", space=space)]
-
-    def links(self, space: int) -> list[tuple[str, ChunkRow]]:
-        """Return the list items of a space's files that are memories of their own, each with its path."""
-        return [(row[-1], chunk_of(row, scope)) for row, scope in self._scoped_rows("links_of", space=space)]
 
     def misplaced_notes(self, space: int) -> list[str]:
         """Return the paths of a space's files with a chunk whose memory is in another space."""

@@ -360,7 +360,7 @@ class Transaction(ABC):
         self._sql.run("chunks_drop", note=note)
         rows = [
             {"note": note, "position": position, "no": chunk.record.no, "first": chunk.first, "last": chunk.last,
-             "heading": chunk.heading, "digest": chunk.digest, "linked": int(chunk.linked)}
+             "heading": chunk.heading, "digest": chunk.digest}
             for position, chunk in enumerate(chunks)
         ]  # fmt: skip
         self._sql.run_many("chunk_add", rows)
@@ -368,10 +368,6 @@ class Transaction(ABC):
     def chunk_locations(self, nos: Sequence[int]) -> dict[int, ChunkLocation]:
         """Return the files and lines of memories."""
         return chunk_locations_of(self._sql.rows("chunk_locations", nos=list(nos)))
-
-    def is_linked_elsewhere(self, no: int, note: int) -> bool:
-        """Return whether a memory is a list item of another file."""
-        return bool(self._sql.value("link_elsewhere", no=no, note=note))
 
     def claim_flush(self, space: int, cycle: int | None, *, due: bool) -> bool:
         """Return whether to prompt for a flush in this cycle, and record that it was done.

@@ -67,7 +67,7 @@ TABLES = (
     _table("tallies", "space name", "times amount", "space"),
     _table("roots", "space", "path extra", "space"),
     _table("notes", "note", "space path hash stamp size messages settled cut tier", "space"),
-    _table("chunks", "note position", "no first last heading digest linked", "note"),
+    _table("chunks", "note position", "no first last heading digest", "note"),
     _table("flushes", "space", "cycle armed", "space"),
     _table("injected", "space no", "updated_at", "space"),
     _table("adoptions", "seq", "at actor action name hash document"),

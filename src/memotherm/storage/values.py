@@ -432,8 +432,6 @@ class ChunkRow(NamedTuple):
     heading: str
     #: The digest of the content that the file last had for it.
     digest: str
-    #: Whether it is a list item that is a memory of its own, which others may change too.
-    linked: bool
 
 
 class ChunkLocation(NamedTuple):
@@ -443,4 +441,3 @@ class ChunkLocation(NamedTuple):
     first: int
     last: int
     heading: str
-    linked: bool

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memotherm.errors import InvalidInput
-from memotherm.text.markdown import LineRole, Outline, linked_items, outline, split_lines
+from memotherm.text.markdown import LineRole, Outline, outline, split_lines
 
 #: Changes when the same text is split differently; notes are then chunked again.
 _VERSION = 1
@@ -57,8 +57,6 @@ class Chunk:
     heading: str
     #: The lines, or a part of a line that is too long for one chunk.
     text: str
-    #: The id of the linked memory, for a linked list item.
-    memory_id: str = ""
 
     @property
     def content(self) -> str:
@@ -67,42 +65,29 @@ class Chunk:
 
 
 def chunks(text: str, count: Count, size: ChunkSize | None = None) -> list[Chunk]:
-    """Split a text into chunks, in order; each linked list item is a chunk of its own."""
+    """Split a text into chunks, in order."""
     lines = split_lines(text)
     size = size or ChunkSize()
-    structure = outline(lines)
-    result: list[Chunk] = []
-    start = 0
-    for item in linked_items(lines):
-        if item.text:
-            result += _Splitter(lines, structure, (start, item.start), count, size).chunks()
-            heading = _heading(structure, item.start)
-            result.append(
-                Chunk(start=item.start + 1, end=item.end, heading=heading, text=item.text, memory_id=item.memory_id)
-            )
-            start = item.end
-    return [*result, *_Splitter(lines, structure, (start, len(lines)), count, size).chunks()]
+    return list(_Splitter(lines, outline(lines), count, size).chunks())
 
 
 class _Splitter:
-    """Splits a span of lines into chunks."""
+    """Splits lines into chunks."""
 
-    def __init__(
-        self, lines: Sequence[str], structure: Outline, span: tuple[int, int], count: Count, size: ChunkSize
-    ) -> None:
+    def __init__(self, lines: Sequence[str], structure: Outline, count: Count, size: ChunkSize) -> None:
         self._lines = lines
         self._outline = structure
-        self._start, self._stop = span
+        self._stop = len(lines)
         self._count = count
         self._chunk_size = size
         self._size = size.size
         #: The tokens of each line.
-        self._costs = {number: _cost(lines[number], count, size.size) for number in range(*span)}
+        self._costs = [_cost(line, count, size.size) for line in lines]
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks."""
         lines = self._lines
-        start = after = self._start
+        start = after = 0
         while start < self._stop:
             heading = _heading(self._outline, start)
             if not lines[start].strip():

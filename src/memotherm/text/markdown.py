@@ -1,11 +1,9 @@
-"""Markdown as lines: their structure, and list items that are linked to memories.
+"""Markdown as lines: their structure, and list items.
 
 A line scanner, not a parser: it finds headings, fences, list items and paragraphs with exact line numbers in texts of
 any size and validity. Nothing in a file is an error: bytes that are not UTF-8 are replaced; a byte order mark and
 carriage returns are not part of the text. Line n of a file is `split_lines(text)[n - 1]`, as in editors. The blocks
 of markdown-it-py take 2.8 times as long for 1 MB of notes, 50 times for a deeply nested list, and 0.2 s to import.
-
-A linked list item has `<!-- mem_... -->` at the end of one of its lines, which is invisible in rendered Markdown.
 """
 
 from __future__ import annotations
@@ -164,102 +162,24 @@ def _block_ends(lines: Sequence[str], roles: Sequence[LineRole]) -> dict[int, in
     return ends
 
 
-_LINK = re.compile(r"[ \t]*<!--[ \t]*(mem_[0-9A-Za-z_]{1,64})[ \t]*-->[ \t]*$")
 _ITEM_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LONGEST_ITEM_LINE = 100_000
-_LONGEST_LINK = 200
 
 
 class ListItem(NamedTuple):
-    """A list item: the lines from `start` up to `end` (from 0), its text, and the memory id in its link, or `""`."""
+    """A list item: the lines from `start` up to `end` (from 0), and its text."""
 
     start: int
     end: int
     text: str
-    memory_id: str
-
-
-def format_item(content: str, memory_id: str, marker: str = "- ") -> str:
-    """Return a content as a list item that is linked to a memory, without a final line break."""
-    first, *rest = content.strip().replace("\r\n", "\n").split("\n")
-    indent = " " * len(marker)
-    more = (f"{indent}{line}" if line.strip() else "" for line in rest)
-    return "\n".join([f"{marker}{first.rstrip()} <!-- {memory_id} -->", *more])
-
-
-def item_marker(line: str) -> str:
-    """Return the indent, the list marker and the space at the start of a list item."""
-    match = ITEM.match(line)
-    return match[0] if match else "- "
-
-
-def with_link(line: str, memory_id: str) -> str:
-    """Return the first line of an item with a link to a memory."""
-    return f"{without_link(line).rstrip()} <!-- {memory_id} -->"
-
-
-def without_link(line: str) -> str:
-    """Return a line without its link."""
-    tail = line[-_LONGEST_LINK:]
-    if _LINK.search(tail) is None:
-        return line
-    # Only the tail is searched, because the pattern takes quadratic time for a long run of spaces.
-    return (line[:-_LONGEST_LINK] + _LINK.sub("", tail)).rstrip()
 
 
 def items(lines: Sequence[str]) -> Iterator[ListItem]:
     """Yield the top-level list items of a text, with nested items as part of them; code is skipped."""
-    for span in _spans(lines, _indents(lines), 0, len(lines)):
-        yield _item(lines, span)
-
-
-def linked_items(lines: Sequence[str]) -> Iterator[ListItem]:
-    """Yield the items that are linked to a memory, nested ones included, but not those inside a linked item."""
-    if not any("<!--" in line for line in lines):
-        return
-    indents = _indents(lines)
-    # A stack and not a recursion, because a list may be nested deeper than the recursion limit.
-    nested = [_spans(lines, indents, 0, len(lines))]
-    while nested:
-        span = next(nested[-1], None)
-        if span is None:
-            nested.pop()
-        elif _link(lines, span) is not None:
-            yield _item(lines, span)
-        elif span.end > span.start + 1:
-            nested.append(_spans(lines, indents, span.start + 1, span.end))
-
-
-def item_at(lines: Sequence[str], line: int) -> ListItem | None:
-    """Return the list item that a line (from 1) belongs to, the innermost one."""
-    indents = _indents(lines)
-    innermost: _Span | None = None
-    start, end = 0, len(lines)
-    while start < line:
-        span = next((span for span in _spans(lines, indents, start, end) if span.start < line <= span.end), None)
-        if span is None:
-            break
-        innermost, start, end = span, span.start + 1, span.end
-    return None if innermost is None else _item(lines, innermost)
-
-
-class _Span(NamedTuple):
-    """The lines of an item, and the width of its indent and marker."""
-
-    start: int
-    end: int
-    width: int
-
-
-def _indents(lines: Sequence[str]) -> list[int | None]:
-    """Return the width of the white space at the start of each line; None for a blank line."""
-    return [len(line) - len(line.lstrip(" \t")) if line.strip() else None for line in lines]
-
-
-def _spans(lines: Sequence[str], indents: Sequence[int | None], start: int, stop: int) -> Iterator[_Span]:
-    """Yield the items between two lines, without those nested in them."""
-    number, fence = start, ""
-    while number < stop:
+    # The width of the white space at the start of each line; None for a blank line.
+    indents = [len(line) - len(line.lstrip(" \t")) if line.strip() else None for line in lines]
+    number, fence = 0, ""
+    while number < len(lines):
         line = lines[number] if len(lines[number]) <= _LONGEST_ITEM_LINE else ""
         start, number = number, number + 1
         if fence:
@@ -268,32 +188,12 @@ def _spans(lines: Sequence[str], indents: Sequence[int | None], start: int, stop
             fence = opening[1]
         elif (item := ITEM.match(line)) is not None:
             # It ends before the next line that is neither blank nor indented deeper.
-            for following in range(start + 1, stop):
+            for following in range(start + 1, len(lines)):
                 indent = indents[following]
                 if indent is not None and indent <= len(item["indent"]):
                     break
                 if indent is not None:
                     number = following + 1
-            yield _Span(start, number, len(item[0]))
-
-
-def _link(lines: Sequence[str], span: _Span) -> tuple[int, str] | None:
-    """Return the line number and the memory id of an item's link."""
-    for number in range(span.start, span.end):
-        line = lines[number][span.width :] if number == span.start else lines[number]
-        if number > span.start and ITEM.match(line):
-            return None  # a link after this line is that of a nested item
-        link = _LINK.search(line[-_LONGEST_LINK:])
-        if link is not None:
-            return number, link[1]
-    return None
-
-
-def _item(lines: Sequence[str], span: _Span) -> ListItem:
-    rest = lines[span.start + 1 : span.end]
-    dedented = (line[min(span.width, len(line) - len(line.lstrip(" \t"))) :] for line in rest)
-    text = [lines[span.start][span.width :], *dedented]
-    link = _link(lines, span)
-    if link is not None:
-        text[link[0] - span.start] = without_link(text[link[0] - span.start])
-    return ListItem(span.start, span.end, "\n".join(text).strip(), "" if link is None else link[1])
+            width = len(item[0])
+            dedented = (each[min(width, len(each) - len(each.lstrip(" \t"))) :] for each in lines[start + 1 : number])
+            yield ListItem(start, number, "\n".join([lines[start][width:], *dedented]).strip())

@@ -33,7 +33,7 @@ class NotesContract(Contract):
         def change(transaction: Transaction) -> tuple[int, Record]:
             record = transaction.insert(space, memory, None, self.cause(Action.SYNC))
             number = transaction.put_note(self.note(space))
-            transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest, linked=False)])
+            transaction.set_chunks(number, [ChunkRow(record, 1, 3, "Head", memory.digest)])
             return number, record
 
         return self.store.transact(change)
@@ -108,26 +108,12 @@ class NotesContract(Contract):
         wanted = self.note(space)._replace(note=number)
 
         assert self.store.notes(space) == [wanted]
-        assert self.store.chunk_locations([record.no]) == {record.no: ChunkLocation("MEMORY.md", 1, 3, "Head", False)}
+        assert self.store.chunk_locations([record.no]) == {record.no: ChunkLocation("MEMORY.md", 1, 3, "Head")}
         assert self.transaction.note(space, "MEMORY.md") == wanted
         assert [row.record.no for row in self.transaction.chunks(number)] == [record.no]
         assert self.transaction.put_note(wanted._replace(path="memory/x.md", settled=False)) == number
         assert self.transaction.note(space, "MEMORY.md") is None
         assert [row.path for row in self.store.notes(space)] == ["memory/x.md"]
-
-    def test_links_are_listed_with_their_files(self) -> None:
-        """And a memory is known to be a list item elsewhere."""
-        space = self.collection()
-        number, _ = self.filed(space, "plain")
-        own = self.stored("linked")
-        shelved = self.transaction.move_to_collection(own, space, self.cause(Action.LINK))
-        other = self.transaction.put_note(self.note(space, "memory/a.md"))
-        self.transaction.set_chunks(other, [ChunkRow(shelved, 2, 2, "", "agreed", linked=True)])
-        assert self.transaction.is_linked_elsewhere(own.no, number)
-        assert not self.transaction.is_linked_elsewhere(own.no, other)
-        ((path, row),) = self.store.links(space)
-
-        assert (path, row.record.memory.id, row.digest, row.linked) == ("memory/a.md", own.memory.id, "agreed", True)
 
     def test_a_file_with_a_chunk_in_another_space_is_misplaced(self) -> None:
         """It is listed until the memory is in the space of its file again."""

@@ -745,33 +745,24 @@ RETURNING note
 DELETE FROM {table notes} WHERE {own}note = :note
 
 -- chunks_of: The chunks of a file with their memories, in order.
-SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked
+SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest
 FROM {table chunks c} JOIN {table memories m} ON {same c m}m.no = c.no
 WHERE {own c}c.note = :note ORDER BY c.position
 
 -- chunk_add: One chunk of a file.
-INSERT INTO {table chunks} (note, position, no, first, last, heading, digest, linked)
-VALUES (:note, :position, :no, :first, :last, :heading, :digest, :linked)
+INSERT INTO {table chunks} (note, position, no, first, last, heading, digest)
+VALUES (:note, :position, :no, :first, :last, :heading, :digest)
 
 -- chunks_drop: Delete the chunks of a file.
 DELETE FROM {table chunks} WHERE {own}note = :note
 
 -- chunk_locations: The files and lines of some memories.
-SELECT c.no, n.path, c.first, c.last, c.heading, c.linked FROM {table chunks c} JOIN {table notes n} ON {same c n}n.note = c.note
+SELECT c.no, n.path, c.first, c.last, c.heading FROM {table chunks c} JOIN {table notes n} ON {same c n}n.note = c.note
 WHERE {own c}c.no {in nos}
-
--- links_of: The list items of a space's files that are memories of their own.
-SELECT {chunk_columns}, c.first, c.last, c.heading, c.digest, c.linked, n.path
-FROM {table chunks c} {index chunks_linked}
-{cross} {table notes n} ON {same c n}n.note = c.note {cross} {table memories m} ON {same c m}m.no = c.no
-WHERE {own c}n.space = :space AND c.linked = 1 ORDER BY n.path, c.position
 
 -- notes_misplaced: The files of a space with a chunk whose memory is in another space.
 SELECT DISTINCT n.path FROM {table notes n} {cross} {table chunks c} ON {same n c}c.note = n.note {cross} {table memories m} ON {same c m}m.no = c.no
 WHERE {own n}n.space = :space AND m.space <> n.space ORDER BY n.path
-
--- link_elsewhere: Whether a memory is a list item of another file.
-SELECT count(*) FROM {table chunks} WHERE {own}no = :no AND note <> :note
 
 -- flush_get: The flush state of a session.
 SELECT cycle, armed FROM {table flushes} WHERE {own}space = :space

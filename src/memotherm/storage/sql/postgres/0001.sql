@@ -322,13 +322,11 @@ CREATE TABLE chunks (
     last     BIGINT   NOT NULL,
     heading  TEXT     NOT NULL,
     digest   TEXT     NOT NULL,
-    linked   SMALLINT NOT NULL,
     PRIMARY KEY (tenant, note, position),
     FOREIGN KEY (tenant, note) REFERENCES notes (tenant, note),
     FOREIGN KEY (tenant, no) REFERENCES memories (tenant, no)
 );
 CREATE INDEX chunks_by_memory ON chunks (tenant, no);
-CREATE INDEX chunks_linked ON chunks (tenant, note) WHERE linked = 1;
 
 -- The last cycle, between two context compactions, in which a session was prompted to flush.
 CREATE TABLE flushes (

@@ -243,8 +243,7 @@ CREATE TABLE notes (
     UNIQUE (space, path)
 );
 
--- The chunks of a file in order; each is a memory. `digest` is that of the chunk in the file; `linked` marks a list
--- item that is also a memory of its own.
+-- The chunks of a file in order; each is a memory. `digest` is that of the chunk in the file.
 CREATE TABLE chunks (
     note     INTEGER NOT NULL REFERENCES notes (note),
     position INTEGER NOT NULL,
@@ -253,11 +252,9 @@ CREATE TABLE chunks (
     last     INTEGER NOT NULL,
     heading  TEXT    NOT NULL,
     digest   TEXT    NOT NULL,
-    linked   INTEGER NOT NULL,
     PRIMARY KEY (note, position)
 ) WITHOUT ROWID;
 CREATE INDEX chunks_by_memory ON chunks (no);
-CREATE INDEX chunks_linked ON chunks (note) WHERE linked = 1;
 
 -- The last cycle, between two context compactions, in which a session was prompted to flush.
 CREATE TABLE flushes (
