@@ -91,8 +91,6 @@ def fill(mem: Memotherm, clock: FakeClock, memories: int = 3000, session_days: i
             mem.maintain()
         if day in (120, 240):
             mem.policies.adopt("coding-agent" if day == 120 else "research")
-        if day == 300:
-            mem.policies.start_shadow("personal-assistant")
     for content in HOSTILE:
         mem.scoped(project="shop").remember(content, kind="note", tier="hot", tags=("security",))
     clock.now = END

@@ -61,7 +61,7 @@ def test_a_killed_distribution_resumes_and_ends_verified(cluster_url: str) -> No
             "memotherm.adoptions IN ACCESS SHARE MODE",
             "memotherm.recalls IN ACCESS SHARE MODE",
             "memotherm.jobs IN ACCESS SHARE MODE",
-            "memotherm.shadow_tiers IN ROW EXCLUSIVE MODE",
+            "memotherm.chunks IN ROW EXCLUSIVE MODE",
             "memotherm.counters",
         ):
             _killed_at(url, lock)

@@ -162,10 +162,9 @@ def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) ->
 
 def test_events_of_policies_are_named_and_have_no_undo(open_page: Open, mem: Memotherm) -> None:
     """A policy is taken back on the page Rules."""
-    mem.policies.start_shadow("research")
-    mem.policies.stop_shadow()
-    page = open_page("/activity?action=end_shadow")
-    expect(page.locator(".event")).to_contain_text("Took a policy out of the shadow")
+    mem.policies.adopt("research")
+    page = open_page("/activity?action=adopt")
+    expect(page.locator(".event")).to_contain_text("Adopted a policy")
     expect(page.locator(".event").get_by_role("button")).to_have_count(0)
 
 

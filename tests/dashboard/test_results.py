@@ -247,7 +247,7 @@ def test_rules_are_sentences_with_values_and_policies_are_tried_adopted_rolled_b
     expect(rule.get_by_text("tier is hot")).to_be_visible()
     assert "…" not in page.locator("main").inner_text()
     page.get_by_role("link", name="History", exact=True).click()
-    expect(page.locator("main")).to_contain_text("In the shadow: personal-assistant")
+    expect(page.locator("main")).to_contain_text("coding-agent")
     page.get_by_role("link", name="Lab", exact=True).click()
     page.get_by_label("Policy").select_option("customer-support")
     page.get_by_role("button", name="Run its tests").click()

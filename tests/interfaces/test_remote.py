@@ -179,15 +179,12 @@ def test_a_scope_is_erased_on_the_server(here: Memotherm, remote: Memotherm) -> 
 
 
 def test_policies_are_adopted_on_the_server(local: Memotherm, address: str, remote: Memotherm) -> None:
-    """Lint, adoption, shadow and rollback have the values of the store itself."""
+    """Lint, adoption and rollback have the values of the store itself."""
     with memotherm.open(address) as whole:
         name = next(name for name in PRESETS if name != "builtin")
         assert whole.policies.lint(name) == local.policies.lint(name)
         adopted = whole.policies.adopt(name)
         assert whole.policies.history() == local.policies.history() == [adopted]
-        assert whole.policies.start_shadow("builtin").action == "shadow"
-        assert whole.policies.shadow_report() == local.policies.shadow_report()
-        assert whole.policies.stop_shadow().name == "builtin"
         assert whole.policies.rollback().hash == adopted.hash
         assert whole.policies.current() == local.policies.current()
         assert whole.policies.unused() is None

@@ -1072,9 +1072,6 @@ def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:
         problem(client.post("/policy/adopt", json={"name": "/etc/passwd"}), 422, "invalid_input")
         differences = client.post("/policy/diff", json={"second": house}).json()["differences"]
         assert [difference["memory"]["id"] for difference in differences] == [said.id]
-        assert client.post("/policy/shadow", json=house).json()["action"] == "shadow"
-        assert client.get("/policy/shadow").json()["missed"] == 0
-        assert client.delete("/policy/shadow").json()["name"] == "house"
         adopted = client.post("/policy/adopt", json=house).json()
         assert client.post("/compact").json()["moves"][0]["policy"] == adopted["hash"]
         assert client.get("/policy").json()["hash"] == adopted["hash"]

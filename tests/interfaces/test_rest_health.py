@@ -122,11 +122,7 @@ def test_a_policy_is_shown_with_its_conditions_and_what_its_rules_moved(mem: Mem
     assert (done["to"], done["moved"]) == ("cold", 1)
     assert done["when"][0]["kind"] == ["decision", "task"]
     assert done["unless"][0]["in_tier"] == "< 1d"
-    assert (shown["shadow"], shown["unused"], "[[rule]]" in shown["text"]) == (None, None, True)
-    client.post("/policy/shadow", json={"name": "research"})
-    assert client.get("/policy").json()["shadow"] == "research"
-    client.delete("/policy/shadow")
-    assert client.get("/policy").json()["shadow"] is None
+    assert (shown["unused"], "[[rule]]" in shown["text"]) == (None, True)
 
 
 def test_large_responses_are_compressed_for_clients_that_accept_it(client: TestClient) -> None:

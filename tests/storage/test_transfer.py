@@ -39,7 +39,6 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         mem.store.key_value("keys").put("ops", {"hash": "x"})
         mem.policies.adopt("builtin")
         mem.remember("said and done", kind="task", metadata={"status": "done"})
-        mem.policies.start_shadow("builtin")
         mem.compact()
     return path
 

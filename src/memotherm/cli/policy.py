@@ -14,7 +14,6 @@ from memotherm.cli.exit_codes import CONFIG, FAILURE, OK
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option, yes_option
 from memotherm.cli.output import Output, confirm, is_json, printable, progress_bar
 from memotherm.cli.parsing import SuggestingGroup, since
-from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
@@ -24,7 +23,6 @@ from memotherm.tiers.policy import Finding, Policy, load
 from memotherm.tools.results import policy_json
 
 if TYPE_CHECKING:
-    from memotherm.tiers.adoption import ShadowReport
     from memotherm.tiers.lab.replay import Replay
 
 #: How many differing memories are listed before a confirmation.
@@ -219,41 +217,6 @@ def history(mem: Memotherm) -> Output:
     adoptions = mem.policies.history()
     lines = [*map(str, adoptions)] or ["no policy was adopted: the built-in rules are in force"]
     return Output({"adoptions": to_json(adoptions)}, lines)
-
-
-@policy.group("shadow", cls=SuggestingGroup)
-def shadow() -> None:
-    """Let a policy decide beside the one in force, without moving anything.
-
-    \b
-    memotherm policy shadow start policy.toml
-    memotherm policy shadow report
-    """
-
-
-def _shadow_lines(found: ShadowReport) -> Iterator[str]:
-    yield str(found)
-    for (tier, real), count in found.differing.items():
-        memories = pluralize(count.memories, "memory")
-        yield f"  {memories} would be {tier} instead of {real} ({count.tokens} tokens)"
-
-
-for name, command in {
-    "start": plain(
-        "policy_start_shadow", lambda started: [f"{started.name} ({started.hash}) is in the shadow"],
-        "memotherm policy shadow start policy.toml",
-        help="Put a policy in the shadow: compact and maintain record what it would move, recalls what it would miss.",
-    ),
-    "report": plain(
-        "policy_shadow_report", _shadow_lines, "memotherm policy shadow report --json",
-        help="Print what the policy in the shadow would have missed and spared.",
-    ),
-    "stop": plain(
-        "policy_stop_shadow", _shadow_lines, "memotherm policy shadow stop",
-        help="Take the policy out of the shadow, and print its last report.",
-    ),
-}.items():  # fmt: skip
-    shadow.add_command(command, name)
 
 
 def _finding_lines(name: str, found: Sequence[Finding]) -> list[str]:

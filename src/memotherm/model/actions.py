@@ -41,5 +41,3 @@ class Action(StrEnum):
     MAINTAIN = "maintain", "Maintained"
     ADOPT = "adopt", "Adopted a policy"
     ROLLBACK = "rollback", "Rolled back a policy"
-    SHADOW = "shadow", "Put a policy in the shadow"
-    END_SHADOW = "end_shadow", "Took a policy out of the shadow"

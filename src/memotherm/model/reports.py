@@ -72,8 +72,6 @@ class Metrics(Value):
     cold_recalls: Durations = field(default_factory=Durations)
     #: Entries of the recall log that this process has lost because the store was busy.
     dropped_log_entries: int = 0
-    #: Returned memories that a shadow policy would have moved to cold, by the hash of the policy.
-    shadow_missed: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, float]:
         """Return the six metrics under their exported names."""

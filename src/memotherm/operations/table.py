@@ -358,9 +358,6 @@ _TABLE = (
     _policy("Policies.diff", "POST /policy/diff", result="differences", limits={"first": {"required": False}}),
     _policy("Policies.adopt", "POST /policy/adopt", writes=True),
     _policy("Policies.rollback", "POST /policy/rollback", writes=True),
-    _policy("Policies.shadow_report", "GET /policy/shadow"),
-    _policy("Policies.start_shadow", "POST /policy/shadow", writes=True),
-    _policy("Policies.stop_shadow", "DELETE /policy/shadow", writes=True),
     # The store
     _read("Memotherm.status", "store", "GET /status"),
     _read(

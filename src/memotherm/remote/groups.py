@@ -109,7 +109,7 @@ class RemotePolicies(_Group, Policies):
         return why
 
     def history(self) -> list[Adoption]:
-        """Return which policies were adopted, rolled back and run in the shadow, in order."""
+        """Return which policies were adopted and rolled back, in order."""
         return from_json(list[Adoption], self._shown()["adoptions"])
 
     def replay(

@@ -157,16 +157,10 @@ class _StoreMetrics(Collector):
         )
         for name, description, number in counters:
             yield CounterMetricFamily(f"memotherm_{name}", description, value=number)
-        labelled = (
-            ("tier_moves", "Moves by rule.", "rule", metrics.moves),
-            ("shadow_missed", "Returned memories that the policy in the shadow would have had cold.", "policy",
-             metrics.shadow_missed),
-        )  # fmt: skip
-        for name, description, label, numbers in labelled:
-            family = CounterMetricFamily(f"memotherm_{name}", description, labels=[label])
-            for value, number in numbers.items():
-                family.add_metric([value], number)
-            yield family
+        moves = CounterMetricFamily("memotherm_tier_moves", "Moves by rule.", labels=["rule"])
+        for rule, number in metrics.moves.items():
+            moves.add_metric([rule], number)
+        yield moves
         recalls = HistogramMetricFamily(
             "memotherm_recall_duration_seconds", "Duration of recalls, by whether they searched cold.", labels=["cold"]
         )

@@ -42,8 +42,6 @@ class _Shared:
     def __init__(self) -> None:
         #: The number of the last adoption of a policy that was seen; a snapshot may still show an earlier one.
         self.adopted = 0
-        #: The hash of the policy in the shadow; empty without one.
-        self.shadow = ""
         #: The scopes of committed spaces by number; they never change.
         self.scopes: dict[int, Scope] = {}
 
@@ -238,7 +236,7 @@ class StoreBase(ABC):
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
         """Write entries of the recall log, without what was purged in between."""
         remaining = without_purged(statements, entries)
-        write_entries(statements, remaining, self._shared.shadow)
+        write_entries(statements, remaining)
 
     # Reading
 

@@ -162,24 +162,23 @@ class MemoryStore(StoreBase):
         situation: Situation,
         after: int = 0,
         limit: int = _EVERY,
-        shadow: str = "",
         read: Sequence[Memory] | None = None,
     ) -> list[Record]:
         """Return the memories that a rule looks at, in order of number, a page at a time.
 
-        With the hash of a policy in the shadow, they have the tiers of that policy. Of memories that a recall has
-        `read`, nothing but their uses may be newer than in the store; so nothing has to be written before.
+        Of memories that a recall has `read`, nothing but their uses may be newer than in the store; so nothing has to
+        be written before.
         """
         with self._reading(once=True, logged=read is None) as statements:
-            rows = selected_rows(statements, spaces, selects, situation, after, limit, shadow, read)
+            rows = selected_rows(statements, spaces, selects, situation, after, limit, read)
             return self._converted(statements, rows)
 
-    def selector(self, spaces: Sequence[int], shadow: str = "", read: Sequence[Memory] | None = None) -> Selector:
+    def selector(self, spaces: Sequence[int], read: Sequence[Memory] | None = None) -> Selector:
         """Return the function that selects memories of some spaces, a page at a time."""
 
         def selected(selects: Select, situation: Situation) -> Iterator[Memory]:
             after = 0
-            while page := self.select(spaces, selects, situation, after, _SELECTED, shadow, read):
+            while page := self.select(spaces, selects, situation, after, _SELECTED, read):
                 yield from (record.memory for record in page)
                 if len(page) < _SELECTED:
                     return

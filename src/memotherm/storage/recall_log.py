@@ -21,16 +21,13 @@ from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally
 from memotherm.storage.writer import UnwrittenEntry
 from memotherm.text.words import query_words
 
-#: The beginnings of the counters of a policy in the shadow, before its hash.
-SHADOW_MISSED, SHADOW_SPARED = "shadow.missed:", "shadow.spared:"
-
 #: The upper bounds of the buckets of durations, in milliseconds; the last bucket has none.
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: What the log holds instead of a query if it stores no texts.
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], shadow: str) -> None:
+def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
     """Count the uses of recalls, keep their receipts, and log those that are to be kept."""
     count_uses(statements, [(use, to_micros(entry.at)) for entry, _, _ in entries for use in entry.uses])
     kept = [entry for entry, keep, _ in entries if keep]
@@ -46,7 +43,7 @@ def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], sha
     times: Counter[tuple[int, str]] = Counter()
     amounts: Counter[tuple[int, str]] = Counter()
     for entry in kept:
-        for name, amount in _counted(statements, entry, shadow).items() if entry.query else ():
+        for name, amount in _counted(entry).items() if entry.query else ():
             times[entry.space or 0, name] += 1
             amounts[entry.space or 0, name] += amount
     tallies = [
@@ -56,24 +53,17 @@ def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry], sha
     statements.run_many("tally_add", tallies)
 
 
-def _counted(statements: Statements, entry: RecallEntry, shadow: str) -> dict[str, int]:
+def _counted(entry: RecallEntry) -> dict[str, int]:
     """Return the counters that a recall increments, each with its amount.
 
-    They are all recalls, those with a hit, those with promotions, the bucket of its duration, and what the policy in
-    the shadow would have had cold: returned memories, and candidates.
+    They are all recalls, those with a hit, those with promotions, and the bucket of its duration.
     """
-    cold_searched = Tier.COLD in entry.tiers
-    bucket = _name(bisect_left(BUCKETS_MS, entry.micros / 1000), cold=cold_searched)
+    bucket = _name(bisect_left(BUCKETS_MS, entry.micros / 1000), cold=Tier.COLD in entry.tiers)
     counted = {"recall": entry.micros, bucket: entry.micros}
     if entry.found:
         counted["recall.hit"] = 0
     if entry.promoted:
         counted["recall.promoted"] = len(entry.promoted)
-    if shadow and not cold_searched:
-        nos = {*entry.returned, *(no for no, _ in entry.candidates)}
-        cold = {no for (no,) in statements.rows("shadow_cold", policy=shadow, nos=list(nos))}
-        missed = len(cold & set(entry.returned))
-        counted |= {SHADOW_MISSED + shadow: missed, SHADOW_SPARED + shadow: len(cold) - missed}
     return counted
 
 

@@ -71,7 +71,6 @@ def selected_rows(
     situation: Situation,
     after: int,
     limit: int,
-    shadow: str = "",
     read: Sequence[Memory] | None = None,
 ) -> list[Row]:
     """Return the rows of the memories that a selection names, in order of number.
@@ -83,7 +82,6 @@ def selected_rows(
         situation: What its conditions may name.
         after: The number behind which to begin.
         limit: How many at most.
-        shadow: The hash of a policy in the shadow, whose tiers are looked at and returned.
         read: Only these memories, with the uses that they have here: some are not written yet.
     """
     compiler = _Conditions(statements, situation)
@@ -109,8 +107,6 @@ def selected_rows(
     values = {"spaces": list(spaces), "after": after, "limit": limit, **compiler.values}
     if read is not None:
         return statements.rows_of("select_read", marks, read=json.dumps(dict(map(_uses, read))), **values)
-    if shadow:
-        return statements.rows_of("select_shadow", marks, policy=shadow, **values)
     return statements.rows_of("select", marks, **values)
 
 

@@ -10,10 +10,10 @@ from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, id_millis, to_micros
 from memotherm.model.recall import TimedRecall, UseKind
 from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import LoggedRecall, TierCount
+from memotherm.model.results import LoggedRecall
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of
-from memotherm.storage.rows import TIERS, chunk_locations_of, note_of, scope_of, scope_row
+from memotherm.storage.rows import chunk_locations_of, note_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import (
     AdoptionRow,
@@ -22,7 +22,6 @@ from memotherm.storage.values import (
     NoteRow,
     RecallEntry,
     RootRow,
-    ShadowTier,
     Tally,
     UseRow,
 )
@@ -244,20 +243,3 @@ class StateStore(StoreBase):
         if rows:
             self._saw(rows[-1]["number"])
         return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
-
-    def set_shadow(self, policy: str) -> None:
-        """Let the log of recalls count what the policy with a hash would have had cold."""
-        self._shared.shadow = policy
-
-    def shadow_tiers(self, spaces: Sequence[int], policy: str) -> dict[int, ShadowTier]:
-        """Return the tiers in which a policy in the shadow would have memories of some spaces, by number."""
-        rows = self._rows("shadow_tiers_of", spaces=list(spaces), policy=policy)
-        return {no: ShadowTier(no, TIERS[tier], rule, from_micros(since)) for no, tier, rule, since in rows}
-
-    def shadow_counts(self, spaces: Sequence[int], policy: str) -> dict[tuple[Tier, Tier], TierCount]:
-        """Return how many active memories a policy in the shadow would have in another tier: (its tier, the real)."""
-        rows = self._rows("shadow_counts", spaces=list(spaces), policy=policy)
-        return {
-            (TIERS[shadow], TIERS[real]): TierCount(memories=memories, tokens=tokens)
-            for shadow, real, memories, tokens in rows
-        }

@@ -27,16 +27,11 @@ _REMARK = re.compile(r"^--.*\n", re.MULTILINE)
 _MARK = re.compile(r"\{(\w+)((?: \w+)*)\}")
 #: What fills the marks of a statement: a function of each mark's arguments, by the mark's name.
 Marks = Mapping[str, Callable[..., str]]
-#: The columns of which a shadow policy has its own value, and of which a reader has a newer one.
-_SHADOWED = {"tier": "tier", "tier_rule": "rule", "tier_since": "since"}
+#: The columns of which a reader has a newer value.
 _USED = ("accessed_at", "access_count", "recent_uses", "use_weight")
 _COLUMNS: Marks = {
     "columns": lambda: ", ".join(COLUMNS),
     "chunk_columns": lambda: ", ".join(f"m.{column}" for column in COLUMNS),
-    "shadow_columns": lambda: ", ".join(
-        f"coalesce(s.{_SHADOWED[column]}, m.{column}) AS {column}" if column in _SHADOWED else f"m.{column}"
-        for column in COLUMNS
-    ),
     "read_columns": lambda: ", ".join(f"{'r' if column in _USED else 'm'}.{column}" for column in COLUMNS),
     "values": lambda: ", ".join(f":{column}" for column in COLUMNS),
     "assignments": lambda: ", ".join(f"{column} = :{column}" for column in COLUMNS if column != "no"),

@@ -49,7 +49,6 @@ from memotherm.storage.values import (
     NoteRow,
     Record,
     RootRow,
-    ShadowTier,
     UsageCounts,
     Use,
 )
@@ -248,9 +247,6 @@ class Transaction(ABC):
             self.tally(changed.space, f"move:{cause.rule}")
             if after.tier is Tier.HOT:
                 self.tally(changed.space, "promotion")
-            if self.adopted:
-                # No policy was ever in the shadow without an adoption.
-                self._sql.run("shadow_tiers_leave", no=record.no)
         return changed
 
     def purge(self, record: Record, cause: Cause, *, clean: bool = True, secrets: Iterable[str] = ()) -> Record:
@@ -427,18 +423,6 @@ class Transaction(ABC):
         self.adopted = self._next_seq()
         self._sql.run("adoption_add", seq=self.adopted, at=to_micros(adoption.at), **row)
         return self.adopted
-
-    def put_shadow_tiers(self, policy: str, tiers: Sequence[ShadowTier]) -> None:
-        """Store the tiers in which a policy in the shadow would have memories."""
-        rows = [
-            {"no": no, "policy": policy, "tier": tier.rank, "rule": rule, "since": to_micros(since)}
-            for no, tier, rule, since in tiers
-        ]
-        self._sql.run_many("shadow_tier_put", rows)
-
-    def drop_shadow_tiers(self, policy: str) -> None:
-        """Delete what a policy in the shadow would have done."""
-        self._sql.run("shadow_tiers_drop", policy=policy)
 
     def moved_by(self, policy: str) -> list[str]:
         """Return the ids of the memories that rules of a policy have moved."""

@@ -71,7 +71,6 @@ TABLES = (
     _table("flushes", "space", "cycle armed", "space"),
     _table("injected", "space no", "updated_at", "space"),
     _table("adoptions", "seq", "at actor action name hash document"),
-    _table("shadow_tiers", "no policy", "tier rule since", "no"),
     _table("key_values", "namespace key", "value expires_at"),
 )
 

@@ -333,23 +333,13 @@ class AdoptionRow:
     number: int = 0
     at: datetime
     actor: str
-    #: adopt, rollback, shadow or end_shadow.
+    #: adopt or rollback.
     action: str
     #: The name and the hash of the policy; no hash means the built-in rules.
     name: str
     hash: str
     #: Its text and the texts of what it extends, as JSON.
     document: str
-
-
-class ShadowTier(NamedTuple):
-    """The tier in which a policy in the shadow would have a memory."""
-
-    no: int
-    tier: Tier
-    #: The rule that moved it there; empty if it has stayed there.
-    rule: str
-    since: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

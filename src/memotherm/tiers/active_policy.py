@@ -10,7 +10,6 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from memotherm.errors import PolicyError
-from memotherm.model.actions import Action
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import AdoptionRow
@@ -37,8 +36,6 @@ class ActiveRules:
     policy: Policy | None = None
     #: Why an adopted policy cannot be used.
     problem: str = ""
-    #: The policy in the shadow.
-    shadow: Policy | None = None
 
 
 class ActivePolicy:
@@ -70,26 +67,19 @@ class ActivePolicy:
             # A greater number is that of a unit of work that may still be rolled back.
             if number <= self._store.adopted:
                 self.last = active
-                self._store.set_shadow("" if active.shadow is None else active.shadow.digest)
             return active
 
     def _read(self, adoption: int, adoptions: Sequence[AdoptionRow]) -> ActiveRules:
         rules, settings, problem = self.given or _installed_rules, self._settings, ""
-        policy = shadow = None
+        policy = None
         try:
-            policy = _last_policy(adoptions, Action.ADOPT, Action.ROLLBACK)
+            policy = _last_policy(adoptions)
         except PolicyError as exc:
             _log.warning("the adopted policy cannot be read, and the built-in rules are used: %s", exc)
             problem = f"the adopted policy cannot be read: {exc}"
-        try:
-            shadow = _last_policy(adoptions, Action.SHADOW, Action.END_SHADOW)
-        except PolicyError as exc:
-            _log.warning("the policy in the shadow cannot be read and is not run: %s", exc)
         if policy is not None and self.given is None:
             rules, settings = rules_of(policy), policy.settings(settings)
-        return ActiveRules(
-            adoption=adoption, rules=rules, settings=settings, policy=policy, problem=problem, shadow=shadow
-        )
+        return ActiveRules(adoption=adoption, rules=rules, settings=settings, policy=policy, problem=problem)
 
     def current(self) -> Policy:
         """Return the adopted policy, or the built-in one."""
@@ -105,14 +95,13 @@ class ActivePolicy:
         return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
 
 
-def _last_policy(adoptions: Sequence[AdoptionRow], *actions: Action) -> Policy | None:
-    """Return the policy of the last adoption with one of the actions; None for the built-in one."""
-    document = next((row.document for row in reversed(adoptions) if row.action in actions), "")
-    if not document:
+def _last_policy(adoptions: Sequence[AdoptionRow]) -> Policy | None:
+    """Return the policy of the last adoption; None for the built-in one."""
+    if not adoptions or not adoptions[-1].document:
         return None
     from memotherm.tiers.policy import unpacked
 
-    return unpacked(document)
+    return unpacked(adoptions[-1].document)
 
 
 def _installed_rules() -> Sequence[Rule]:

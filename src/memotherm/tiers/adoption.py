@@ -10,34 +10,30 @@ from datetime import datetime
 from memotherm.errors import LimitReached, NotFound
 from memotherm.model import Event, Move, Retention, Tier
 from memotherm.model.actions import Action
-from memotherm.model.results import TierCount
 from memotherm.model.value import Value
 from memotherm.remember.changes import Changes
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import AdoptionRow, Cause, Record
 
-_SHADOWING = (Action.SHADOW, Action.END_SHADOW)
 #: The reasons of the events by action.
 _WHY: Mapping[str, str] = {
     Action.ADOPT: "put the policy {name} in force",
     Action.ROLLBACK: "took back a policy, and put {name} in force",
-    Action.SHADOW: "put the policy {name} in the shadow",
-    Action.END_SHADOW: "took the policy {name} out of the shadow",
 }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Adoption(Value):
-    """A change of the active or shadow policy."""
+    """A change of the active policy."""
 
     #: Its number in the ledger.
     number: int
     at: datetime
     actor: str
-    #: adopt, rollback, shadow or end_shadow.
+    #: adopt or rollback.
     action: str
-    #: The active or shadow policy from then on; an empty hash means the built-in rules.
+    #: The active policy from then on; an empty hash means the built-in rules.
     name: str
     hash: str
 
@@ -74,28 +70,6 @@ class Rollback(Value):
         return f"{self.name}: {len(self.moves)} moves taken back, {len(self.skipped)} left, now {self.adoption.name}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class ShadowReport(Value):
-    """The effect of a shadow policy."""
-
-    name: str
-    hash: str
-    #: When it started; recalls are counted from then on.
-    since: datetime
-    #: The recalls that did not search cold.
-    recalls: int
-    #: Returned memories that would have been cold.
-    missed: int
-    #: Candidates that were not returned and would have been cold, so not searched.
-    spared: int
-    #: (Shadow tier, current tier) -> the memories where they differ.
-    differing: Mapping[tuple[Tier, Tier], TierCount] = field(default_factory=dict, hash=False)
-
-    def __str__(self) -> str:
-        counts = f"{self.missed} returned memories missed, {self.spared} candidates spared in {self.recalls} recalls"
-        return f"{self.name} ({self.hash}) in the shadow since {self.since:%Y-%m-%d %H:%M}: {counts}"
-
-
 def adoption_of(row: AdoptionRow) -> Adoption:
     """Return an adoption without the document."""
     names = ("number", "at", "actor", "action", "name", "hash")
@@ -107,10 +81,8 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
     if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
         return []
     events: list[Event] = []
-    before: dict[str, str | None] = {"policy": "builtin", "shadow": None}
+    before = "builtin"
     for row in store.adoptions():
-        place = "shadow" if row.action in _SHADOWING else "policy"
-        now = None if row.action == Action.END_SHADOW else row.name
         if past is None or (row.number > past if oldest_first else row.number < past):
             event = Event(
                 seq=row.number,
@@ -120,23 +92,17 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
                 actor=row.actor,
                 rule="explicit",
                 why=_WHY[row.action].format(name=row.name),
-                changes={place: (before[place], now)},
+                changes={"policy": (before, row.name)},
                 policy=row.hash,
             )
             events.append(event)
-        before[place] = now
+        before = row.name
     return events
 
 
 def record_adoption(store: Store, row: AdoptionRow) -> Adoption:
-    """Record an adoption; a shadow that begins or ends drops its earlier shadow tiers."""
-
-    def change(transaction: Transaction) -> int:
-        if row.action in _SHADOWING:
-            transaction.drop_shadow_tiers(row.hash)
-        return transaction.adopt(row)
-
-    return adoption_of(replace(row, number=store.transact(change)))
+    """Record an adoption."""
+    return adoption_of(replace(row, number=store.transact(lambda transaction: transaction.adopt(row))))
 
 
 def adopted_policies(store: Store) -> list[AdoptionRow]:

@@ -17,7 +17,6 @@ from memotherm.remember.changes import Changes
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, RecallEntry, Record
 from memotherm.tiers.active_policy import ActiveRules
-from memotherm.tiers.lab.shadow import ShadowRun
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.retention import DeletedMemories
 from memotherm.tiers.rules.rule import ACTIVE_HOT, Decision, RuleSet, decide_all
@@ -119,7 +118,6 @@ class RuleEngine:
         self._vectorizer = vectorizer
         self._rules = active.rules
         self._settings = active.settings
-        self._shadow = active.shadow
         self._clock_check = clock_check
 
     def compact(self, scope: Scope, cause: Cause, *, dry_run: bool) -> Compaction:
@@ -190,14 +188,8 @@ class RuleEngine:
         progress: Progress | None = None,
     ) -> list[Move]:
         """Decide and apply the moves of one run, limited to memories that `scope` may change; None allows all."""
-        shadow = None
-        if self._shadow is not None:
-            shadow = ShadowRun(self._store, self._shadow, rules.during, situation, spaces, beside, _own(scope))
         decisions = self._decided(rules, spaces, situation, scope, beside)
-        moves = self._applied(decisions, rules, spaces, situation, cause, progress)
-        if shadow is not None:
-            shadow.record(moves, cause.at)
-        return moves
+        return self._applied(decisions, rules, spaces, situation, cause, progress)
 
     def _decided(
         self,

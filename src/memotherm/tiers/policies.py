@@ -1,4 +1,4 @@
-"""Tier policies of a store: lint, compare, replay, adopt, roll back and shadow."""
+"""Tier policies of a store: lint, compare, replay, adopt and roll back."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memotherm.errors import InvalidInput, NotFound, PolicyError
+from memotherm.errors import InvalidInput, PolicyError
 from memotherm.facade.queries import require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Move
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
-from memotherm.storage.recall_log import SHADOW_MISSED, SHADOW_SPARED
-from memotherm.storage.values import AdoptionRow, Cause, Tally
+from memotherm.storage.values import AdoptionRow, Cause
 from memotherm.tiers.adoption import (
     Adoption,
     Rollback,
-    ShadowReport,
     Skipped,
     adopted_policies,
     adoption_of,
@@ -117,7 +115,7 @@ class Policies:
         return self._view.services.active_policy.notice()
 
     def history(self) -> list[Adoption]:
-        """Return which policies were adopted, rolled back and run in the shadow, in order."""
+        """Return which policies were adopted and rolled back, in order."""
         return [adoption_of(row) for row in self._view.services.all_tenants.adoptions()]
 
     def adopt(self, policy: PolicySource) -> Adoption:
@@ -126,7 +124,19 @@ class Policies:
         It is kept in the store with everything that it extends, and its moves carry its hash. A policy with lint
         errors or failing tests is refused with all of them, and the one in force stays.
         """
-        return self._record(Action.ADOPT, self._adoptable(policy))
+        self._require_whole()
+        loaded = _loaded(policy)
+        require_adoptable(loaded, self.lint(loaded))
+        cause = self._view.cause(Action.ADOPT)
+        row = AdoptionRow(
+            at=cause.at,
+            actor=cause.actor,
+            action=Action.ADOPT,
+            name=loaded.name,
+            hash=loaded.digest,
+            document=loaded.packed(),
+        )
+        return record_adoption(self._view.services.all_tenants, row)
 
     def rollback(self) -> Rollback:
         """Undo all moves of the active policy, and make the previous policy active.
@@ -155,60 +165,6 @@ class Policies:
             moves += moved
             skipped += left
         return moves, skipped
-
-    def start_shadow(self, policy: PolicySource) -> Adoption:
-        """Run a policy in the shadow of the active one: record its moves, and count the results it would miss.
-
-        One policy at a time can be in the shadow; what it would have done there before is forgotten.
-        """
-        return self._record(Action.SHADOW, self._adoptable(policy))
-
-    def stop_shadow(self) -> ShadowReport:
-        """Take the policy out of the shadow, and return its last report."""
-        self._require_whole()
-        report = self.shadow_report()
-        self._record(Action.END_SHADOW, self._shadow())
-        return report
-
-    def shadow_report(self) -> ShadowReport:
-        """Return what the shadow policy would have missed and spared, and the tiers it would use."""
-        policy, store = self._shadow(), self._view.store_inside
-        started = next(row for row in store.adoptions() if (row.action, row.hash) == (Action.SHADOW, policy.digest))
-        spaces = store.spaces_within(self._view.scope)
-        # Recalls from scopes without visible spaces are counted under space 0.
-        tallies = store.tallies(spaces if self._view.scope.items() else (0, *spaces))
-        missed, spared = (tallies.get(name + policy.digest, Tally()) for name in (SHADOW_MISSED, SHADOW_SPARED))
-        return ShadowReport(
-            name=policy.name,
-            hash=policy.digest,
-            since=started.at,
-            recalls=missed.times,
-            missed=missed.amount,
-            spared=spared.amount,
-            differing=store.shadow_counts(spaces, policy.digest),
-        )
-
-    def _shadow(self) -> Policy:
-        policy = self._view.services.active_policy.refresh().shadow
-        if policy is None:
-            raise NotFound(
-                "no policy is in the shadow: start one with start_shadow, or `memotherm policy shadow start`"
-            )
-        return policy
-
-    def _adoptable(self, policy: PolicySource) -> Policy:
-        self._require_whole()
-        loaded = _loaded(policy)
-        require_adoptable(loaded, self.lint(loaded))
-        return loaded
-
-    def _record(self, action: Action, policy: Policy) -> Adoption:
-        cause = self._view.cause(action)
-        document = "" if action == Action.END_SHADOW else policy.packed()
-        row = AdoptionRow(
-            at=cause.at, actor=cause.actor, action=action, name=policy.name, hash=policy.digest, document=document
-        )
-        return record_adoption(self._view.services.all_tenants, row)
 
     def _require_whole(self) -> None:
         if self._view.scope.items():

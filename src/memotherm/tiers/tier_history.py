@@ -9,7 +9,7 @@ from datetime import datetime
 from memotherm.model import Retention, Tier
 from memotherm.model.reports import Durations, Metrics, TierPoint
 from memotherm.model.results import TierCount
-from memotherm.storage.recall_log import BUCKETS_MS, SHADOW_MISSED, recall_buckets
+from memotherm.storage.recall_log import BUCKETS_MS, recall_buckets
 from memotherm.storage.store import Store
 from memotherm.storage.values import Tally, TierChange
 
@@ -81,11 +81,6 @@ def metrics(store: Store, spaces: Sequence[int], hot_utilization: float) -> Metr
         cold_recall_latency_ms=cold.total_ms / cold.count if cold.count else 0.0,
         hit_rate=tallies.get("recall.hit", Tally()).times / recalls if recalls else 0.0,
         moves=moves,
-        shadow_missed={
-            name.removeprefix(SHADOW_MISSED): tally.amount
-            for name, tally in tallies.items()
-            if name.startswith(SHADOW_MISSED)
-        },
         dropped_log_entries=store.dropped_log_entries,
         live_recalls=live,
         cold_recalls=cold,

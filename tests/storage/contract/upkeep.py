@@ -15,9 +15,8 @@ from memotherm.model import Priority, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
-from memotherm.model.results import TierCount
 from memotherm.storage.store import Claim, Store
-from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, ShadowTier, Tally, Use
+from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, Use
 from tests.storage.contract.base import Contract, numbers
 
 _SESSION = Scope(session="s1")
@@ -348,7 +347,7 @@ class CheckpointContract(Contract):
 
 
 class PoliciesContract(Contract):
-    """Adoptions and shadow tiers of policies."""
+    """Adoptions of policies."""
 
     def test_adoptions_are_kept_in_order_and_noticed(self) -> None:
         """Their numbers are those of the ledger; the last is known after a transaction and a read of the spaces."""
@@ -387,23 +386,3 @@ class PoliciesContract(Contract):
         assert [event.policy for event in self.transaction.events(moved)] == ["", "1f"]
         assert [event.policy for event in self.store.events(moved)] == ["", "1f"]
         assert [event.policy for event in self.store.events(other)] == ["", ""]
-
-    def test_the_tiers_of_a_policy_in_the_shadow_are_kept_apart(self) -> None:
-        """By policy; those that differ from the store are counted, and recalls count what it would have cold."""
-        cold, same = self.stored("cold in the shadow", tokens=3), self.stored("the same in both")
-        now, spaces = self.clock(), self.seen()
-        tiers = [ShadowTier(cold.no, Tier.COLD, "house.cool", now), ShadowTier(same.no, Tier.WARM, "", now)]
-        for given in (tiers[:1], tiers):
-            self.transaction.put_shadow_tiers("1f", given)
-        self.store.set_shadow("1f")
-        both = [cold.no, same.no]
-        for returned, searched in ((both, (Tier.WARM,)), ([same.no], (Tier.WARM,)), (both, tuple(Tier))):
-            self.log(cold.space, tiers=searched, candidates=[(cold.no, 1.0)], returned=returned)
-
-        assert self.store.shadow_tiers(spaces, "1f") == {tier.no: tier for tier in tiers}
-        assert self.store.shadow_tiers([], "1f") == self.store.shadow_tiers(spaces, "2f") == {}
-        assert self.store.shadow_counts(spaces, "1f") == {(Tier.COLD, Tier.WARM): TierCount(memories=1, tokens=3)}
-        tallies = self.store.tallies(spaces)
-        assert (tallies["shadow.missed:1f"], tallies["shadow.spared:1f"]) == (Tally(2, 1), Tally(2, 1))
-        self.transaction.drop_shadow_tiers("1f")
-        assert self.store.shadow_tiers(spaces, "1f") == {}

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
 from memotherm.errors import PolicyError
-from memotherm.model.actions import Action
 from memotherm.operations.arguments import policy_of
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import View, WholeStore
@@ -29,10 +28,10 @@ router = APIRouter()
 
 _POLICY = object_schema(
     "Shown",
-    "The policy in force, which ones were adopted, rolled back and run in the shadow, and what its rules moved; "
+    "The policy in force, which ones were adopted and rolled back, and what its rules moved; "
     "`packed` has the texts of everything that it extends and its own as JSON, `unused` is why it is not used.",
     name=str, hash=str, description=str, limits=Json, rules=list[Json], text=str, packed=str, unused=str | None,
-    shadow=str | None, adoptions=list[Json],
+    adoptions=list[Json],
 )  # fmt: skip
 _FINDINGS = object_schema("Findings", "All that lint found.", findings=list[Finding])
 _TESTS = object_schema("TestResults", "The results of the tests of a policy.", tests=list[Json], failed=int)
@@ -53,18 +52,16 @@ class ReplayRequest(RequestBody):
 
 @described(router, "GET /policy", "policy_show", "policies", _POLICY)
 def show(mem: WholeStore) -> Json:
-    """Return the policy in force with what its rules moved, and which ones were adopted, rolled back and shadowed."""
+    """Return the policy in force with what its rules moved, and which ones were adopted and rolled back."""
     policies, moves = mem.policies, mem.metrics().moves
-    current, history = policies.current(), policies.history()
+    current = policies.current()
     shown = policy_json(current)
-    last = next((one for one in reversed(history) if one.action in (Action.SHADOW, Action.END_SHADOW)), None)
     return {
         **shown,
         "rules": [{**rule, "moved": moves.get(rule["id"], 0)} for rule in shown["rules"]],
         "packed": current.packed(),
         "unused": policies.unused(),
-        "shadow": last.name if last is not None and last.action == Action.SHADOW else None,
-        "adoptions": to_json(history),
+        "adoptions": to_json(policies.history()),
     }
 
 

@@ -32,7 +32,6 @@ COPIED = (
     "notes",
     "chunks",
     "counters",
-    "shadow_tiers",
 )
 #: All tables that have a tenant; one that refers to another comes after it.
 DISTRIBUTED = (*COPIED, "recalls", "uses", "receipts", "sessions", "tallies", "flushes", "injected", "jobs")

@@ -245,13 +245,6 @@ SELECT {columns} FROM {table memories}
 WHERE {own}no > :after AND $space {in spaces} AND $conditions
 ORDER BY no LIMIT :limit
 
--- select_shadow: The same, with each memory in the tier in which a policy in the shadow would have it.
-SELECT {columns} FROM (
-    SELECT {key m}{shadow_columns} FROM {table memories m}
-    LEFT JOIN {table shadow_tiers s} ON {same s m}s.no = m.no AND s.policy = :policy) AS memories
-WHERE {own}no > :after AND $space {in spaces} AND $conditions
-ORDER BY no LIMIT :limit
-
 -- field_in: A condition of a rule: a field has one of some values.
 $field {in values}
 
@@ -388,29 +381,6 @@ SELECT seq, at, actor, action, name, hash, document FROM adoptions ORDER BY seq
 -- adoption_add: One policy that is in force from now on.
 INSERT INTO adoptions (seq, at, actor, action, name, hash, document)
 VALUES (:seq, :at, :actor, :action, :name, :hash, :document)
-
--- shadow_tiers_of: The tiers in which a policy in the shadow would have the memories of some spaces.
-SELECT s.no, s.tier, s.rule, s.since FROM {table shadow_tiers s} JOIN {table memories m} ON {same s m}m.no = s.no
-WHERE {own s}s.policy = :policy AND m.space {in spaces}
-
--- shadow_cold: Those of some memories that a policy in the shadow would have cold.
-SELECT no FROM {table shadow_tiers} WHERE {own}policy = :policy AND tier = 2 AND no {in nos}
-
--- shadow_counts: Where a policy in the shadow would have memories, and where they are.
-SELECT s.tier, m.tier, count(*), CAST(sum(m.tokens) AS BIGINT)
-FROM {table shadow_tiers s} JOIN {table memories m} ON {same s m}m.no = s.no
-WHERE {own s}s.policy = :policy AND m.space {in spaces} AND m.retention = 0 AND s.tier <> m.tier
-GROUP BY s.tier, m.tier ORDER BY s.tier, m.tier
-
--- shadow_tier_put: The tier in which a policy in the shadow would have a memory.
-INSERT INTO {table shadow_tiers} (no, policy, tier, rule, since) VALUES (:no, :policy, :tier, :rule, :since)
-ON CONFLICT ({key}no, policy) DO UPDATE SET tier = excluded.tier, rule = excluded.rule, since = excluded.since
-
--- shadow_tiers_leave: Forget where policies in the shadow would have a memory.
-DELETE FROM {table shadow_tiers} WHERE {own}no = :no
-
--- shadow_tiers_drop: Forget what a policy in the shadow would have done.
-DELETE FROM {table shadow_tiers} WHERE {own}policy = :policy
 
 -- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE {table events} SET changes = :changes WHERE {own}seq = :seq

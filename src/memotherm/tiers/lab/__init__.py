@@ -1,1 +1,1 @@
-"""The lab of policies: replay of the past with the rule engine, and policies in the shadow."""
+"""The lab of policies: replay of the past with the rule engine."""

@@ -1,4 +1,4 @@
-// Try a policy before it is adopted: lint, its tests, what it would move, a replay of the past, and the shadow.
+// Try a policy before it is adopted: lint, its tests, what it would move, and a replay of the past.
 import { html, useState } from "../html.js";
 import { post } from "../api.js";
 import { memories, number, shortened } from "../format.js";
@@ -48,7 +48,7 @@ function Check({ check, body }) {
   return html`<${Loaded} state=${state}>${(value) => html`<${check.Result} ...${value} />`}</${Loaded}>`;
 }
 
-// Put the policy in the shadow or in force.
+// Put the policy in force.
 function Adoption({ body, disabled, onChange }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -62,7 +62,6 @@ function Adoption({ body, disabled, onChange }) {
     if (sure) run("/policy/adopt", "in force");
   };
   return html`<div class="buttons">
-      <button type="button" disabled=${busy || disabled} onClick=${() => run("/policy/shadow", "in the shadow")}>Put it in the shadow</button>
       <button type="button" class="primary" disabled=${busy || disabled} onClick=${adopt}>Adopt</button>
       ${disabled && html`<span class="hint">Choose another policy than the one in force to adopt it.</span>`}
     </div>${error && html`<${ErrorNotice} error=${error} />`}`;

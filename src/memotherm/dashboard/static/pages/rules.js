@@ -1,13 +1,13 @@
-// The rules that move memories, as sentences with what each has moved; the lab, the shadow and adoptions on tabs of their own.
+// The rules that move memories, as sentences with what each has moved; the lab and adoptions on tabs of their own.
 import { html, useState } from "../html.js";
-import { call, get, post } from "../api.js";
+import { get, post } from "../api.js";
 import { ErrorNotice, Loaded, Tier, Time } from "../components/basics.js";
 import { confirm } from "../components/dialog.js";
 import { RulesLab } from "../components/rules-lab.js";
 import { condition, reasonOf } from "../components/rule-sentence.js";
 import { Table } from "../components/table.js";
-import { toast, toastError } from "../components/toast.js";
-import { count, memories, number } from "../format.js";
+import { toast } from "../components/toast.js";
+import { memories, number } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
 import { hrefOf, useParam } from "../route.js";
@@ -31,21 +31,6 @@ function RuleList({ policy, values }) {
   return html`<p class="hint">In each run, the first matching rule wins. Pinned memories and active blockers are never moved down.</p>
     ${runs.map((run) => html`<section key=${run} class="card" style=${{ marginTop: "1rem" }}><h2>${RUNS[run] ?? run}</h2>
       ${policy.rules.filter((rule) => rule.run === run).map((rule) => html`<${Rule} key=${rule.id} rule=${rule} values=${values} />`)}</section>`)}`;
-}
-
-function Shadow({ name, onChange }) {
-  const state = useLoaded(() => get("/policy/shadow"), [name]);
-  const writable = useWritable();
-  const stop = () => call("DELETE", "/policy/shadow").then(() => { toast(`${name} is out of the shadow`); onChange(); }, toastError);
-  return html`<section><h2>In the shadow: ${name}</h2>
-    <${Loaded} state=${state}>${(report) => html`
-      <p>Since <${Time} at=${report.since} />: in ${count(report.recalls, "recall")} it would have missed ${memories(report.missed)} that were returned,
-        and spared ${memories(report.spared)} that were only searched.</p>
-      <${Table} caption="Where the shadow would have memories" empty="It would have every memory in the same tier." rows=${report.differing.map(([[shadow, tier], each]) => ({ ...each, shadow, tier, id: shadow + tier }))} columns=${[
-        { name: "shadow", label: "It would have", cell: (each) => html`<${Tier} tier=${each.shadow} />` }, { name: "tier", label: "They are", cell: (each) => html`<${Tier} tier=${each.tier} />` },
-        { name: "memories", label: "Memories", number: true, cell: (each) => number(each.items) }, { name: "tokens", label: "Tokens", number: true, cell: (each) => number(each.tokens) },
-      ]} />
-      ${writable && html`<div class="buttons"><button type="button" onClick=${stop}>Take it out of the shadow</button></div>`}`}</${Loaded}></section>`;
 }
 
 function History({ policy, onChange }) {
@@ -88,5 +73,5 @@ export function Rules() {
     ${policy.unused && html`<p class="notice">${policy.unused}</p>`}
     ${tab === "" && html`<${RuleList} policy=${policy} values=${values} />`}
     ${tab === "lab" && html`<${RulesLab} policy=${policy} onChange=${state.reload} />`}
-    ${tab === "history" && html`${policy.shadow && html`<${Shadow} name=${policy.shadow} onChange=${state.reload} />`}<${History} policy=${policy} onChange=${state.reload} />`}`}</${Loaded}>`;
+    ${tab === "history" && html`<${History} policy=${policy} onChange=${state.reload} />`}`}</${Loaded}>`;
 }

@@ -170,29 +170,17 @@ CREATE TABLE events (
 CREATE INDEX events_by_memory ON events (tenant, no, seq);
 CREATE INDEX events_by_policy ON events (tenant, policy, no) WHERE policy <> '';
 
--- The policies that were adopted, rolled back and run in the shadow, in order: `hash` is that of the policy in force from then on, empty
+-- The policies that were adopted and rolled back, in order: `hash` is that of the policy in force from then on, empty
 -- for the built-in rules, and `document` its text with everything that it extends. They concern all tenants, and
 -- are part of the ledger: `seq` is a number of the events, of which none has it.
 CREATE TABLE adoptions (
     seq      BIGINT PRIMARY KEY,
     at       BIGINT NOT NULL,
     actor    TEXT   NOT NULL,
-    action   TEXT   NOT NULL CHECK (action IN ('adopt', 'rollback', 'shadow', 'end_shadow')),
+    action   TEXT   NOT NULL CHECK (action IN ('adopt', 'rollback')),
     name     TEXT   NOT NULL,
     hash     TEXT   NOT NULL,
     document TEXT   NOT NULL
-);
-
--- The tiers in which a policy in the shadow would have memories, if another tier than the store has or had.
-CREATE TABLE shadow_tiers (
-    tenant TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),
-    no     BIGINT   NOT NULL,
-    policy TEXT COLLATE "C" NOT NULL,
-    tier   SMALLINT NOT NULL CHECK (tier BETWEEN 0 AND 2),
-    rule   TEXT     NOT NULL,
-    since  BIGINT   NOT NULL,
-    PRIMARY KEY (tenant, no, policy),
-    FOREIGN KEY (tenant, no) REFERENCES memories (tenant, no)
 );
 
 -- Texts that were forgotten, corrected, rejected or purged and must not be stored again unasked; a mark is a keyed

@@ -125,28 +125,18 @@ CREATE TABLE events (
 CREATE INDEX events_by_memory ON events (no, seq);
 CREATE INDEX events_by_policy ON events (policy, no) WHERE policy <> '';
 
--- The policies that were adopted, rolled back and run in the shadow, in order: `hash` is that of the policy in force from then on, empty
+-- The policies that were adopted and rolled back, in order: `hash` is that of the policy in force from then on, empty
 -- for the built-in rules, and `document` its text with everything that it extends. The events of moves have the hash.
 -- They are part of the ledger: `seq` is a number of the events, of which none has it.
 CREATE TABLE adoptions (
     seq      INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
     actor    TEXT    NOT NULL,
-    action   TEXT    NOT NULL CHECK (action IN ('adopt', 'rollback', 'shadow', 'end_shadow')),
+    action   TEXT    NOT NULL CHECK (action IN ('adopt', 'rollback')),
     name     TEXT    NOT NULL,
     hash     TEXT    NOT NULL,
     document TEXT    NOT NULL
 );
-
--- The tiers in which a policy in the shadow would have memories, if another tier than the store has or had.
-CREATE TABLE shadow_tiers (
-    no     INTEGER NOT NULL REFERENCES memories (no),
-    policy TEXT    NOT NULL,
-    tier   INTEGER NOT NULL CHECK (tier BETWEEN 0 AND 2),
-    rule   TEXT    NOT NULL,
-    since  INTEGER NOT NULL,
-    PRIMARY KEY (no, policy)
-) WITHOUT ROWID;
 
 -- The recall log, with uses without a query and runs of the rules; `id` begins with the time and is what feedback names.
 CREATE TABLE recalls (
