@@ -21,7 +21,7 @@ SUITES = {
     "speed": "Speed and size",
     "notes": "Markdown notes",
     "tiers": "Tiers over a year",
-    "policy": "Policies against an oracle",
+    "policy": "Policies on a simulated year and on conversations",
     "replay": "Replays of a long past",
     "postgres": "PostgreSQL with many tenants",
     "encryption": "Encrypted files against plain ones",

@@ -82,7 +82,6 @@ def _notes(line: ReplayRow, found: Replay) -> dict[str, object]:
     return {
         "live_hits": round(line.live_hits, 4),
         "hot_hits": round(line.hot_hits or 0.0, 4),
-        "regret": round(line.regret or 0.0, 4),
         "live_mean": round(line.live_mean),
         "tokens_per_turn": round(line.tokens_per_turn or 0.0, 1),
         "moves": line.moves,

@@ -506,8 +506,8 @@ def _filled(page: str, name: str, text: str) -> str:
 def _policy_table() -> str:
     measured = json.loads((RESULTS / "policy.json").read_text("utf-8"))
     lines = [
-        "| history | policy | live hits | LRU | oracle | regret | live, of stored | moves | flaps |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| history | policy | live hits | live, of stored | moves | flaps |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     for row in measured["rows"]:
         if "interval" not in row["notes"]:
@@ -515,8 +515,8 @@ def _policy_table() -> str:
         (history, policy), found = row["key"].split("/"), row["notes"]
         low, high = found["interval"]
         lines.append(
-            f"| {history} | {policy} | {found['live_hits']:.1%} [{low:.1%}, {high:.1%}] | {found['lru']:.1%} "
-            f"| {found['oracle']:.1%} | {100 * row['value']:.1f} | {found['live_mean']:,} of {found['stored_mean']:,} "
+            f"| {history} | {policy} | {row['value']:.1%} [{low:.1%}, {high:.1%}] "
+            f"| {found['live_mean']:,} of {found['stored_mean']:,} "
             f"| {found['moves']:,} | {found['flaps']:,} |"
         )
     return "\n".join(lines) + "\n"

@@ -1092,7 +1092,7 @@ def test_a_policy_is_adopted_and_rolled_back(cli: Cli, tmp_path: Path):
     remembered(cli, "tea at five")
     cli("recall", "tea")
     adopted = cli("policy", "adopt", "house.toml", "--yes", "--json").data
-    assert {"house", "builtin", "oracle@house"} <= {row["name"] for row in adopted["replay"]["policies"]}
+    assert {"house", "builtin"} <= {row["name"] for row in adopted["replay"]["policies"]}
     shown = cli("policy", "show", "--json").data
     (move,) = cli("compact", "--json").data["moves"]
 
@@ -1130,10 +1130,9 @@ def test_the_past_of_a_store_is_replayed(cli: Cli, tmp_path: Path):
     cli("recall", "SQLite")
 
     table = cli("policy", "replay", "house.toml", "builtin", "--explain")
-    assert "house: 0 of 1 demanded memories were cold and not with the oracle" in table.out
-    assert [line.split()[0] for line in table.out.splitlines()[1:9]] == [
-        *("everything", "oracle@house", "house", "lru@house"),
-        *("oracle@builtin", "builtin", "lru@builtin", "recorded"),
+    assert "house: 0 of 1 demanded memories were cold" in table.out
+    assert [line.split()[0] for line in table.out.splitlines()[1:5]] == [
+        *("everything", "house", "builtin", "recorded")
     ]
     found = cli("policy", "replay", "house.toml", "builtin", "--since", "1d", "--json").data
     assert (found["questions"], found["asked_again"], found["demanded"]) == (1, 1, 1)

@@ -1,4 +1,4 @@
-"""Replay: policies on the past of a store, beside an oracle, an LRU, everything live and what was recorded."""
+"""Replay: policies on the past of a store, beside everything live and what was recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +46,11 @@ def lived() -> Iterator[Memotherm]:
 
 
 def test_a_rule_that_keeps_decisions_has_more_live_hits(lived: Memotherm):
-    """The built-in rules let the decision go cold; the other policy, the oracle and everything live have it."""
+    """The built-in rules let the decision go cold; the other policy and everything live have it."""
     found = lived.policies.replay([_KEEP, "builtin"])
 
     assert found.row("keep").live_hits == found.row("everything").live_hits == 1.0
     assert found.row("builtin").cold_asked == 2
-    assert found.row("oracle@builtin").live_hits >= found.row("builtin").live_hits
-    assert found.row("builtin").regret == found.row("oracle@builtin").live_hits - found.row("builtin").live_hits
     assert found.row("keep").live_mean > found.row("builtin").live_mean
     assert (found.questions, found.askable) == (3, 3)
 
@@ -65,27 +62,13 @@ def test_the_recorded_history_is_what_the_policy_in_force_did(lived: Memotherm):
     assert replace(found.row("recorded"), name="builtin", note="") == found.row("builtin")
 
 
-def test_the_memories_that_explain_the_regret_are_named_with_their_rule(lived: Memotherm):
-    """The decision, the rule that cooled it, and how often it was asked for; and all regret by rule."""
+def test_the_memories_that_were_demanded_while_cold_are_named_with_their_rule(lived: Memotherm):
+    """The decision, the rule that cooled it, and how often it was asked for; and all demands by rule."""
     found = lived.policies.replay(["builtin", _KEEP])
     (cause,) = found.causes
 
-    assert found.regret_by_rule == {"builtin": {"compact.idle": 2}, "keep": {}}
+    assert found.cold_by_rule == {"builtin": {"compact.idle": 2}, "keep": {}}
     assert (cause.content, cause.rule, cause.times) == ("we chose the blue ferry", "compact.idle", 2)
-
-
-def test_the_oracle_has_a_bound_of_hot_hits_by_tokens():
-    """As many demanded memories as fit into the hot tokens of the policy, the last one in part."""
-    clock = FakeClock()
-    with memotherm.open(":memory:", clock=clock, embedder=HashEmbedder()) as mem:
-        unrelated = mem.remember("red paint", tier="hot")
-        wanted = mem.remember("the blue ferry leaves the northern harbour at noon", tier="warm")
-        clock.advance(hours=1)
-        mem.recall("the blue ferry leaves the northern harbour at noon", limit=1)
-        found = mem.policies.replay(["builtin"], limit=1)
-
-    assert found.row("builtin").hot_hits == 0.0
-    assert found.row("oracle@builtin").hot_hits == pytest.approx(unrelated.tokens / wanted.tokens)
 
 
 def test_a_replay_writes_nothing(lived: Memotherm):
@@ -105,14 +88,11 @@ def test_a_later_beginning_counts_fewer_questions(lived: Memotherm):
 
 
 def test_intervals_and_rows_are_ordered(lived: Memotherm):
-    """Each interval has its share inside, and the oracle is never worse than an LRU of its size."""
+    """Each interval has its share inside."""
     found = lived.policies.replay(["builtin", _KEEP])
 
     for row in found.rows:
         assert row.interval.low <= row.live_hits <= row.interval.high
-    for oracle, lru in pairwise(row for row in found.rows if "@" in row.name):
-        if oracle.name.removeprefix("oracle") == lru.name.removeprefix("lru"):
-            assert oracle.live_hits >= lru.live_hits
 
 
 def test_an_expired_memory_is_not_live():

@@ -240,9 +240,7 @@ def _print_before_change(lines: Iterable[str]) -> None:
 @click.option(
     "--limit", default=10, show_default=True, help="How many of the best hits of a question it demands at most."
 )
-@click.option(
-    "--explain", is_flag=True, help="Print which rules had moved to cold what the oracle would have had live."
-)
+@click.option("--explain", is_flag=True, help="Print which rules had moved to cold what was demanded.")
 @prints
 @store_option
 def replay(policies: tuple[str, ...], since: str | None, limit: int, explain: bool, store: StoreOptions) -> Output:
@@ -257,16 +255,15 @@ def replay(policies: tuple[str, ...], since: str | None, limit: int, explain: bo
     with opened(store) as mem, progress_bar("steps", keeps=False) as update:
         found = mem.policies.replay(loaded, since=since, limit=limit, progress=update)
     lines = list(_report_lines(found))
-    # The rules of each policy that explain its regret, those with most of it first.
-    for name, rules in found.regret_by_rule.items() if explain else ():
-        regretted = sum(rules.values())
-        lines.append(f"{name}: {regretted:,} of {found.demanded:,} demanded memories were cold and not with the oracle")
-        lines += [f"  {rule or 'no rule'}  {times:,} ({times / regretted:.0%})" for rule, times in rules.items()]
+    for name, rules in found.cold_by_rule.items() if explain else ():
+        cold = sum(rules.values())
+        lines.append(f"{name}: {cold:,} of {found.demanded:,} demanded memories were cold")
+        lines += [f"  {rule or 'no rule'}  {times:,} ({times / cold:.0%})" for rule, times in rules.items()]
     return Output(to_json(found), lines, found.notes)
 
 
 def _report_lines(found: Replay) -> Iterator[str]:
-    """Yield the report as a table, the differences, and the memories that explain the regret."""
+    """Yield the report as a table, the differences, and the memories that were demanded while they were cold."""
     rows = [
         {
             "policy": row.name,
@@ -277,7 +274,6 @@ def _report_lines(found: Replay) -> Iterator[str]:
             "moves": "-" if row.moves is None else f"{row.moves:,}",
             "flaps": "-" if row.flaps is None else f"{row.flaps:,}",
             "cold asked": f"{row.cold_asked:,}",
-            "regret": "-" if row.regret is None else f"{100 * row.regret:.1f}",
             "": row.note,
         }
         for row in found.rows

@@ -74,7 +74,7 @@ class Policies:
     ) -> Replay:
         """Replay policies on the history of these memories; nothing is changed.
 
-        Beside them stand everything live, what was recorded, and for each policy an LRU and an oracle of its size.
+        Beside them stand everything live, and what was recorded.
 
         Args:
             policies: Policies, paths of their files, or names of those that come with the package.

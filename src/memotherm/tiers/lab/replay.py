@@ -1,4 +1,4 @@
-"""The report of a replay: policies compared with the record, an LRU cache, an oracle, and keeping everything live."""
+"""The report of a replay: policies compared with the record, and with keeping everything live."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from memotherm.model.value import Value
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LogEntry
-from memotherm.tiers.lab.caches import Kind, belady_hits, lru_hits
 from memotherm.tiers.lab.run import Outcome, PastStore
 from memotherm.tiers.lab.timeline import Progress, Timeline
 from memotherm.tiers.policy import Policy
@@ -47,7 +46,7 @@ class ReplayRow(Value):
     #: The share of the demanded memories that were hot or warm, and its interval.
     live_hits: float
     interval: Interval
-    #: The share that were hot, for an oracle a bound by the tokens of hot; None where there is no hot tier.
+    #: The share that were hot; None where there is no hot tier.
     hot_hits: float | None = None
     #: The mean tokens of a turn: the hot memories in sight, and the demanded warm ones.
     tokens_per_turn: float | None = None
@@ -59,15 +58,13 @@ class ReplayRow(Value):
     flaps: int | None = None
     #: How many demanded memories were cold.
     cold_asked: int
-    #: By how much the oracle of the same size has a higher share of live hits; None for oracles and bounds.
-    regret: float | None = None
     #: What a baseline is; empty for policies.
     note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Cause(Value):
-    """A memory that was cold when it was demanded, although the oracle would have had it live."""
+    """A memory that was cold when it was demanded."""
 
     policy: str
     id: str
@@ -84,10 +81,10 @@ class Replay(Value):
     """The report of a replay."""
 
     rows: tuple[ReplayRow, ...]
-    #: The fewest memories that explain half of each policy's regret, at most 12 each.
+    #: The memories that were demanded most often while they were cold, at most 12 of each policy.
     causes: tuple[Cause, ...] = ()
-    #: Policy -> rule -> how many demanded memories it had moved to cold that the oracle would have had live.
-    regret_by_rule: dict[str, dict[str, int]] = field(default_factory=dict, hash=False)
+    #: Policy -> rule -> how many demanded memories it had moved to cold.
+    cold_by_rule: dict[str, dict[str, int]] = field(default_factory=dict, hash=False)
     #: (first policy, other policy) -> the interval of the difference of live hits, first minus other.
     differences: dict[tuple[str, str], Interval] = field(default_factory=dict, hash=False)
     #: The tier that each active memory would have at the end, by policy and id.
@@ -128,14 +125,14 @@ def replay_timeline(
     )
     for name, outcome in outcomes.items():
         report.add_policy(name, outcome)
-    baseline = _Report(store, groups)
-    baseline.add_policy("recorded", recorded, note="what really happened")
+    causes, cold_by_rule = tuple(report.causes), dict(report.cold_by_rule)
+    report.add_policy("recorded", recorded, note="what really happened")
     shares = {name: groups.resampled(_live(outcome)) for name, outcome in outcomes.items()}
     first, *others = shares
     return Replay(
-        rows=(*report.rows, *(row for row in baseline.rows if row.name == "recorded")),
-        causes=tuple(report.causes),
-        regret_by_rule=report.regret_by_rule,
+        rows=tuple(report.rows),
+        causes=causes,
+        cold_by_rule=cold_by_rule,
         differences={(first, other): _interval(shares[first] - shares[other]) for other in others},
         final={name: outcome.final for name, outcome in outcomes.items()},
         questions=timeline.questions,
@@ -187,12 +184,12 @@ def _mean(values: Sequence[float] | Hits) -> float:
 
 
 class _Report:
-    """The rows of a report, and what explains its regret."""
+    """The rows of a report, and what was demanded while it was cold."""
 
     def __init__(self, store: Store, groups: _Groups) -> None:
         self.rows: list[ReplayRow] = []
         self.causes: list[Cause] = []
-        self.regret_by_rule: dict[str, dict[str, int]] = {}
+        self.cold_by_rule: dict[str, dict[str, int]] = {}
         self._store = store
         self._groups = groups
 
@@ -210,41 +207,24 @@ class _Report:
         self.rows.append(row)
 
     def add_policy(self, name: str, outcome: Outcome, note: str = "") -> None:
-        """Add the rows of the oracle, the policy and an LRU of the same size."""
-        live, sizes = _live(outcome), outcome.live
-        oracle, lru = (np.array(hits(outcome.trace), np.bool_) for hits in (belady_hits, lru_hits))
-        bound = outcome.hot_bound / max(1, self._groups.demanded)
-        self.add_row(f"oracle@{name}", oracle, sizes, hot_hits=bound, note="knows what is asked later, same size")
+        """Add the row of a policy, and what was demanded while it was cold."""
         self.add_row(
             name,
-            live,
-            sizes,
+            _live(outcome),
+            outcome.live,
             hot_hits=_mean([tier is Tier.HOT for tier in outcome.tiers]),
             tokens_per_turn=_mean(outcome.tokens),
             moves=outcome.moves,
             flaps=outcome.flaps,
-            regret=_mean(oracle) - _mean(live),
             note=note,
         )
-        regret = _mean(oracle) - _mean(lru)
-        self.add_row(f"lru@{name}", lru, sizes, regret=regret, note="keeps what was used last, same size")
-        self._add_causes(name, outcome, np.flatnonzero(oracle & ~live).tolist())
-
-    def _add_causes(self, name: str, outcome: Outcome, regretted: Sequence[int]) -> None:
-        """Add the regret by rule, and the memories that explain half of it, largest share first.
-
-        `regretted` are the positions of demands that were cold and that the oracle has live.
-        """
-        asked = [step.key for step in outcome.trace if step.kind is Kind.ASK]
-        self.regret_by_rule[name] = dict(Counter(outcome.rules[position] for position in regretted).most_common())
-        rules = {asked[position]: outcome.rules[position] for position in regretted}
-        most = Counter(asked[position] for position in regretted).most_common(_MOST_CAUSES)
+        demands = zip(outcome.asked, outcome.tiers, outcome.rules, strict=True)
+        cold = [(no, rule) for no, tier, rule in demands if tier is Tier.COLD]
+        rules = dict(cold)
+        self.cold_by_rule[name] = dict(Counter(rule for _, rule in cold).most_common())
+        most = Counter(no for no, _ in cold).most_common(_MOST_CAUSES)
         records = self._store.records([no for no, _ in most])
-        explained = 0
         for no, times in most:
-            if explained * 2 >= len(regretted):
-                break
-            explained += times
             memory = records[no].memory
             content = memory.content[:_NAME_CHARS]
             self.causes.append(Cause(policy=name, id=memory.id, content=content, rule=rules[no], times=times))

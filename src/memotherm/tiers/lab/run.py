@@ -27,7 +27,6 @@ from memotherm.storage.values import Cause, EventFilter, LogEntry, Record
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.active_policy import ActiveRules
 from memotherm.tiers.engine import ClockCheck, RuleEngine
-from memotherm.tiers.lab.caches import CacheStep, Kind
 from memotherm.tiers.lab.timeline import Timeline, TimelineStep, is_first, moved_by_rule
 from memotherm.tiers.rules import Rule, Select, Situation
 from memotherm.tiers.rules.properties import USE_WEIGHTS
@@ -47,17 +46,14 @@ _FIELDS = frozenset(
 class Outcome:
     """Counts of one pass."""
 
-    #: The tier of each demanded memory, and the rule that had put it there.
+    #: Each demanded memory, its tier, and the rule that had put it there.
+    asked: list[int] = field(default_factory=list)
     tiers: list[Tier] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
     #: For each question that counts: the tokens of a turn, and the numbers of live and of active memories.
     tokens: list[int] = field(default_factory=list)
     live: list[int] = field(default_factory=list)
     active: list[int] = field(default_factory=list)
-    #: What caches of the same size are asked for.
-    trace: list[CacheStep] = field(default_factory=list)
-    #: How many demanded memories could have been hot in as many tokens as are, with a fraction of the last one.
-    hot_bound: float = 0.0
     #: By question: its answers in tiers that it did not search.
     unsearched: dict[int, tuple[int, ...]] = field(default_factory=dict)
     #: The moves of rules, and how many of them took a recent one back.
@@ -108,7 +104,6 @@ class PastStore:
         """
         one, done = _Pass(self, rules, replace(settings, recall_log="off"), unsearched), 0
         with suppress(_UndoneError), self.store.unit_of_work():
-            one.begin()
             for alone, group in groupby(self.timeline.steps, _is_alone):
                 steps = list(group)
                 for part in [[step] for step in steps] if alone else [steps]:
@@ -165,55 +160,35 @@ class _Pass:
         self._engine = RuleEngine(store, changes, vectorizer, active, ClockCheck(store, self))
         self._working = WorkingMemory(store, vectorizer, self._limits, self._engine, settings)
 
-    def begin(self) -> None:
-        """Put the active memories at the start into the caches."""
-        memories = self._timeline.memories.items()
-        self._trace(
-            [(no, Kind.ADD) for no, each in memories if each.retention is Retention.ACTIVE], self._timeline.start
-        )
-
     def take(self, steps: Sequence[TimelineStep]) -> None:
         """Take a question, a run of the rules, or changes and uses, which are one transaction."""
         step = steps[0]
         if not _is_alone(step):
-            self._trace(self._store.transact(partial(self._change_all, steps)), steps[-1].at)
+            self._store.transact(partial(self._change_all, steps))
         elif isinstance(step, LogEntry) and step.query:
             self._ask(step)
         elif isinstance(step, LogEntry) and self._decides:
             self._run(step)
 
-    def _trace(self, steps: Sequence[tuple[int, Kind]], at: datetime) -> None:
-        """Add steps of the caches, which hold as many memories as are live after all of them."""
-        live = self._counts(at)[0] if steps else 0
-        self.outcome.trace += [CacheStep(no, kind, live) for no, kind in steps]
-
-    def _counts(self, at: datetime) -> tuple[int, int]:
-        """Return the numbers of live and of active memories."""
-        tiers = self._store.counts(self._spaces, at).tiers
-        hot, warm, cold = (tiers[tier].memories for tier in Tier)
-        return hot + warm, hot + warm + cold
-
     # Changes and uses
 
-    def _change_all(self, steps: Sequence[TimelineStep], transaction: Transaction) -> list[tuple[int, Kind]]:
-        """Apply changes and uses, and return which memories became active or hidden."""
-        changed: list[tuple[int, Kind]] = []
+    def _change_all(self, steps: Sequence[TimelineStep], transaction: Transaction) -> None:
+        """Apply changes and uses."""
         for step in steps:
             if isinstance(step, Event):
                 if not (self._decides and moved_by_rule(step)):
-                    changed += self._change(transaction, step)
+                    self._change(transaction, step)
             elif isinstance(step, LogEntry):
                 if "used" in step.options:
                     transaction.touch(self._known(step.returned), step.at)
             elif step.no in self._given.get(step.recall, self._nos):
                 # What the policy did not return cannot be used later.
                 transaction.touch(self._known((step.no,)), step.at, USE_WEIGHTS[step.strength])
-        return changed
 
     def _known(self, nos: Sequence[int]) -> list[int]:
         return [self._nos[no] for no in nos if no in self._nos]
 
-    def _change(self, transaction: Transaction, event: Event) -> list[tuple[int, Kind]]:
+    def _change(self, transaction: Transaction, event: Event) -> None:
         """Apply a recorded event as far as the limits admit it."""
         no = self._timeline.nos[event.memory_id]
         action = Action[event.action.upper()]
@@ -225,7 +200,7 @@ class _Pass:
                 if not self._admits(transaction, after, cause):
                     after = replace(after, tier=Tier.WARM, tier_rule="session.full")
                 self._nos[no] = transaction.insert(transaction.space(after.scope), after, None, cause).no
-            return [(no, Kind.ADD)] if is_first(event) else []
+            return
         before, values = record.memory, {name: now for name, (_, now) in event.changes.items()}
         after = apply_changes(before, {name: now for name, now in values.items() if name in _FIELDS})
         if "content" in values:
@@ -238,9 +213,6 @@ class _Pass:
         transaction.change(record, after, cause)
         if event.rule == "duplicate":
             transaction.touch([record.no], event.at)
-        if (before.retention is Retention.ACTIVE) is (after.retention is Retention.ACTIVE):
-            return []
-        return [(no, Kind.ADD if after.retention is Retention.ACTIVE else Kind.DROP)]
 
     def _admits(self, transaction: Transaction, after: Memory, cause: Cause, before: Record | None = None) -> bool:
         """Make room for a memory; return whether the limits of the policy admit it."""
@@ -301,22 +273,21 @@ class _Pass:
 
     def _count(self, entry: LogEntry, demanded: Sequence[int], records: Mapping[int, Record]) -> None:
         """Count the demanded memories of a question by tier."""
-        outcome, (live, active) = self.outcome, self._counts(entry.at)
+        outcome, counts = self.outcome, self._store.counts(self._spaces, entry.at).tiers
+        hot, warm, cold = (counts[tier].memories for tier in Tier)
         scope = self._timeline.scope_of(entry)
         tokens = self._store.counts(self._seen_from(scope), entry.at).tiers[Tier.HOT].tokens
-        memories = [records[no].memory for no in demanded if no in records]
-        outcome.hot_bound += _most_hot(memories, tokens)
         for no in demanded:
             memory = records[no].memory if no in records else None
             tier = Tier.COLD if memory is None or memory.retention is not Retention.ACTIVE else memory.tier
             if memory is not None and tier is Tier.WARM:
                 tokens += memory.tokens
+            outcome.asked.append(no)
             outcome.tiers.append(tier)
             outcome.rules.append("" if memory is None else memory.tier_rule)
-            outcome.trace.append(CacheStep(no, Kind.ASK, live))
         outcome.tokens.append(tokens)
-        outcome.live.append(live)
-        outcome.active.append(active)
+        outcome.live.append(hot + warm)
+        outcome.active.append(hot + warm + cold)
 
     # Runs of the rules
 
@@ -359,20 +330,3 @@ def _is_searched(memory: Memory, entry: LogEntry) -> bool:
     if memory.retention is not Retention.ACTIVE:
         return False
     return memory.tier in entry.tiers or memory.tier is Tier.HOT or memory.priority is Priority.PINNED
-
-
-def _most_hot(memories: Sequence[Memory], room: int) -> float:
-    """Return how many of the demanded memories fit into a number of tokens, the last one in part.
-
-    This fractional knapsack is a bound: nothing costs to make a memory hot before it is demanded.
-    """
-    hot = sum(memory.tier is Tier.HOT and memory.retention is Retention.ACTIVE for memory in memories)
-    fitting = 0.0
-    for tokens in sorted(memory.tokens for memory in memories):
-        if tokens > room:
-            fitting += room / tokens
-            break
-        fitting += 1
-        room -= tokens
-    # Hot memories that the scope does not see cost it nothing.
-    return max(fitting, hot)

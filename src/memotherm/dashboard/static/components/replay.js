@@ -18,7 +18,6 @@ const interval = ({ low, high }) => `${points(low)} to ${points(high)}`;
 const COLUMNS = [
   { name: "name", label: "Policy", cell: (row) => html`<strong>${row.name}</strong>${row.note && html`<br /><span class="hint">${row.note}</span>`}` },
   { name: "live", label: "Live hits", number: true, cell: (row) => html`${percent(row.live_hits)}<br /><span class="hint">${interval(row.interval)}</span>` },
-  { name: "regret", label: "Regret", number: true, cell: (row) => orDash(row.regret, points) },
   { name: "hot", label: "Hot hits", number: true, cell: (row) => orDash(row.hot_hits, percent) },
   { name: "tokens", label: "Tokens per turn", number: true, cell: (row) => orDash(row.tokens_per_turn, (value) => number(Math.round(value))) },
   { name: "size", label: "Live memories", number: true, cell: (row) => `${number(Math.round(row.live_mean))}, at most ${number(row.live_max)}` },
@@ -32,12 +31,12 @@ function Report({ report }) {
   return html`<p>${number(report.asked_again)} of ${number(report.questions)} questions were asked again and demanded ${number(report.demanded)} memories.</p>
     ${report.notes.map((note) => html`<p key=${note} class="notice">${note}</p>`)}
     <${Table} caption="Result of the replay" rows=${report.policies.map((row) => ({ ...row, id: row.name }))} columns=${COLUMNS} />
-    <p class="hint">Live hits: how many of the demanded memories were hot or warm, with a 95 % interval. Regret: by how many percentage points
-      an oracle that knows the questions, with as many live memories, has more live hits. Taken back: moves that undid one of the last 7 days.</p>
+    <p class="hint">Live hits: how many of the demanded memories were hot or warm, with a 95 % interval.
+      Taken back: moves that undid one of the last 7 days.</p>
     ${report.differences.map(([[first, second], range]) => html`<p key=${`${first} ${second}`}>Live hits of ${first} minus those of ${second}:${" "}
       <strong>${points(rowOf(first).live_hits - rowOf(second).live_hits)}</strong> percentage points (95 % interval: ${interval(range)}).</p>`)}
-    ${report.causes.length > 0 && html`<h4>Memories that explain half of the regret</h4>
-      <${Table} caption="Memories that explain half of the regret" rows=${report.causes.map((cause) => ({ ...cause, memory: cause.id, id: `${cause.policy} ${cause.id}` }))} columns=${[
+    ${report.causes.length > 0 && html`<h4>Memories that were asked for while cold</h4>
+      <${Table} caption="Memories that were asked for while cold" rows=${report.causes.map((cause) => ({ ...cause, memory: cause.id, id: `${cause.policy} ${cause.id}` }))} columns=${[
         { name: "memory", label: "Memory", cell: (cause) => html`<${MemoryLink} id=${cause.memory}>${cause.content}</${MemoryLink}>` },
         { name: "policy", label: "Policy", cell: (cause) => cause.policy }, { name: "rule", label: "Moved to cold by", cell: (cause) => cause.rule },
         { name: "times", label: "Asked for while cold", number: true, cell: (cause) => number(cause.times) },
@@ -80,7 +79,7 @@ export function Replay({ bodies }) {
   };
   return html`<h3>Replay</h3>
     <p class="hint">Asks the recorded questions of the chosen scope again, and shows which memories this policy would have kept hot or warm,
-      beside the one in force, what was recorded, and an oracle. Nothing is changed.</p>
+      beside the one in force and what was recorded. Nothing is changed.</p>
     <div class="filters"><${SelectFilter} name="since" label="Period" options=${PERIODS} />
       <button type="button" onClick=${start}>Replay the past</button></div>
     <div aria-live="polite">${error && html`<${ErrorNotice} error=${error} />`}${job && html`<${Job} key=${job} id=${job} />`}</div>`;
