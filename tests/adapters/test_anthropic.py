@@ -14,9 +14,8 @@ import pytest
 from anthropic.lib.tools import ToolError
 from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 
-import memotherm
 from memotherm import Memotherm
-from memotherm.adapters.anthropic import AsyncMemothermMemoryTool, MemothermMemoryTool, NotesMemoryTool
+from memotherm.adapters.anthropic import AsyncMemothermMemoryTool, MemothermMemoryTool
 
 PATHS = (
     "/memories", "/memories/", "/memories/a.md", "/memories/b.md", "/memories/./a.md", "/memories/dir",
@@ -192,13 +191,3 @@ def test_files_of_a_scope_are_hidden_from_others(open_mem: Callable[..., Memothe
     bob.call({"command": "create", "path": "/memories/seat.md", "file_text": "aisle"})
     bob.clear_all_memory()
     assert "window" in str(ada.call({"command": "view", "path": "/memories/seat.md"}))
-
-
-def test_the_tool_on_files_keeps_the_notes_in_step(tmp_path: Path) -> None:
-    """A file that the model writes is found by a search of the notes, and no longer once it is deleted."""
-    with memotherm.open(":memory:", embedder="none") as mem:
-        tool = NotesMemoryTool(mem, str(tmp_path))
-        tool.call({"command": "create", "path": "/memories/port.md", "file_text": "Staging listens on 5544.\n"})
-        assert len(tool.notes.search("staging", min_score=0)) == 1
-        tool.call({"command": "delete", "path": "/memories/port.md"})
-        assert len(tool.notes.search("staging", min_score=0)) == 0

@@ -1,7 +1,6 @@
 """Memotherm behind Anthropic's memory tool (`memory_20250818`).
 
-`MemothermMemoryTool` keeps files as keyed memories: every edit is in the ledger and can be undone. `NotesMemoryTool`
-is the SDK's own tool on real files, indexed as notes.
+`MemothermMemoryTool` keeps files as keyed memories: every edit is in the ledger and can be undone.
 """
 
 from __future__ import annotations
@@ -10,15 +9,10 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from functools import cached_property
 from typing import Any, Concatenate, ParamSpec
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
-    from anthropic.lib.tools._beta_builtin_memory_tool import (
-        BetaAsyncLocalFilesystemMemoryTool,
-        BetaLocalFilesystemMemoryTool,
-    )
     from anthropic.types.beta import (
         BetaCacheControlEphemeralParam,
         BetaMemoryTool20250818Command,
@@ -48,9 +42,6 @@ from memotherm.adapters.conversation import found, opened
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Retention, Scope
-from memotherm.notes.notes import Notes
-
-# Files as keyed memories
 
 P = ParamSpec("P")
 
@@ -268,51 +259,3 @@ class AsyncMemothermMemoryTool(BetaAsyncAbstractMemoryTool):
     delete = _on_thread(MemothermMemoryTool.delete)
     rename = _on_thread(MemothermMemoryTool.rename)
     clear_all_memory = _on_thread(MemothermMemoryTool.clear_all_memory)
-
-
-# Files as notes
-
-#: The folder of the files inside the folder of the tool.
-_FOLDER = "memories"
-
-
-class NotesMemoryTool(BetaLocalFilesystemMemoryTool):
-    """The memory tool on real files: Markdown files are indexed as notes after each command that changes one."""
-
-    def __init__(self, memory: Memotherm, base_path: str = "./memory") -> None:
-        """Use a folder, which is created if it does not exist.
-
-        Args:
-            memory: The memory that indexes the files; it stays open.
-            base_path: The folder around the folder `memories`.
-        """
-        super().__init__(base_path)
-        self.notes = memory.notes(base_path, [_FOLDER])
-
-    def execute(self, command: BetaMemoryTool20250818Command) -> str:
-        """Execute a command, and synchronise the notes with the files."""
-        result = str(super().execute(command))
-        if command.command != "view":
-            self.notes.sync()
-        return result
-
-
-class AsyncNotesMemoryTool(BetaAsyncLocalFilesystemMemoryTool):
-    """The same tool for the asynchronous client."""
-
-    def __init__(self, memory: Memotherm, base_path: str = "./memory") -> None:
-        """Use a folder; the arguments are those of `NotesMemoryTool`."""
-        super().__init__(base_path)
-        self._memory = memory
-
-    @cached_property
-    def notes(self) -> Notes:
-        """The notes of the folder, which the first command creates."""
-        return self._memory.notes(str(self.base_path), [_FOLDER])
-
-    async def execute(self, command: BetaMemoryTool20250818Command) -> str:
-        """Execute a command, and synchronise the notes with the files."""
-        result = str(await super().execute(command))
-        if command.command != "view":
-            await run_sync(self.notes.sync)
-        return result

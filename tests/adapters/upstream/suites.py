@@ -78,10 +78,7 @@ FRAMEWORKS = (
         "2.8.0",
         "anthropic",
         "test_anthropic",
-        (
-            Suite("anthropic", "2.8.0", "anthropic_store", _FILES, {"base_path": _DISK, "memory_root": _DISK}),
-            Suite("anthropic", "2.8.0", "anthropic_notes", _FILES, {}),
-        ),
+        (Suite("anthropic", "2.8.0", "anthropic_store", _FILES, {"base_path": _DISK, "memory_root": _DISK}),),
     ),
     Framework(
         "OpenAI Agents SDK",
