@@ -31,32 +31,6 @@ from memotherm.tools import call
 from tests.helpers import opened, python, together
 from tests.interfaces.served import Served, environment, free_port, served
 
-SPANS = """
-import json
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from starlette.testclient import TestClient
-import memotherm
-from memotherm.rest.app import application
-
-kept = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(kept))
-trace.set_tracer_provider(provider)
-caller = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-with memotherm.open(":memory:", embedder="none") as mem, TestClient(application(mem), "http://127.0.0.1") as client:
-    client.post("/memories", json={"content": "A secret otter"}, headers=caller)
-    client.post("/recall", json={"query": "otter"})
-    client.post("/context", json={"query": {"a secret": "otter"}})
-    client.get("/otter?q=otter")
-print(json.dumps([
-    {"name": span.name, "trace": f"{span.context.trace_id:032x}", "attributes": dict(span.attributes),
-     "events": [dict(event.attributes) for event in span.events]}
-    for span in kept.get_finished_spans()
-]))
-"""
 NOBODY = "mem_00000000000000000000000000"
 Json = dict[str, Any]
 MCP_HEADERS = {"accept": "application/json, text/event-stream"}
@@ -720,25 +694,6 @@ def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
     assert "otter" not in answer.text.lower()
 
 
-def test_each_request_is_a_span_without_content() -> None:
-    """Where OpenTelemetry is installed: the route, the status, the operation, in the caller's trace."""
-    done = python(SPANS)
-    spans = {span["name"]: span for span in json.loads(done.stdout)}
-
-    stored = spans["POST /memories"]
-    assert stored["trace"] == "0af7651916cd43dd8448eb211c80319c"
-    assert stored["attributes"] == {
-        "http.request.method": "POST",
-        "http.route": "/memories",
-        "http.response.status_code": 201,
-        "gen_ai.operation.name": "create_memory",
-    }
-    assert spans["POST /recall"]["attributes"]["gen_ai.operation.name"] == "search_memory"
-    assert spans["GET unmatched"]["attributes"]["http.response.status_code"] == 404
-    assert "otter" not in done.stdout
-
-
-@pytest.mark.slow
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"

@@ -18,7 +18,7 @@ from fastapi.openapi.utils import get_openapi
 
 from memotherm import Memotherm
 from memotherm.recall import as_of
-from memotherm.rest import app, reference
+from memotherm.rest import app
 from memotherm.rest.middleware import MAX_HEADER_BYTES, MAX_HEADERS
 from memotherm.rest.turns import AT_ONCE, WAITING
 from memotherm.tiers import policy
@@ -179,21 +179,21 @@ def test_a_note_that_cannot_be_read_does_not_tell_where_the_notes_are(tmp_path: 
             assert str(tmp_path) not in found["detail"]
 
 
-def test_the_page_of_all_operations_is_made_once_and_counts_as_a_request(
+def test_the_document_of_all_operations_is_made_once_and_counts_as_a_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It needs no key, so that anybody can ask for it; the health of the server is not limited."""
-    made, page = [], reference.page
+    made, document = [], get_openapi
 
-    def counted(document: dict[str, Any]) -> str:
+    def counted(**options: Any) -> Any:
         made.append(1)
-        return page(document)
+        return document(**options)
 
-    monkeypatch.setattr(reference, "page", counted)
+    monkeypatch.setattr(app, "get_openapi", counted)
     settings = {"server_rate_per_minute": 3}
     with opened(tmp_path / "memory.db", settings=settings) as mem, asking(mem, monotonic=lambda: 0.0) as client:
-        assert len({client.get("/docs").text for _ in range(3)}) == len(made) == 1
-        problem(client.get("/docs"), 429, "too_many_requests")
+        assert len({client.get("/openapi.json").text for _ in range(3)}) == len(made) == 1
+        problem(client.get("/openapi.json"), 429, "too_many_requests")
         assert client.get("/health").status_code == 200
 
 
@@ -243,7 +243,7 @@ def test_nobody_waits_for_a_policy_that_another_process_has_adopted(
         reading = pool.submit(client.get, "/memories", timeout=60)
         try:
             assert begun.wait(20)
-            assert client.get("/docs").status_code == 200
+            assert client.get("/openapi.json").status_code == 200
         finally:
             go_on.set()
         assert reading.result().status_code == 200

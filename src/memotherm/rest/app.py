@@ -25,7 +25,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
-from memotherm.rest import reference
 from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
@@ -109,16 +108,11 @@ def application(
     api.openapi = lambda: _document(api)  # type: ignore[method-assign]
 
     document = cache(lambda: encoded(api.openapi()))
-    page = cache(lambda: reference.page(api.openapi()))
 
     # FastAPI's own route would make the document on the event loop, which takes half a second.
     @api.get("/openapi.json", include_in_schema=False)
     def openapi() -> Response:
         return Response(document(), media_type="application/json")
-
-    @api.get("/docs", include_in_schema=False)
-    def docs() -> Response:
-        return Response(page(), media_type="text/html", headers=reference.HEADERS)
 
     settings = mem.settings
     required = require_keys or not is_loopback(host)

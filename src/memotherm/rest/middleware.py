@@ -33,7 +33,7 @@ _HOST = re.compile(r"(\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEALTH = "/health"
 #: Paths that need no key.
-_OPEN_PATHS = (_HEALTH, "/openapi.json", "/docs", INDEX_PATH)
+_OPEN_PATHS = (_HEALTH, "/openapi.json", INDEX_PATH)
 _LOGIN = ("POST", "/login")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MCP_PATH = "/mcp"

@@ -1,6 +1,6 @@
-"""Request ids, JSON logs, Prometheus metrics and OpenTelemetry spans of the server.
+"""Request ids, JSON logs and Prometheus metrics of the server.
 
-Contents, queries and keys are never logged, counted or traced.
+Contents, queries and keys are never logged or counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import isinf
 from typing import Any
@@ -27,28 +26,12 @@ from starlette.types import Message, Receive, Scope, Send
 from memotherm import Memotherm, Tier, __version__
 from memotherm.rest.middleware import App, header
 
-try:
-    from opentelemetry import propagate, trace
-except ImportError:
-    propagate = trace = None  # type: ignore[assignment]
-
 _log = logging.getLogger("memotherm.rest")
 
 #: The status of a request whose client has gone before the response.
 _CLIENT_GONE = 499
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 _METHODS = ("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS")
-#: The names of the operations in OpenTelemetry, by operation id.
-_OPERATIONS = {
-    "remember": "create_memory",
-    "remember_many": "create_memory",
-    "recall": "search_memory",
-    "query": "search_memory",
-    "context": "search_memory",
-    "update": "update_memory",
-    "move": "update_memory",
-    "forget": "delete_memory",
-}
 
 
 class JsonFormatter(logging.Formatter):
@@ -185,7 +168,7 @@ class _StoreMetrics(Collector):
 
 
 class RequestLog:
-    """Give each request an id, and log, count and trace it."""
+    """Give each request an id, and log and count it."""
 
     def __init__(self, app: App, metrics: RequestMetrics) -> None:
         self._app = app
@@ -209,46 +192,22 @@ class RequestLog:
 
         # Unknown methods share one label, so that the number of labels is bounded.
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        with _span(scope, method) as span:
-            try:
-                await self._app(scope, receive, send_with_id)
-            finally:
-                # No response, and nobody to read it: the status that proxies log as well.
-                status = _CLIENT_GONE if "memotherm.gone" in scope else status
-                seconds, found = time.perf_counter() - started, scope.get("route")
-                route = getattr(found, "path", None) or "unmatched"
-                self._metrics.add(method, route, status, seconds)
-                key = scope.get("memotherm.key")
-                fields = {
-                    "request_id": request_id,
-                    "method": method,
-                    "route": route,
-                    "status": status,
-                    "ms": round(seconds * 1000, 1),
-                    "key": None if key is None else key.name,
-                }
-                _log.info("request", extra={"fields": fields})
-                if span is not None:
-                    span.update_name(f"{method} {route}")
-                    operation = _OPERATIONS.get(str(getattr(found, "operation_id", "")))
-                    attributes = {
-                        "http.request.method": method,
-                        "http.route": route,
-                        "http.response.status_code": status,
-                        "gen_ai.operation.name": operation,
-                        "error.type": str(status) if status >= 500 else None,
-                    }
-                    span.set_attributes({name: value for name, value in attributes.items() if value is not None})
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            # No response, and nobody to read it: the status that proxies log as well.
+            status = _CLIENT_GONE if "memotherm.gone" in scope else status
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", None) or "unmatched"
+            self._metrics.add(method, route, status, seconds)
+            key = scope.get("memotherm.key")
+            fields = {
+                "request_id": request_id,
+                "method": method,
+                "route": route,
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+                "key": None if key is None else key.name,
+            }
+            _log.info("request", extra={"fields": fields})
         return None
-
-
-@contextmanager
-def _span(scope: Scope, method: str) -> Iterator[Any]:
-    """Open a span if OpenTelemetry is installed and sends its spans anywhere; yield None otherwise."""
-    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        yield None
-        return
-    carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-    tracer = trace.get_tracer("memotherm", __version__)
-    with tracer.start_as_current_span(method, context=propagate.extract(carrier), kind=trace.SpanKind.SERVER) as span:
-        yield span
