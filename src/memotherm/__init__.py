@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memotherm.model import *
     from memotherm.model.memory import *
     from memotherm.model.recall import *
-    from memotherm.model.receipts import *
     from memotherm.model.reports import *
     from memotherm.model.results import *
     from memotherm.opening import *
@@ -122,9 +121,8 @@ _HOMES = (
     "memory",
     "model.memory",
     "model.recall",
-    "model.receipts",
-    "model.results",
     "model.reports",
+    "model.results",
     "tiers.rules",
     "context",
     "session",

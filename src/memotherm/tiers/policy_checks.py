@@ -20,9 +20,8 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Search
 from memotherm.tiers.examples import stored_examples
-from memotherm.tiers.rules.conditions import Condition, FieldType, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, FieldType, Finding, Findings, Table, suggestion
 from memotherm.tiers.rules.rule import Decision, Rule, RuleSet, Selector, Situation
-from memotherm.tiers.rules.select import NEVER, RUNS
 from memotherm.tiers.rules.table import TableRule
 
 # Tests
