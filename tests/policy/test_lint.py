@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from memotherm import Memotherm, Settings
+from memotherm import Memotherm
 from memotherm.testing import FakeClock
 from memotherm.tiers import policy
-from memotherm.tiers.policy_checks import lint
-from memotherm.tiers.rules.table import TableRule
 
 
 def found(text: str) -> list[tuple[str, int | None]]:
@@ -36,11 +34,6 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
             + rule("b", '{ tier = "hot", idle = ">= 5d" }', "warm"),
             [],
         ),
-        (
-            rule("down", '{ tier = "warm", idle = ">= 5d" }', "cold")
-            + rule("up", '{ tier = "cold", kind = "fact" }', "warm", "maintain"),
-            [("P007", 1)],
-        ),
         (rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags = ["b", "c"] }', "cold"), []),
         (rule("a", '{ tags.all = ["b"] }', "cold") + rule("b", '{ tags.all = ["b", "c"] }', "cold"), [("P005", 7)]),
         (rule("a", '{ uses = "!= 3" }', "cold") + rule("b", '{ uses = ">= 1" }', "cold"), []),
@@ -49,27 +42,8 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
     ],
 )
 def test_lint_names_the_line(text: str, told: list[tuple[str, int]]) -> None:
-    """Contradictions, rules that are never asked, flapping, inverted windows and missing reasons."""
+    """Contradictions, rules that are never asked, inverted windows and missing reasons."""
     assert found(text) == told
-
-
-def test_rules_that_move_a_memory_back_are_named_in_their_order() -> None:
-    """Where the first, the second or both are of the policy, or one rule does it alone; never those of others."""
-    down, up = (
-        rule("down", '{ tier = "warm", idle = ">= 5d" }', "cold"),
-        rule("up", '{ tier = "cold" }', "warm", "maintain"),
-    )
-    alone = '[[rule]]\nid = "alone"\nto = { cold = { tier = "warm" }, warm = { tier = "cold" } }\n'
-    first, second, third = policy.loads(down + up + alone).own_rules
-
-    def told(own: list[TableRule], rules: list[TableRule]) -> list[str]:
-        found = (finding.message for finding in lint(own, rules, Settings()) if finding.code == "P007")
-        return [message.partition(" move a memory")[0] for message in found]
-
-    for own in ([first], [second], [first, second]):
-        assert told(own, [first, second]) == ["down and up"]
-    assert told([third], [third]) == ["alone"]
-    assert told([], [first, second]) == []
 
 
 def test_a_comparison_counts_the_hot_memories_that_stay(open_mem: Callable[..., Memotherm]) -> None:

@@ -112,7 +112,7 @@ class Policy:
 
     def lint(self) -> list[Finding]:
         """Return errors and warnings."""
-        return _located(lint(self.own_rules, self.tier_rules, self.settings()), self.text)
+        return _located(lint(self.own_rules, self.settings()), self.text)
 
     def lint_in(self, store: Store, spaces: Sequence[int], now: datetime, count: int) -> list[Finding]:
         """Return warnings about the effect of the rules on the memories of some spaces, of which there are `count`."""
@@ -201,7 +201,7 @@ def _read(text: str, origin: str, folder: Path | None, depth: int, base: Policy 
 
 def _all_errors(policy: Policy, found: Findings, places: Sequence[int]) -> PolicyError:
     """Return all errors of a file, including lint errors of the rules that could be read, at these places."""
-    for finding in lint(policy.own_rules, policy.tier_rules, policy.settings()):
+    for finding in lint(policy.own_rules, policy.settings()):
         path = finding.path
         if path[0] == "rule":
             path = ("rule", places[int(path[1])], *path[2:])

@@ -1,32 +1,29 @@
-"""Checks of a policy: its own tests, and a linter for contradictions, unreachable rules and flapping."""
+"""Checks of a policy: its own tests, and a linter for contradictions and unreachable rules."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, NamedTuple
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Scope, Tier
-from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import Cause, Search
+from memotherm.storage.store import Store
+from memotherm.storage.values import Search
 from memotherm.tiers.examples import stored_examples
-from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, FieldType, Finding, Findings, Table, suggestion
-from memotherm.tiers.rules.rule import Decision, Rule, RuleSet, Selector, Situation
+from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.rule import Rule, RuleSet, Selector, Situation
 from memotherm.tiers.rules.table import TableRule
 
 # Tests
 
-#: The moment at which tests run, and of the linter's examples.
+#: The moment at which tests run.
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _KEYS = ("name", "run", "memory", "expect", "relevance")
 _EXPECTED = ("tier", "rule")
@@ -240,22 +237,14 @@ def _implies(narrow: tuple[Condition, tuple[_Bound, _Bound]], wide: tuple[Condit
 
 # Findings
 
-#: The most memories that rules are tried on, and the most decisions about them.
-_MOST_EXAMPLES, _MOST_DECISIONS = 5000, 200_000
 #: The most rules of a run that later ones are compared with.
 _MOST_COMPARED = 200
-#: In days. A memory is stored before a rule moves it.
-_HOUR = 1 / 24
 #: The share of the live memories that one run may move without a warning.
 _MANY = 0.2
 
 
-def lint(
-    own: Sequence[TableRule],
-    rules: Sequence[TableRule],
-    settings: Settings,
-) -> Iterator[Finding]:
-    """Yield findings about a policy's own rules, in the order of all its rules."""
+def lint(own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
+    """Yield findings about a policy's own rules, in their order."""
     #: Of each run, the rules that decide about all that they match, with their tables.
     deciding: defaultdict[str, list[tuple[TableRule, list[_Ranged]]]] = defaultdict(list)
     for place, rule in enumerate(own):
@@ -280,7 +269,6 @@ def lint(
             "a hot memory would cool later than a warm one"
         )
         yield Finding(code="P008", message=message, path=("limits",))
-    yield from _flapping(own, rules, settings)
 
 
 def _contradictions(rule: TableRule, place: int, tables: Sequence[_Ranged]) -> Iterator[Finding]:
@@ -303,103 +291,6 @@ def _decides(rule: TableRule) -> bool:
 def _all_covered(tables: Sequence[_Ranged], wide: Sequence[_Ranged]) -> bool:
     """Return whether one table or another of a rule covers each of some tables."""
     return all(any(each.covers(narrow) for each in wide) for narrow in tables)
-
-
-# Flapping
-
-
-def _flapping(own: Sequence[TableRule], rules: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
-    """Find pairs of rules that move the same memory back and forth at one moment."""
-    told: set[tuple[str, str]] = set()
-    places = {rule.id: place for place, rule in enumerate(own)}
-    most = min(_MOST_EXAMPLES, _MOST_DECISIONS // max(1, len(rules)))
-    for memory, first, second in _moved_back(itertools.islice(_examples(own, settings), most), rules, settings):
-        if (first in places or second in places) and (first, second) not in told:
-            told |= {(first, second), (second, first)}
-            pair = first if first == second else f"{first} and {second}"
-            message = f"{pair} move a memory back and forth at one moment ({_described(memory)}): add a condition"
-            yield Finding(code="P007", message=message, path=("rule", places.get(first, places.get(second, 0))))
-
-
-def _moved_back(
-    memories: Iterable[Memory], rules: Sequence[TableRule], settings: Settings
-) -> Iterator[tuple[Memory, str, str]]:
-    """Yield memories that return to a tier that they have just left, and the rules of both moves."""
-    situation = Situation(now=_NOW, settings=settings)
-    #: Memory id -> the tiers that it has left, and the rules that moved it.
-    left: defaultdict[str, dict[Tier, str]] = defaultdict(dict)
-    with stored_examples(memories) as (store, spaces):
-        selected = store.selector(spaces)
-        for run in ("compact", "maintain") * 2:
-            decisions = list(RuleSet(rules, run).decisions(selected, situation))
-            for memory, move in decisions:
-                if move.to in left[memory.id]:
-                    yield memory, left[memory.id][move.to], move.rule
-                left[memory.id][memory.tier] = move.rule
-            store.transact(partial(_move, decisions=decisions))
-
-
-def _move(transaction: Transaction, decisions: Sequence[Decision]) -> None:
-    """Make the moves of one run."""
-    for memory, move in decisions:
-        record = transaction.get(memory.id)
-        if record is not None:
-            after = replace(memory, tier=move.to, tier_rule=move.rule)
-            transaction.change(record, after, Cause(action=Action.MOVE, at=_NOW))
-
-
-def _described(memory: Memory) -> str:
-    tags = f", tags {', '.join(memory.tags)}" if memory.tags else ""
-    return f"{memory.tier} {memory.kind}{tags}, stored {(_NOW - memory.created_at).days} days ago"
-
-
-def _examples(rules: Sequence[TableRule], settings: Settings) -> Iterator[Memory]:
-    """Yield memories at the corners of the conditions of rules."""
-    conditions = [
-        condition for rule in rules for tables in (rule.when, rule.unless) for table in tables for condition in table
-    ]
-    words = {
-        name: list(dict.fromkeys(value for c in conditions if c.field.name == name for value in c.values))
-        for name in ("kind", "tags", "source")
-    }
-    metadata: list[dict[str, Any]] = [{}] + [
-        {c.field.name.removeprefix("metadata."): value}
-        for c in conditions
-        if c.field.name.startswith("metadata.")
-        for value in c.values
-    ]
-    days, counts = {_HOUR, 400.0}, {0, 5}
-    for condition in conditions:
-        for _, bound in condition.bounds(settings):
-            if condition.field.type is FieldType.DURATION:
-                days.add(max(_HOUR, bound / timedelta(days=1)))
-            elif condition.field.name in ("uses", "use_weight", "recent_uses"):
-                counts.add(int(bound))
-    corners = itertools.product(
-        Tier, words["kind"] or ["fact"], [None, *words["tags"]], metadata, sorted(days), sorted(days), sorted(counts)
-    )
-    for number, (tier, kind, tag, more, age, idle, uses) in enumerate(corners):
-        if idle > age:
-            continue
-        created = _NOW - timedelta(days=age)
-        yield Memory(
-            id=f"mem_example_{number}",
-            content="",
-            kind=kind,
-            tags=() if tag is None else (tag,),
-            tier=tier,
-            scope=Scope(),
-            metadata=more,
-            tokens=10,
-            created_at=created,
-            updated_at=created,
-            accessed_at=_NOW - timedelta(days=idle) if uses else None,
-            access_count=uses,
-            use_weight=uses,
-            recent_uses=uses,
-            tier_since=created,
-            retention_since=created,
-        )
 
 
 # With the memories of a store
