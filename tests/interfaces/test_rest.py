@@ -8,10 +8,8 @@ import json
 import logging
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,8 @@ from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Scope, errors
-from memotherm.errors import LimitReached, NotFound, SettingsError
+from memotherm.errors import NotFound, SettingsError
 from memotherm.rest.app import application
-from memotherm.rest.jobs import LEASE, Jobs
 from memotherm.rest.observability import JsonFormatter
 from memotherm.rest.problems import STATUSES
 from memotherm.rest.serve import require_safe
@@ -926,91 +923,17 @@ def test_notes_are_curated_by_http(tmp_path: Path) -> None:
 # Policies
 
 
-def test_a_replay_is_a_job_with_progress_a_result_and_an_end(tmp_path: Path) -> None:
-    """It answers at once with its address; only its scope sees it, an error is in the job, and it can be cancelled."""
-
-    def ended(client: TestClient, address: str) -> dict[str, Any]:
-        while (found := client.get(address).json())["state"] == "running":
-            pass
-        return dict(found)
-
+def test_a_replay_returns_its_report(tmp_path: Path) -> None:
+    """The one of the scope; a past without questions, and no policy, are refused."""
+    body = {"policies": [{"name": "builtin"}]}
     with opened(tmp_path / "memory.db") as mem, asking(mem) as client:
-        started = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]})
-        assert (started.status_code, started.json()["kind"]) == (202, "replay")
-        failed = ended(client, started.headers["location"])
-        assert (failed["state"], failed["error"]["code"], failed["result"]) == ("failed", "invalid_input", None)
+        problem(client.post("/policy/replay", json=body), 422, "invalid_input")
         mem.remember("we use SQLite")
         mem.recall("SQLite")
-        address = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]}).headers["location"]
-        done = ended(client, address)
-        assert (done["state"], done["done"] > 0, done["finished_at"] is not None) == ("done", True, True)
-        assert done["result"]["policies"][0]["name"] == "everything"
-        problem(client.get(address, headers={"memotherm-scope": "user=ana"}), 404, "not_found")
-        assert client.delete(address).json()["state"] == "done"
-        problem(client.get("/jobs/job_" + "0" * 26), 404, "not_found")
+        report = client.post("/policy/replay", json=body).json()
+        assert [row["name"] for row in report["policies"]] == ["everything", "builtin", "recorded"]
+        problem(client.post("/policy/replay", json=body, headers={"memotherm-scope": "user=ana"}), 422, "invalid_input")
         problem(client.post("/policy/replay", json={"policies": []}), 422, "invalid_input")
-
-
-def test_few_jobs_run_at_a_time_and_each_can_be_cancelled(mem: Memotherm) -> None:
-    """A third one of a tenant is refused until one has ended."""
-
-    def endless(advance: Callable[[int, int], None]) -> dict[str, Any]:
-        while True:
-            advance(1, 2)
-
-    jobs = Jobs(mem)
-    first, _ = (jobs.start("replay", Scope(), endless) for _ in range(2))
-    with pytest.raises(LimitReached, match="cancel"):
-        jobs.start("replay", Scope(), endless)
-    jobs.cancel(first.id, Scope())
-    while first.state == "running":
-        pass
-    third = jobs.start("replay", Scope(), lambda _: {"moves": 1})
-    jobs.start("replay", Scope(tenant="acme"), lambda _: {})
-    jobs.close()
-
-    assert (first.state, third.result) == ("cancelled", {"moves": 1})
-    assert jobs.get(third.id, Scope()) == third.as_dict()
-    with pytest.raises(NotFound):
-        jobs.get(third.id, Scope(user="ana"))
-
-
-def test_the_jobs_of_a_killed_server_block_nobody(tmp_path: Path) -> None:
-    """Nobody renews them, so that they are forgotten when their lease has ended."""
-    now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    with opened(tmp_path / "memory.db", clock=lambda: now[0]) as mem:
-        for number in range(2):
-            job = {"job": {"state": "running"}, "scope": {}}
-            mem.store.key_value("jobs").put(f"job_{number}", job, LEASE)
-        with pytest.raises(LimitReached):
-            Jobs(mem).start("replay", Scope(), lambda _: {})
-        now[0] += timedelta(minutes=1)
-        jobs = Jobs(mem)
-        jobs.start("replay", Scope(), lambda _: {})
-        jobs.close()
-
-
-def test_an_erasure_removes_the_results_of_jobs(mem: Memotherm) -> None:
-    """Of the scope and of narrower ones; a job that runs meanwhile ends without a result, and others keep theirs."""
-    erased = threading.Event()
-
-    def work(advance: Callable[[int, int], None]) -> dict[str, Any]:
-        return {"otters": erased.wait(60)}
-
-    ana, ben = Scope(tenant="acme", user="ana", session="s1"), Scope(tenant="acme", user="ben")
-    jobs = Jobs(mem)
-    done, other = (jobs.start("replay", scope, lambda _: {"text": "otters"}) for scope in (ana, ben))
-    while "running" in (done.state, other.state):
-        pass
-    running = jobs.start("replay", ana, work)
-    mem.scoped(tenant="acme", user="ana").erase(jobs=False)
-    erased.set()
-    jobs.close()
-
-    with pytest.raises(NotFound):
-        jobs.get(done.id, ana)
-    assert jobs.get(running.id, ana)["result"] is None
-    assert jobs.get(other.id, ben)["result"] == {"text": "otters"}
 
 
 def test_a_policy_is_linted_adopted_and_rolled_back(tmp_path: Path) -> None:

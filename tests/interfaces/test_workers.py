@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx2 as httpx
 import pytest
@@ -66,27 +65,6 @@ def only(server: Served, index: int) -> Iterator[httpx.Client]:
         os.kill(other, signal.SIGCONT)
 
 
-@pytest.mark.slow
-def test_a_job_is_seen_and_cancelled_through_every_process(server: Served):
-    """The process that did not start it knows its state, its result and its scope."""
-    with only(server, 0) as client:
-        client.post("/memories", json={"content": "we use SQLite"}).raise_for_status()
-        client.post("/recall", json={"query": "SQLite"}).raise_for_status()
-        address = client.post("/policy/replay", json={"policies": [{"name": "builtin"}]}).headers["location"]
-        while (job := client.get(address).json())["state"] == "running":
-            time.sleep(0.1)  # the other tests need requests of this minute, too
-    with only(server, 1) as client:
-        seen: dict[str, Any] = client.get(address).json()
-        cancelled = client.delete(address)
-        elsewhere = client.get(address, headers={"memotherm-scope": "user=ana"})
-
-    assert job["state"] == "done"
-    assert seen == job
-    assert (cancelled.status_code, cancelled.json()["state"]) == (202, "done")
-    assert elsewhere.status_code == 404
-
-
-@pytest.mark.slow
 def test_the_metrics_are_those_of_all_processes(server: Served):
     """A scrape that one process answers has the requests of the other one."""
     with only(server, 0) as client:

@@ -111,7 +111,7 @@ def _something(view: Memotherm, text: str, ids: list[str], dice: random.Random) 
 @LONG
 @pytest.mark.sqlite
 def test_users_erased_through_a_server(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """Answers kept for repeated requests, jobs and the log have nothing of hers, while it runs and afterwards."""
+    """Answers kept for repeated requests and the log have nothing of hers, while it runs and afterwards."""
     rounds, until = 0, time.monotonic() + SECONDS
     (tmp_path / "store").mkdir()
     with served(tmp_path / "store" / "memory.db", MEMOTHERM_SERVER_RATE_PER_MINUTE="0") as server:

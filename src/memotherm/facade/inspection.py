@@ -11,7 +11,6 @@ from memotherm.context.explain import explain, sent_context
 from memotherm.context.standing import START_TOKENS
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
-from memotherm.facade.upkeep import erase_results
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier, Trust
@@ -346,7 +345,6 @@ def erase(view: View, *, jobs: bool) -> Erased:
     cause = replace(view.cause(Action.PURGE), rule="erase")
     # Before the store, so that no worker stores them afterwards.
     waiting = erase_jobs(user_spool(), view.services.store.name, view.scope) if jobs else 0
-    erase_results(view)
     parts = view.services.all_tenants.parts(view.scope)
     erased = export_scope.all_erased([export_scope.erase(part, view.scope, cause) for part in parts])
     return replace(erased, jobs=waiting)

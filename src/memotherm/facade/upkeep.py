@@ -31,15 +31,10 @@ from memotherm.vectors.vectorizer import Progress
 if TYPE_CHECKING:
     from memotherm.notes.imports import Imported
 
-__all__ = ["CANCELLED_JOBS", "JOBS", "TRANSCRIPTS", "Key", "KeyValue", "Keys", "Upkeep", "erase_results", "secret_hash"]
+__all__ = ["TRANSCRIPTS", "Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
 
-#: The namespaces of the server's jobs, and of those that are to end.
-JOBS = "jobs"
-CANCELLED_JOBS = "cancelled_jobs"
 #: The namespace of the transcripts that were read.
 TRANSCRIPTS = "transcripts"
-#: How long the wish to end a job is stored; by then it has ended.
-_CANCELLED_FOR = timedelta(hours=1)
 
 #: The interval of maintenance in the background.
 _MAINTAIN_EVERY = timedelta(hours=1)
@@ -229,15 +224,6 @@ class Upkeep:
 
 def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in ("scope", "trust")}
-
-
-def erase_results(view: View) -> None:
-    """Delete the results of the server's jobs at and below the scope; those that run end without one."""
-    jobs, cancelled = (Upkeep(view).key_value(name) for name in (JOBS, CANCELLED_JOBS))
-    for name, entry in jobs.all().items():
-        if Scope(**entry["scope"]).sees(view.scope):
-            cancelled.put(name, {}, _CANCELLED_FOR)
-            jobs.delete(name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

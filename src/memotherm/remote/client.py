@@ -83,9 +83,9 @@ class RemoteMemotherm(Memotherm):
                 raise
             return self._spooled(dict(arguments), error)
 
-    def _send(self, route: str, arguments: Mapping[str, Any]) -> Json:
-        """Send a request to a route in this scope."""
-        return self._transport.send(route, self.scope, arguments)
+    def _send(self, route: str, arguments: Mapping[str, Any], seconds: float | None = None) -> Json:
+        """Send a request to a route in this scope; with `seconds`, wait that long for the answer."""
+        return self._transport.send(route, self.scope, arguments, seconds)
 
     # Scope and lifetime
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memotherm.errors import InvalidInput, MemothermError, StoreError
+from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.inspection import Inspection, Receipts
 from memotherm.model.results import Compaction, SessionStatus
@@ -20,7 +18,6 @@ from memotherm.operations.arguments import policy_body
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
-from memotherm.remote.transport import error_class
 from memotherm.remote.verbs import result_of, with_verbs
 from memotherm.session import Session
 from memotherm.text.redaction import redactor
@@ -36,7 +33,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_FIRST_WAIT, _MOST_WAIT = 0.05, 1.0
+#: How long a replay may take.
+_REPLAY_SECONDS = 1800.0
 
 
 class _Group:
@@ -117,39 +115,17 @@ class RemotePolicies(_Group, Policies):
         policies: Sequence[PolicySource],
         since: datetime | str | None = None,
         limit: int = 10,
-        progress: Progress | None = None,
+        progress: Progress | None = None,  # noqa: ARG002 - the server has none
     ) -> Replay:
         """Return what policies would have done with the past of these memories, without the final tiers.
 
-        The server replays as a job, which is cancelled if this call is interrupted.
+        The server does not tell how far it is.
         """
         if not policies:
             raise InvalidInput("name at least one policy to replay, such as builtin")
         moment = since.isoformat() if isinstance(since, datetime) else since
         body = {"policies": [policy_body(policy) for policy in policies], "since": moment, "limit": limit}
-        job = self._memory._send("POST /policy/replay", body)
-        return from_json(Replay, self._finished(job, progress))
-
-    def _finished(self, job: Json, progress: Progress | None) -> Json:
-        """Return the result of a job, or raise its error; cancel it if the wait is interrupted."""
-        wait = _FIRST_WAIT
-        try:
-            while job["state"] == "running":
-                time.sleep(wait)
-                wait = min(2 * wait, _MOST_WAIT)
-                job = self._memory._send("GET /jobs/{job_id}", {"job_id": job["id"]})
-                if progress is not None:
-                    progress(job["done"], job["total"])
-        except BaseException:
-            with suppress(MemothermError):
-                self._memory._send("DELETE /jobs/{job_id}", {"job_id": job["id"]})
-            raise
-        if job["state"] == "done":
-            result: Json = job["result"]
-            return result
-        if job["state"] == "cancelled":
-            raise StoreError(f"{job['id']} was cancelled on the server: start it again")
-        raise (error_class(job["error"]["code"]) or StoreError)(job["error"]["detail"])
+        return from_json(Replay, self._memory._send("POST /policy/replay", body, _REPLAY_SECONDS))
 
 
 @with_verbs("session")

@@ -55,8 +55,11 @@ class Transport:
         self._sleep = sleep
         self._pool: urllib3.PoolManager | None = None
 
-    def send(self, route: str, scope: Scope, arguments: Mapping[str, Any]) -> Json:
-        """Send arguments in the path, and in the query or the body; of a PATCH, `version` is a header."""
+    def send(self, route: str, scope: Scope, arguments: Mapping[str, Any], seconds: float | None = None) -> Json:
+        """Send arguments in the path, and in the query or the body; of a PATCH, `version` is a header.
+
+        `seconds` is how long to wait for the answer, if that is longer than usual.
+        """
         method, _, path = route.partition(" ")
         rest = {name: value for name, value in arguments.items() if f"{{{name}}}" not in path and value is not None}
         path = path.format(**{name: quote(str(value), safe="") for name, value in arguments.items()})
@@ -68,7 +71,8 @@ class Transport:
             )
         elif rest:
             body = json.dumps(rest).encode()
-        return self._answered(method, path, body, {**self._headers(method, scope), **conditions})
+        headers = {**self._headers(method, scope), **conditions}
+        return self._answered(method, path, body, headers, seconds or self._timeout)
 
     def close(self) -> None:
         """Close the connections."""
@@ -92,16 +96,19 @@ class Transport:
             headers["idempotency-key"] = str(uuid.uuid4())
         return headers
 
-    def _answered(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Json:
+    def _answered(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float) -> Json:
         """Send a request until it is answered; a change without an idempotency key is not sent twice."""
+        from urllib3 import Timeout
         from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
+        timeout = Timeout(connect=min(_CONNECT_SECONDS, seconds), read=seconds)
         for attempt in range(_RETRIES + 1):
             last = attempt == _RETRIES
             try:
                 response = self._manager().request(
-                    method, self.url + path, body=body, headers=dict(headers), retries=False, redirect=False
-                )
+                    method, self.url + path, body=body, headers=dict(headers), timeout=timeout, retries=False,
+                    redirect=False,
+                )  # fmt: skip
             except HTTPError as error:
                 unsent = isinstance(error, NewConnectionError | ConnectTimeoutError)
                 if last or not (unsent or method in ("GET", "POST")):
@@ -120,8 +127,7 @@ class Transport:
         if self._pool is None:
             import urllib3
 
-            timeout = urllib3.Timeout(connect=min(_CONNECT_SECONDS, self._timeout), read=self._timeout)
-            self._pool = urllib3.PoolManager(timeout=timeout, maxsize=10)
+            self._pool = urllib3.PoolManager(maxsize=10)
         return self._pool
 
     def _result(self, status: int, data: bytes) -> Json:

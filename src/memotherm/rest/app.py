@@ -25,7 +25,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
-from memotherm.rest.jobs import Jobs
 from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
@@ -69,8 +68,8 @@ def application(
         monotonic: The clock of the rate limits.
         stopping: Set when the server is about to stop, which ends the event streams.
         token: A one-time token that a browser can log in with; it then has the rights of this process.
-        database: Whether the store is on a database server; other servers may use it, and see the jobs of this one.
-        workers: The processes of the server; each allows its part of the requests, and sees the jobs of the others.
+        database: Whether the store is on a database server; other servers may use it.
+        workers: The processes of the server; each allows its part of the requests.
         closes: Whether to close the memory when the server stops.
     """
     api = FastAPI(
@@ -96,7 +95,6 @@ def application(
     api.state.slow = SlowWork()
     #: The thread of GET /health.
     api.state.monitor = anyio.CapacityLimiter(1)
-    api.state.jobs = Jobs(mem)
     api.state.responses = mem.store.key_value("replies")
     api.state.stopping = stopping or threading.Event()
     api.state.logins = Logins(mem, token)
@@ -141,7 +139,6 @@ def _lifespan(mem: Memotherm, *, closes: bool) -> Any:  # noqa: ANN401 - the typ
         async with AsyncExitStack() as stack:
             if closes:
                 stack.callback(mem.close)
-            stack.callback(app.state.jobs.close)
             if app.state.mcp is not None:
                 await stack.enter_async_context(app.state.mcp.session_manager.run())
             yield

@@ -1,24 +1,23 @@
-"""Tier policies of the whole store where a request is more than a call, and replays, which are jobs."""
+"""Tier policies of the whole store where a request is more than a call."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter
 from pydantic import Field
 
 from memotherm.errors import PolicyError
 from memotherm.operations.arguments import policy_of
-from memotherm.operations.codec import to_json
+from memotherm.operations.codec import schema, to_json
 from memotherm.rest.dependencies import View, WholeStore
-from memotherm.rest.jobs import Jobs
 from memotherm.rest.requests import PolicyRequest, RequestBody
-from memotherm.rest.routes.derived import described, object_schema
+from memotherm.rest.routes.derived import SCHEMAS, described, object_schema
+from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policy import Finding
 from memotherm.tools.results import policy_json
 
 Json = dict[str, Any]
-JobId = Annotated[str, Path(pattern=r"^job_[0-9a-z]{26}$")]
 
 #: Operations of the table with a route here.
 OWN = ("policy_lint",)
@@ -35,11 +34,6 @@ _POLICY = object_schema(
 )  # fmt: skip
 _FINDINGS = object_schema("Findings", "All that lint found.", findings=list[Finding])
 _TESTS = object_schema("TestResults", "The results of the tests of a policy.", tests=list[Json], failed=int)
-_JOB = object_schema(
-    "JobState", "A job: its progress, and its result or error when it has ended.",
-    id=str, kind=str, state=str, done=int, total=int, started_at=str, finished_at=str | None, result=Json | None,
-    error=Json | None,
-)  # fmt: skip
 
 
 class ReplayRequest(RequestBody):
@@ -84,33 +78,9 @@ def test(mem: WholeStore, body: PolicyRequest) -> Json:  # noqa: ARG001 - it che
     return {"tests": to_json(results), "failed": sum(not result.passed for result in results)}
 
 
-@described(router, "POST /policy/replay", "policy_replay", "jobs", _JOB, 202)
-def replay(view: View, body: ReplayRequest, request: Request, response: Response) -> Json:
-    """Start a replay of the past of the scope under some policies; nothing is changed. The job has the report."""
+@described(router, "POST /policy/replay", "policy_replay", "policies", schema(Replay, SCHEMAS))
+def replay(view: View, body: ReplayRequest) -> Json:
+    """Replay the past of the scope under some policies, and return the report; nothing is changed."""
     policies = [policy_of(policy.model_dump()) for policy in body.policies]
-    job = _jobs(request).start(
-        "replay", view.scope, lambda advance: to_json(view.policies.replay(policies, body.since, body.limit, advance))
-    )
-    return _located(job.as_dict(), response)
-
-
-@described(router, "GET /jobs/{job_id}", "job", "jobs", _JOB)
-def job(view: View, job_id: JobId, request: Request, response: Response) -> Json:
-    """Return a job of the scope: its progress, and when it has ended its result or error."""
-    return _located(_jobs(request).get(job_id, view.scope), response)
-
-
-@described(router, "DELETE /jobs/{job_id}", "job_cancel", "jobs", _JOB, 202)
-def cancel(view: View, job_id: JobId, request: Request, response: Response) -> Json:
-    """Cancel a job of the scope; it ends at its next step."""
-    return _located(_jobs(request).cancel(job_id, view.scope), response)
-
-
-def _jobs(request: Request) -> Jobs:
-    jobs: Jobs = request.app.state.jobs
-    return jobs
-
-
-def _located(job: Json, response: Response) -> Json:
-    response.headers["location"] = f"/jobs/{job['id']}"
-    return job
+    report: Json = to_json(view.policies.replay(policies, body.since, body.limit))
+    return report

@@ -1,14 +1,12 @@
-// Replay the past under a policy, beside the one in force: a job of the server, with its progress and its report.
-import { html, useEffect, useState } from "../html.js";
-import { call, get, post } from "../api.js";
+// Replay the past under a policy, beside the one in force, and show the report.
+import { html, useState } from "../html.js";
+import { post } from "../api.js";
 import { decimal, number, percent } from "../format.js";
-import { useLoaded } from "../loading.js";
-import { setParams, useParam } from "../route.js";
-import { ErrorNotice, Loaded, MemoryLink } from "./basics.js";
+import { useParam } from "../route.js";
+import { ErrorNotice, MemoryLink } from "./basics.js";
 import { SelectFilter } from "./filters.js";
 import { Table } from "./table.js";
 
-const POLL_MILLISECONDS = 400;
 const PERIODS = [["", "all that was recorded"], ["365d", "a year"], ["90d", "90 days"], ["30d", "30 days"], ["7d", "a week"]];
 
 const points = (share) => decimal(100 * share, 1);
@@ -43,44 +41,18 @@ function Report({ report }) {
       ]} />`}`;
 }
 
-function Running({ job, onChange }) {
-  const [error, setError] = useState(null);
-  const cancel = () => call("DELETE", `/jobs/${job.id}`).then(onChange, setError);
-  return html`<div class="buttons"><progress aria-label="Progress of the replay" max=${job.total || 1} value=${job.done}></progress>
-    <span>${job.total ? `${number(job.done)} of ${number(job.total)} steps` : "Reading the past…"}</span>
-    <button type="button" onClick=${cancel}>Cancel the replay</button></div>
-    ${error && html`<${ErrorNotice} error=${error} />`}`;
-}
-
-// A job, read again and again until it has ended.
-function Job({ id }) {
-  const state = useLoaded(() => get(`/jobs/${id}`), [id]);
-  const running = state.value?.state === "running";
-  useEffect(() => {
-    if (!running || state.loading) return undefined;
-    const timer = setTimeout(state.reload, POLL_MILLISECONDS);
-    return () => clearTimeout(timer);
-  }, [running, state.loading]);
-  return html`<${Loaded} state=${state}>${(job) => html`
-    ${running && html`<${Running} job=${job} onChange=${state.reload} />`}
-    ${job.state === "cancelled" && html`<p class="notice">The replay was cancelled.</p>`}
-    ${job.state === "failed" && html`<${ErrorNotice} error=${{ message: job.error.detail }} />`}
-    ${job.state === "done" && html`<${Report} report=${job.result} />`}`}</${Loaded}>`;
-}
-
 // `bodies` are the policies to replay as the route takes them.
 export function Replay({ bodies }) {
   const [since] = useParam("since");
-  const [job] = useParam("job");
-  const [error, setError] = useState(null);
+  const [{ running, report, error }, setState] = useState({});
   const start = () => {
-    setError(null);
-    post("/policy/replay", { policies: bodies, ...(since ? { since } : {}) }).then((found) => setParams({ job: found.id }), setError);
+    setState({ running: true });
+    post("/policy/replay", { policies: bodies, ...(since ? { since } : {}) }).then((found) => setState({ report: found }), (failed) => setState({ error: failed }));
   };
   return html`<h3>Replay</h3>
     <p class="hint">Asks the recorded questions of the chosen scope again, and shows which memories this policy would have kept hot or warm,
       beside the one in force and what was recorded. Nothing is changed.</p>
     <div class="filters"><${SelectFilter} name="since" label="Period" options=${PERIODS} />
-      <button type="button" onClick=${start}>Replay the past</button></div>
-    <div aria-live="polite">${error && html`<${ErrorNotice} error=${error} />`}${job && html`<${Job} key=${job} id=${job} />`}</div>`;
+      <button type="button" disabled=${running} onClick=${start}>Replay the past</button></div>
+    <div aria-live="polite">${running && html`<p>Replaying the past…</p>`}${error && html`<${ErrorNotice} error=${error} />`}${report && html`<${Report} report=${report} />`}</div>`;
 }
