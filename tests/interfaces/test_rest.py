@@ -691,6 +691,7 @@ def test_the_metrics_are_what_prometheus_reads(client: TestClient) -> None:
     assert "otter" not in answer.text.lower()
 
 
+@pytest.mark.slow
 def test_the_server_ends_in_order_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """SIGTERM: exit code 0, and another process finds the memories; keys are made by the command."""
     path = tmp_path / "memory.db"

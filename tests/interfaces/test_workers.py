@@ -65,6 +65,7 @@ def only(server: Served, index: int) -> Iterator[httpx.Client]:
         os.kill(other, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_the_metrics_are_those_of_all_processes(server: Served):
     """A scrape that one process answers has the requests of the other one."""
     with only(server, 0) as client:
