@@ -44,6 +44,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
     synced = notes.sync()
     item = notes.append("otters dive")
     results = notes.search("otters", min_score=0)
+    mem.remember_many([{"content": f"The staging database listens on port {port}"} for port in (5433, 5544)])
     skipped = memotherm.notes.values.Skipped(path="a.md", why="a symbolic link")
     imported = mem.scoped(user="bo").store.import_("openclaw", folder)
     return [
@@ -54,7 +55,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         *(mem.bulk.undo([moved.version]), memotherm.model.results.SkippedEvent(seq=1, id=stored.id, why=_LONG)),
         *(Suggestion(type="spill", reason=_LONG), memotherm.model.results.Problem(code="digest", detail=_LONG)),
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
-        *(synced, item, results, results[0], notes.get("MEMORY.md"), skipped),
+        *(synced, item, results, results[0], notes.get("MEMORY.md"), skipped, mem.conflicts()[0]),
         *(session.flush_due(190_000), imported, imported.entries[0]),
         *(
             mem.select("otter number 3"),
