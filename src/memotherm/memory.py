@@ -167,7 +167,15 @@ class Memotherm(Correction, Tasks):
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if (scope := self.scope).user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        return self._of(View(self._services, scope.of_user(), self._view.trust))
+        return self._of(View(self._services, scope.of_user(), self._view.trust, self._view.folder))
+
+    def in_folder(self, folder: str | PathLike[str]) -> Self:
+        """Return the same memory for somebody who works in a folder.
+
+        The repository of the folder tells whether conditions that end memories have come true. Nothing of it is run,
+        and nothing outside of it is read. Without it, and on servers, conditions are not checked.
+        """
+        return self._of(self._view.in_folder(str(folder)))
 
     def by(self, trust: Trust | str) -> Self:
         """Return the same memory for an interface in front of a person, an agent or another source.
@@ -234,7 +242,8 @@ class Memotherm(Correction, Tasks):
                 raised if it is another one.
             valid_from: When what it says begins to hold: a datetime, an ISO date or time, or "7d" (ago).
             valid_until: When it ceases to hold; a date alone includes that day. Nothing is deleted then, but contexts
-                leave it out.
+                leave it out. Or a condition that ends it, such as "branch release/2.1 is gone", checked in the folder
+                that `in_folder` names.
         """
         asked = None if priority == Priority.NORMAL else priority
         draft = Draft(

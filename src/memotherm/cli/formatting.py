@@ -14,7 +14,7 @@ from rich.text import Text
 
 from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
-from memotherm.model.memory import SUPERSEDED_BY, doubtful_parts
+from memotherm.model.memory import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
 from memotherm.model.reports import KeptReceipt, ReceiptAnswer, Status
 from memotherm.model.results import Move, ScopeCount
 from memotherm.text.content import pluralize
@@ -176,6 +176,14 @@ def _whole(memory: Memory) -> str:
     return f"{content[:_MOST_CHARS]}… ({len(content):,} characters)" if len(content) > _MOST_CHARS else content
 
 
+def _condition(memory: Memory) -> str:
+    """Return the condition that ends a memory, or has ended it, in words; empty without one."""
+    if memory.valid_until is not None and ENDED_BY in memory.metadata:
+        return f"  ended by {memory.metadata[ENDED_BY]}"
+    said = (("when", "until"), ("perhaps", "perhaps until"))
+    return "".join(f"  {words} {ends_of(memory)[name]}" for name, words in said if name in ends_of(memory))
+
+
 def _content(memory: Memory, shown: str) -> Text:
     """Return a content with what is not usual about the memory."""
     text = Text(shown, style="" if memory.retention is Retention.ACTIVE else "dim")
@@ -190,6 +198,7 @@ def _content(memory: Memory, shown: str) -> Text:
     if memory.valid_until is not None:
         said = "said until" if SUPERSEDED_BY in memory.metadata else "until"
         text.append(f"  {said} {memory.valid_until - timedelta(microseconds=1):%Y-%m-%d}", style="magenta")
+    text.append(_condition(memory), style="magenta")
     if doubtful_parts(memory):
         text.append("  perhaps outdated", style="magenta")
     for tag in memory.tags:

@@ -14,9 +14,11 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Memory, Recall, Tier
+from memotherm.model.memory import ENDS
 from memotherm.model.recall import SEARCH_COLD
 from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json
+from memotherm.text.conditions import opposite, parse_condition
 from memotherm.text.content import pluralize
 
 _MOST_NAMED = 5
@@ -25,8 +27,10 @@ _MOST_NAMED = 5
 @click.command("remember", cls=TextCommand)
 @operation_options("remember", defaults={"source": "cli"}, left_out="version")
 @click.option("--force", is_flag=True, help='Store it even if it has nothing to remember, such as "ok".')
+@click.option("--until", metavar="CONDITION", help="What ends it: a date, or a condition such as `tag at least 2.0`.")
+@click.option("--while", "while_", metavar="CONDITION", help="What it depends on, such as `branch release/2.1 exists`.")
 @memory_option(creates=True)
-def remember(mem: Memotherm, force: bool, **options: Any) -> Output:  # noqa: ANN401
+def remember(mem: Memotherm, force: bool, until: str | None, while_: str | None, **options: Any) -> Output:  # noqa: ANN401
     """Store a memory; `-` reads its content from standard input.
 
     A content that has nothing to remember, such as "ok", is skipped, unless a kind or a key is given.
@@ -35,10 +39,20 @@ def remember(mem: Memotherm, force: bool, **options: Any) -> Output:  # noqa: AN
     memotherm remember "Deploys are frozen until Friday" --tag blocker --tier hot
     git log -1 --format=%B | memotherm remember - --kind decision --project shop
     memotherm remember "Ship on Monday" --key plans/release
+    memotherm remember "Use the workaround" --until 'file pyproject.toml contains "3.13"'
+    memotherm remember "The schema is frozen" --while 'branch release/2.1 exists'
+
+    The conditions that end a memory are checked in the repository of this folder when it is recalled:
+
+    \b
+    branch NAME exists | is gone | is merged
+    tag at least 2.0, version at least 2.0, version of NAME at least 3.13
+    file PATH exists | is gone | contains "TEXT" | lacks "TEXT"
+    commit ID is in BRANCH
     """
     from memotherm.tools.results import secret_warnings, skipped
 
-    arguments = given(options)
+    arguments = given({**options, **_end(until, while_, options["valid_until"])})
     source = click.get_current_context().get_parameter_source("kind")
     named = source is not ParameterSource.DEFAULT or "key" in arguments
     if (answer := skipped(arguments["content"], asked=force or named)) is not None:
@@ -46,6 +60,19 @@ def remember(mem: Memotherm, force: bool, **options: Any) -> Output:  # noqa: AN
     memory = mem.remember(**arguments)
     warnings = secret_warnings(arguments["content"], mem.settings)
     return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
+
+
+def _end(until: str | None, while_: str | None, valid_until: str | None) -> dict[str, str]:
+    """Return the end of a memory that options name; what it depends on ends it when it is not true any more."""
+    if sum(each is not None for each in (until, while_, valid_until)) > 1:
+        raise click.UsageError("--until, --while and --valid-until name the end of a memory: give one of them")
+    if while_ is not None:
+        condition = parse_condition(while_)
+        ends = None if condition is None else opposite(condition)
+        if ends is None:
+            raise click.UsageError(f"--while takes a branch or a file that exists, or contains a text, not {while_!r}")
+        return {"valid_until": str(ends)}
+    return {} if until is None else {"valid_until": until}
 
 
 def changed_lines(memory: Memory) -> list[Memory]:
@@ -161,10 +188,19 @@ def review(store: StoreOptions, **options: Any) -> Output:  # noqa: ANN401
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--count", is_flag=True, help="Print only how many memories match.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
+@click.option("--fused", is_flag=True, help="Only memories that end by a condition, or perhaps do.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @prints
 @folder_option
-def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | None, **options: Any) -> Output:  # noqa: ANN401
+def list_(
+    store: StoreOptions,
+    ids: bool,
+    count: bool,
+    keys: bool,
+    fused: bool,
+    depth: int | None,
+    **options: Any,  # noqa: ANN401
+) -> Output:
     """List memories, newest first unless another order is given, a page at a time.
 
     \b
@@ -174,10 +210,13 @@ def list_(store: StoreOptions, ids: bool, count: bool, keys: bool, depth: int | 
     memotherm list --tag sprint-12 --ids | xargs -n 1 memotherm archive
     memotherm list --keys --prefix plans/ --depth 1
     memotherm list --contains deploy --order largest
+    memotherm list --fused
     """
     if depth is not None and not keys:
         raise click.UsageError("--depth is an option of --keys: add it")
     arguments = given(options)
+    if fused:
+        arguments["where"] = {**arguments.get("where", {}), ENDS: {"$exists": True}}
     with opened(store) as mem:
         if keys:
             found_keys = mem.inspect.keys(options["prefix"] or "", depth, options["limit"], options["cursor"])

@@ -115,14 +115,14 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
     if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
     with memotherm.open(store.url, scope=store.scope) as outer:
-        mem = (in_folder(outer, store.url) if store.as_hooks else _around(outer)).by("person")
+        mem = (in_folder(outer, store.url) if store.as_hooks else _around(outer)).by("person").in_folder(Path.cwd())
         if not dry_run:
             yield mem
             return
         with tempfile.TemporaryDirectory(prefix="memotherm-dry-run-", ignore_cleanup_errors=True) as folder:
             copied = mem.checkpoint(Path(folder) / "copy.db")
             with memotherm.open(copied, scope=mem.scope, settings=mem.settings) as copy:
-                yield copy.by("person")
+                yield copy.by("person").in_folder(Path.cwd())
 
 
 def in_folder(mem: Memotherm, url: str | None) -> Memotherm:

@@ -8,6 +8,7 @@ import sys
 import webbrowser
 from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -91,7 +92,7 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
             except MemothermError as exc:
                 logging.getLogger(__name__).warning("the notes are not watched: %s", exc)
         stack.enter_context(mem.store.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
-        build(mem).run()
+        build(mem.in_folder(Path.cwd())).run()
 
 
 @click.command("dashboard")

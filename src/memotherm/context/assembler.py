@@ -23,7 +23,7 @@ from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import FormatName
+from memotherm.model.memory import FormatName, MemoryFields
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
@@ -76,6 +76,8 @@ class Request:
     degraded: tuple[str, ...] = ()
     #: Returns the spaces of past sessions.
     past_spaces: Callable[[], tuple[int, ...]] | None = None
+    #: Returns the condition that has ended a memory; empty if it holds.
+    ended_by: Callable[[MemoryFields], str] | None = None
 
 
 class Assembler:
@@ -184,7 +186,7 @@ class Assembler:
         candidates += in_order(standing, current)
         if selection.ranking is not None:
             candidates += hits_of(selection.ranking)
-        selection.choose(candidates, request.injected, settings.context_min_confidence, request.now)
+        selection.choose(candidates, request.injected, settings.context_min_confidence, request.now, request.ended_by)
         return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:

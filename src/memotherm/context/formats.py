@@ -20,7 +20,7 @@ from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
-from memotherm.model.memory import MemoryFields, author_of, doubtful_parts
+from memotherm.model.memory import MemoryFields, author_of, doubtful_parts, ends_of
 from memotherm.text.content import CLOSE, OPEN, title
 from memotherm.text.markers import escape_markers
 from memotherm.tiers.rules.properties import is_blocker
@@ -35,6 +35,7 @@ FULL, SHORTENED, TITLE = "full", "shortened", "title"
 _NORMAL, _PINNED = Priority.NORMAL, Priority.PINNED
 #: The most characters of an author's name, and of a part that is perhaps outdated.
 _NAME_CHARS = 40
+_CONDITION_CHARS = 120
 #: Taken from the end of a day, so that it is on that day.
 _MOMENT = timedelta(microseconds=1)
 _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -109,6 +110,8 @@ def label(memory: MemoryFields, mark: str = "") -> str:
         parts.append(f"verified {verified:%Y-%m-%d}")
     if memory.valid_until is not None:
         parts.append(f"until {memory.valid_until - _MOMENT:%Y-%m-%d}")
+    if "when" in (ends := ends_of(memory)):
+        parts.append(f"until {' '.join(_clean(str(ends['when'])).split())[:_CONDITION_CHARS]}")
     parts += [_doubt(memory) or mark]
     return ", ".join(filter(None, parts))
 

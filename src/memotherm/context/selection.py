@@ -6,7 +6,7 @@ first one answers the question, and the others, its siblings, do not, however cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.values import Entry
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import MemoryFields, outdated_sentences
+from memotherm.model.memory import MemoryFields, ends_of, outdated_sentences
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
@@ -229,7 +229,14 @@ class Selection:
         why = self.irrelevance(hit, place) if least else ""
         return ("relevance", why) if why else None
 
-    def choose(self, candidates: Iterable[Candidate], injected: Mapping[int, int], least: float, now: datetime) -> None:
+    def choose(
+        self,
+        candidates: Iterable[Candidate],
+        injected: Mapping[int, int],
+        least: float,
+        now: datetime,
+        ended_by: Callable[[MemoryFields], str] | None = None,
+    ) -> None:
         """Divide the candidates into those that may be included and those that are left out.
 
         Args:
@@ -237,6 +244,7 @@ class Selection:
             injected: What was injected before: memory number -> its `updated_at` then, in microseconds.
             least: The least confidence of a search whose hits may be included; 0 switches the selection off.
             now: What does not hold at this moment is left out.
+            ended_by: Returns the condition that has ended a memory; empty if it holds.
         """
         ranking = self.ranking
         withheld = ""
@@ -253,7 +261,7 @@ class Selection:
             numbers.add(number)
             if injected and injected.get(number or 0) == to_micros(memory.updated_at):
                 self.skipped.append(Skipped(candidate, "given", "this session was given it before"))
-            elif invalid := invalidity(memory, now):
+            elif invalid := invalidity(memory, now) or _ended(memory, ended_by):
                 self.skipped.append(Skipped(candidate, *invalid))
             elif scored is not None and (unwanted := self._withheld(scored, candidate.order[-1], withheld, least)):
                 self.skipped.append(Skipped(candidate, *unwanted))
@@ -313,6 +321,12 @@ def invalidity(memory: MemoryFields, now: datetime) -> tuple[str, str] | None:
     if memory.valid_from is not None and memory.valid_from > now:
         return "valid_from", "what it says does not hold yet"
     return None
+
+
+def _ended(memory: MemoryFields, ended_by: Callable[[MemoryFields], str] | None) -> tuple[str, str] | None:
+    """Return the rule and the reason if a condition has ended a memory; None if it holds."""
+    condition = ended_by(memory) if ended_by is not None and ends_of(memory) else ""
+    return ("condition", f"it has ended: {condition}") if condition else None
 
 
 def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:

@@ -12,6 +12,13 @@ from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.facade.endings import (
+    Endings,
+    condition_here,
+    with_heard_condition,
+    with_written_condition,
+    written_condition,
+)
 from memotherm.facade.queries import (
     LARGEST_PAGE,
     Queries,
@@ -25,7 +32,7 @@ from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Priority, Recall, Retention, Scope, Tier, Trust, Why
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, read_clock
-from memotherm.model.memory import FormatName, TierName, placement
+from memotherm.model.memory import ENDS, FormatName, TierName, placement
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
@@ -64,13 +71,15 @@ _MOST_NAMED = 5
 class View(Queries):
     """A store as one scope sees it."""
 
-    __slots__ = ("_services", "scope", "trust")
+    __slots__ = ("_services", "folder", "scope", "trust")
 
-    def __init__(self, services: Services, scope: Scope, trust: Trust = Trust.AGENT) -> None:
+    def __init__(self, services: Services, scope: Scope, trust: Trust = Trust.AGENT, folder: str | None = None) -> None:
         self._services = services
         self.scope = scope
         #: Who stands behind what is written; the interface says so, and no argument raises it.
         self.trust = trust
+        #: The folder that the caller works in, whose project may be read; None for a server.
+        self.folder = folder
 
     @property
     def services(self) -> Services:
@@ -95,7 +104,7 @@ class View(Queries):
         services = self._last_services()
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
-        return View(services, scope, self.trust)
+        return View(services, scope, self.trust, self.folder)
 
     @property
     def store_inside(self) -> Store:
@@ -108,11 +117,15 @@ class View(Queries):
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
-        return View(self._last_services().read_only(), self.scope, self.trust)
+        return View(self._last_services().read_only(), self.scope, self.trust, self.folder)
 
     def by(self, trust: Trust) -> View:
         """Return a view whose changes have at most a trust."""
-        return View(self._last_services(), self.scope, trust)
+        return View(self._last_services(), self.scope, trust, self.folder)
+
+    def in_folder(self, folder: str) -> View:
+        """Return a view of somebody who works in a folder."""
+        return View(self._last_services(), self.scope, self.trust, folder)
 
     def maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules over the memories of one part of the store inside the scope."""
@@ -144,7 +157,7 @@ class View(Queries):
         """Return a view whose services can read everything inside the scope."""
         if self.store_inside is self.services.store:
             return self
-        return View(self.services.on(self.store_inside), self.scope, self.trust)
+        return View(self.services.on(self.store_inside), self.scope, self.trust, self.folder)
 
     @property
     def actor(self) -> str:
@@ -252,6 +265,7 @@ class View(Queries):
         return Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded,
             past_spaces=self.past_spaces(place[0]) if current else None,
+            ended_by=Endings(self).ended_by if current and self.folder is not None else None,
         )  # fmt: skip
 
     def recall(
@@ -308,7 +322,7 @@ class View(Queries):
         hidden = question.search.hidden
 
         recaller = view.services.recaller
-        found, promotion = recaller.search(question, limit), None
+        found, promotion = Endings(view).checked(recaller.search(question, limit)), None
         if promote and not hidden:
             hits = (*found.pinned, *found.hits)
             promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause(Action.MOVE))
@@ -332,6 +346,7 @@ class View(Queries):
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
         writer = self.services.writer
+        drafts = [with_written_condition(draft, self.folder) for draft in drafts]
         return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
 
     def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
@@ -360,6 +375,8 @@ class View(Queries):
         draft = replace(draft, content=text, metadata=metadata, state=state)
         if isinstance(text, str):
             draft = _dated(draft, text, state.get("created_at", now).date())
+            if self.folder is not None and draft.kind != "task" and draft.valid_until is None:
+                draft = with_heard_condition(draft, text, self.folder)
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
@@ -469,6 +486,10 @@ class View(Queries):
     ) -> Memory:
         """Change the content and the fields of a memory; None changes nothing. `removed` are parts that were wrong."""
         now, settings = self.now(), self.services.settings
+        if (until := written_condition(fields.get("valid_until"))) is not None:
+            metadata = fields.get("metadata") or self.record(memory_id).memory.metadata
+            ends = condition_here(until, self.folder)
+            fields = {**fields, "valid_until": None, "metadata": {**metadata, ENDS: ends}}
         check: dict[str, Callable[[Any], Any]] = {
             "kind": lambda kind: checked_kind(kind, settings),
             "tags": checked_tags,

@@ -267,7 +267,8 @@ class _Run:
                 name, at = content.kind.name, jobs[0]["at"]
                 kind = name if name in (mem.settings.kinds or (name,)) else "message"
                 # The host tells who said it: the person in front of it, or the agent.
-                captured = scoped.by("person").capture(content.text, kind, tags, metadata, source="hook", at=at)
+                person = scoped.by("person").in_folder(last["folder"]) if last.get("folder") else scoped.by("person")
+                captured = person.capture(content.text, kind, tags, metadata, source="hook", at=at)
                 self._count(captured)
                 if captured.memory is not None:
                     mem.session(str(last["session"])).heard(captured.memory.id)

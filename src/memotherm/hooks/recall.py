@@ -38,7 +38,8 @@ def text_for(event: HookEvent, options: Options) -> str:
     query = turn_query(event.prompt)
     if embedder is not None and query is not None:
         embedder.begin_query(query)  # while the store is opened
-    with memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as mem:
+    with memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
+        mem = opened.in_folder(event.folder or Path.cwd())
         for thread in loading:
             thread.join()
         if event.moment == "start":

@@ -13,6 +13,8 @@ from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
 __all__ = [
+    "ENDED_BY",
+    "ENDS",
     "HISTORY",
     "KNOWN_KINDS",
     "OUTDATED",
@@ -39,6 +41,7 @@ __all__ = [
     "TrustName",
     "author_of",
     "doubtful_parts",
+    "ends_of",
     "outdated_sentences",
     "placed_in",
     "placement",
@@ -69,6 +72,10 @@ SUPERSEDED_BY = "superseded_by"
 OUTDATED = "outdated"
 #: The same for parts that are perhaps outdated; the empty part is all of it.
 PERHAPS_OUTDATED = "perhaps-outdated"
+
+#: The entry of a memory's metadata with the condition that ends it: `when` and `place`, or `perhaps` for a guess; and
+#: the one with the condition that has ended it.
+ENDS, ENDED_BY = "ends", "ended_by"
 
 _LONGEST_SCOPE_VALUE = 200
 
@@ -466,6 +473,12 @@ def outdated_sentences(memory: MemoryFields) -> Mapping[str, str]:
 def doubtful_parts(memory: MemoryFields) -> Mapping[str, str]:
     """Return the parts of a memory that are perhaps outdated, each with the memory that replaces it."""
     named = memory.metadata.get(PERHAPS_OUTDATED)
+    return named if isinstance(named, Mapping) else {}
+
+
+def ends_of(memory: MemoryFields) -> Mapping[str, Any]:
+    """Return the condition that ends a memory, with what it is checked by; empty if there is none."""
+    named = memory.metadata.get(ENDS)
     return named if isinstance(named, Mapping) else {}
 
 

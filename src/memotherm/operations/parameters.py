@@ -133,7 +133,10 @@ WIRES: Mapping[str, Parameter] = {
     "expires_at": _wire(datetime),
     "as_of": _wire(datetime),
     "valid_from": _MOMENT,
-    "valid_until": _MOMENT,
+    "valid_until": _wire(
+        str, max_length=400, pattern=_NOT_BLANK, examples=["2026-01-31"],
+        help="A date or time, or a condition that ends it, such as `branch release/2.1 is gone`.",
+    ),
     "true_at": _MOMENT,
     "metadata": _wire(Json, help="Further values, as JSON."),
     "scope": _wire(dict[str, str], examples=[{"project": "shop"}], help="The fields of a scope."),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memotherm.errors import Forbidden
 from memotherm.model import Memory, Priority, Retention, Trust
+from memotherm.model.memory import ends_of
 
 #: The fields that decide what a memory says, until when, and under which key it is found.
 _SAID = ("kind", "key", "valid_from", "valid_until")
@@ -52,5 +53,7 @@ def _taken(before: Memory, after: Memory) -> str:
         return "hide it from its scope"
     if after.expires_at not in (before.expires_at, None):
         return "let it expire"
+    if ends_of(before) != ends_of(after):
+        return "change the condition that ends it"
     changed = [name for name in _SAID if getattr(before, name) != getattr(after, name)]
     return f"change its {changed[0]}" if changed else ""

@@ -10,7 +10,7 @@ from typing import Any
 from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
-from memotherm.model.memory import placed_in
+from memotherm.model.memory import ENDED_BY, ENDS, ends_of, placed_in
 from memotherm.remember.authority import require_authority
 from memotherm.remember.forgotten import require_allowed
 from memotherm.remember.limits import Limits
@@ -92,6 +92,25 @@ class Changes:
             return replace(require_active(memory), verified_at=cause.at, trust=trust)
 
         return self.change(scope, memory_id, verified, cause)
+
+    def end(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
+        """End a memory whose condition has come true, with the trust of whoever has set it.
+
+        The condition is taken off by an event of its own: when the end is undone, it does not end the memory again.
+        """
+
+        def change(transaction: Transaction) -> Memory:
+            record = require_visible(transaction, scope, memory_id)
+            memory, ends = record.memory, ends_of(record.memory)
+            if "when" not in ends or memory.retention is not Retention.ACTIVE:
+                return memory
+            by = replace(cause, by=memory.trust, rule="condition", why=f"{ends['when']} came true")
+            kept = {name: value for name, value in memory.metadata.items() if name != ENDS}
+            told = replace(memory, metadata={**kept, ENDED_BY: ends["when"]})
+            record = self.apply(transaction, record, told, by)
+            return self.apply(transaction, record, replace(record.memory, valid_until=cause.at), by).memory
+
+        return self._store.transact(change)
 
     def rescope(
         self, scope: Scope, memory_id: str, cause: Cause, to: Mapping[str, str] | None = None, owner: int | None = None

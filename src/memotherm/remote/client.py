@@ -98,6 +98,10 @@ class RemoteMemotherm(Memotherm):
         Trust.of(trust)
         return self
 
+    def in_folder(self, folder: str | PathLike[str]) -> Self:  # noqa: ARG002 - the folder is not on the server
+        """Return this memory: a server reads no folders of its clients."""
+        return self
+
     def read_only(self) -> Self:
         """Return the same memory for reading: changes raise `ReadOnly`, and recalls are not counted."""
         return self._seen_from(self.scope, read_only=True)

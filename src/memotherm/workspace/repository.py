@@ -1,0 +1,254 @@
+"""The repository of a folder: its branches and tags, and the files of a commit.
+
+References are read from the files of git, without a process, because this happens at every recall. Only what looks like
+the end of a memory is confirmed by git itself, with commands that execute nothing of the repository: `cat-file`,
+`ls-tree` and `merge-base` run no hooks, filters, pagers or file system monitors, whatever its configuration says, and
+with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a partial clone lacks. They get full ids of
+commits, so their answers never change and are cached.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from memotherm.settings.paths import environment, read_regular
+
+#: More references, and larger files, are not read: what they say is unknown.
+_MAX_REFS_BYTES = 2_000_000
+_MAX_FILE_BYTES = 4_000_000
+_MAX_POINTER_BYTES = 8192
+#: How long git may take, in seconds; what it has not answered is unknown.
+_TIMEOUT = 1.0
+_MAIN_BRANCHES = ("main", "master", "trunk")
+#: Files of a merge, a rebase and the like that have not ended.
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+#: Options of git: no pager, no other objects in place of those that are asked for, paths without patterns.
+_READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs")
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+
+class Repository:
+    """A repository, as the files of git describe it now."""
+
+    def __init__(self, root: Path, own: Path, shared: Path) -> None:
+        self._root = root
+        #: The directory of this working tree, and the one that all worktrees share.
+        self._own = own
+        self._shared = shared
+
+    @classmethod
+    def of(cls, root: Path) -> Repository | None:
+        """Return the repository of a working tree; None if there is none that belongs to it, or none to be read.
+
+        It belongs to the tree if it lies in it, or names it as a worktree or as a submodule: a file in the tree alone
+        can name the repository of another project.
+        """
+        pointer = root / ".git"
+        own = Path(os.path.realpath(pointer))
+        if not own.is_dir():
+            word, _, path = _read(own).partition(":")
+            own = Path(os.path.realpath(root / path.strip()))
+            if word != "gitdir" or not path.strip() or not own.is_dir():
+                return None
+        common = _read(own / "commondir").strip()
+        shared = Path(os.path.realpath(own / common)) if common else own
+        listed = os.path.realpath(own / _read(own / "gitdir").strip()) == str(pointer) and own.parent.parent == shared
+        module = _WORKTREE.search(_read(own / "config"))
+        names = listed or (module is not None and os.path.realpath(own / module[1].strip('"')) == str(root))
+        if not (shared.is_relative_to(root) or names) or (shared / "reftable").exists():
+            return None
+        return cls(root, own, shared) if (shared / "refs").is_dir() else None
+
+    def branches(self) -> dict[str, list[str]] | None:
+        """Return the branches, local ones and those of remotes, with the commits they are at; None if unknown."""
+        references = self._references
+        if references is None:
+            return None
+        found: dict[str, list[str]] = {}
+        for name, commit in references.items():
+            kind, _, rest = name.removeprefix("refs/").partition("/")
+            branch = rest.partition("/")[2] if kind == "remotes" else rest if kind == "heads" else ""
+            if branch and branch != "HEAD":
+                found.setdefault(branch, []).append(commit)
+        return found
+
+    def tags(self) -> list[str] | None:
+        """Return the names of the tags; None if unknown."""
+        references = self._references
+        start = "refs/tags/"
+        return (
+            None if references is None else [name.removeprefix(start) for name in references if name.startswith(start)]
+        )
+
+    def main_branch(self) -> str | None:
+        """Return the branch that others are merged into: that of origin, or one with a usual name, or the only one."""
+        origin = _read(self._shared / "refs" / "remotes" / "origin" / "HEAD").strip()
+        if origin.startswith("ref: refs/remotes/origin/"):
+            return origin.removeprefix("ref: refs/remotes/origin/")
+        branches = self.branches() or {}
+        usual = [name for name in _MAIN_BRANCHES if name in branches]
+        return usual[0] if usual else next(iter(branches)) if len(branches) == 1 else None
+
+    def settled(self) -> str | None:
+        """Return the commit of the working tree; None unless it is the main branch's, and no merge or rebase is open.
+
+        Files on another branch are what somebody tries, not what holds in the project.
+        """
+        head = _read(self._own / "HEAD").strip()
+        name = head.removeprefix("ref: refs/heads/")
+        if name == head or name != self.main_branch() or any((self._own / each).exists() for each in _UNFINISHED):
+            return None
+        return (self._references or {}).get(f"refs/heads/{name}")
+
+    def contains(self, branch: str, commit: str) -> bool | None:
+        """Return whether a commit is in a branch, local or of a remote; None if unknown."""
+        answers = {_is_ancestor(str(self._own), commit, tip) for tip in (self.branches() or {}).get(branch, ())}
+        return True if True in answers else None if None in answers or not answers else False
+
+    def committed(self, commit: str) -> CommittedFiles:
+        """Return the files of a commit."""
+        return CommittedFiles(str(self._own), commit)
+
+    @functools.cached_property
+    def _references(self) -> dict[str, str] | None:
+        """Return all references with their ids; None if there are too many."""
+        packed = _text(self._shared / "packed-refs", _MAX_REFS_BYTES) if (self._shared / "packed-refs").exists() else ""
+        if packed is None:
+            return None
+        found = dict(_packed(packed))
+        for name in ("heads", "tags", "remotes"):
+            found.update(_loose(self._shared / "refs" / name, f"refs/{name}"))
+        return found
+
+
+def _packed(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        commit, _, name = line.partition(" ")
+        if name and _ID.fullmatch(commit):
+            yield name, commit
+
+
+def _loose(folder: Path, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the references below a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            below = f"{name}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _loose(folder / entry.name, below)
+            elif entry.is_file(follow_symlinks=False) and _ID.fullmatch(commit := _read(folder / entry.name).strip()):
+                yield below, commit
+
+
+# Files, now and in a commit
+
+
+class PresentFiles:
+    """The files of a folder as they are now; nothing outside of it is read, links included."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def exists(self, path: str) -> bool | None:
+        """Return whether there is such a file or folder; None if it lies outside."""
+        place = self._place(path)
+        return None if place is None else place.exists()
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none to be read."""
+        place = self._place(path)
+        return None if place is None else _text(place, _MAX_FILE_BYTES)
+
+    def _place(self, path: str) -> Path | None:
+        place = Path(os.path.realpath(self._root / path))
+        return place if place.is_relative_to(self._root) else None
+
+
+class CommittedFiles:
+    """The files of a commit."""
+
+    def __init__(self, directory: str, commit: str) -> None:
+        self._directory = directory
+        self._commit = commit
+
+    def exists(self, path: str) -> bool | None:
+        """Return whether the commit has such a file or folder; None if unknown."""
+        # Its blob may be missing in a partial clone, its entry is not.
+        code, output = _git(self._directory, "ls-tree", "--full-tree", self._commit, "--", path)
+        return None if code else bool(output)
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none, or it is too large."""
+        code, output = _git(self._directory, "cat-file", "blob", f"{self._commit}:{path}")
+        return None if code or len(output) > _MAX_FILE_BYTES else output.decode("utf-8", "replace")
+
+
+def _is_ancestor(directory: str, commit: str, tip: str) -> bool | None:
+    code, _ = _git(directory, "merge-base", "--is-ancestor", commit, tip)
+    return {0: True, 1: False}.get(code)
+
+
+@functools.lru_cache(maxsize=256)
+def _git(directory: str, *arguments: str) -> tuple[int, bytes]:
+    """Return the exit code and the output of a command of git that only reads; the arguments name commits by ids."""
+    program = _program()
+    if program is None:
+        return 127, b""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(  # noqa: S603 - the arguments were checked: ids, and paths after a colon or `--`
+            [program, *_READS, f"--git-dir={directory}", *arguments],
+            cwd=directory,
+            env=_variables(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+        return done.returncode, done.stdout
+    return 124, b""
+
+
+@functools.cache
+def _program() -> str | None:
+    """Return the path of git; a relative one would be looked up in the project."""
+    found = shutil.which("git")
+    return found if found and Path(found).is_absolute() else None
+
+
+def _variables() -> Mapping[str, str]:
+    """Return the environment of git: without variables that redirect it, and without any transport."""
+    kept = {name: value for name, value in environment().items() if not name.startswith("GIT_")}
+    return {
+        **kept, "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C",
+    }  # fmt: skip
+
+
+def _text(path: Path, most_bytes: int) -> str | None:
+    """Return the text of a regular file; None if there is none, or it is larger."""
+    try:
+        status = path.stat()
+        if status.st_size > most_bytes:
+            return None
+        return _text_at(str(path), status.st_mtime_ns, status.st_size, status.st_ino)
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=32)
+def _text_at(path: str, mtime: int, size: int, inode: int) -> str:  # noqa: ARG001 - they tell whether it has changed
+    return read_regular(path, size).decode("utf-8", "replace")
+
+
+def _read(path: Path) -> str:
+    """Return the beginning of a small file of git; an empty text if there is none."""
+    with suppress(OSError):
+        return os.fsdecode(read_regular(path, _MAX_POINTER_BYTES))
+    return ""
