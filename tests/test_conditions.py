@@ -13,7 +13,7 @@ from memotherm.text.ending_clauses import condition_in
 _CASES = Path(__file__).parent.parent / "bench" / "conditions"
 
 
-@pytest.mark.parametrize("half", ["development"])
+@pytest.mark.parametrize("half", ["development", "unseen"])
 def test_statements_get_their_condition_or_none(half: str) -> None:
     """At least .80 of the labelled statements get the right condition, and those that end by none get none."""
     rows = [json.loads(line) for line in (_CASES / f"{half}.jsonl").read_text("utf-8").splitlines()]

@@ -79,7 +79,7 @@ class Workspace:
     def _named(self, condition: Condition) -> Condition | None:
         """Return a condition with the name that only the project tells; None if it does not tell one."""
         if condition.name == RELEASE:
-            branches = (self.repository.branches() if self.repository else None) or {}
+            branches = self.repository.branches() if self.repository else []
             names = [name for name in branches if name.lower().startswith("release")]
         elif condition.name == UNNAMED:
             wanted = version_key(condition.value)
@@ -97,8 +97,9 @@ class Workspace:
         repository = self.repository
         if condition.state != "is merged" or repository is None or (main := repository.main_branch()) is None:
             return ""
-        tips = (repository.branches() or {}).get(condition.name, ())
-        return next((tip for tip in tips if repository.contains(main, tip) is False), "")
+        return next(
+            (tip for tip in repository.tips(condition.name) or () if repository.contains(main, tip) is False), ""
+        )
 
     def _is_true(self, condition: Condition, tip: str) -> bool | None:
         """Return whether a condition is true; None if that is unknown."""
@@ -117,16 +118,16 @@ class Workspace:
             return None if tags is None else (highest_tag(tags) or (0,)) >= version_key(condition.value)
         if condition.subject == "commit":
             return repository.contains(condition.value, condition.name)
-        branches = repository.branches()
-        if branches is None:
+        tips = repository.tips(condition.name)
+        if tips is None:
             return None
         if condition.state != "is merged":
-            return (condition.name in branches) is (condition.state == "exists")
+            return bool(tips) is (condition.state == "exists")
         main = repository.main_branch()
         if not tip or main is None:
             return None
         # Its last commit at that time, so that a branch which was reset is not taken for a merged one, and all later.
-        answers = {repository.contains(main, each) for each in (tip, *branches.get(condition.name, ()))}
+        answers = {repository.contains(main, each) for each in (tip, *tips)}
         return None if None in answers else answers == {True}
 
 

@@ -67,35 +67,56 @@ class Repository:
             return None
         return cls(root, own, shared) if (shared / "refs").is_dir() else None
 
-    def branches(self) -> dict[str, list[str]] | None:
-        """Return the branches, local ones and those of remotes, with the commits they are at; None if unknown."""
-        references = self._references
-        if references is None:
+    def tips(self, branch: str) -> list[str] | None:
+        """Return the commits that a branch is at, the local one and those of remotes; None if unknown."""
+        packed = self._packed
+        if packed is None:
             return None
-        found: dict[str, list[str]] = {}
-        for name, commit in references.items():
+        heads, remotes = self._shared / "refs" / "heads", self._shared / "refs" / "remotes"
+        found = {f"refs/heads/{branch}": _read(heads / branch).strip()}
+        with suppress(OSError):
+            found |= {f"refs/remotes/{each.name}/{branch}": _read(each / branch).strip() for each in remotes.iterdir()}
+        ends = f"/{branch}\n"
+        place = packed.find(ends)
+        while place >= 0:
+            commit, _, name = packed[packed.rfind("\n", 0, place) + 1 : place + len(ends) - 1].partition(" ")
+            if name == f"refs/heads/{branch}" or re.fullmatch(rf"refs/remotes/[^/]+/{re.escape(branch)}", name):
+                # A loose reference is newer.
+                found[name] = found.get(name) or commit
+            place = packed.find(ends, place + 1)
+        return [commit for commit in found.values() if _ID.fullmatch(commit)]
+
+    def branches(self) -> list[str]:
+        """Return the names of all branches, local ones and those of remotes."""
+        packed = [line.partition(" ")[2] for line in (self._packed or "").splitlines()]
+        loose = (_loose(self._shared / "refs" / name, f"refs/{name}") for name in ("heads", "remotes"))
+        found: dict[str, None] = {}
+        for name in (*packed, *(each for names in loose for each in names)):
             kind, _, rest = name.removeprefix("refs/").partition("/")
             branch = rest.partition("/")[2] if kind == "remotes" else rest if kind == "heads" else ""
             if branch and branch != "HEAD":
-                found.setdefault(branch, []).append(commit)
-        return found
+                found[branch] = None
+        return list(found)
 
     def tags(self) -> list[str] | None:
         """Return the names of the tags; None if unknown."""
-        references = self._references
         start = "refs/tags/"
-        return (
-            None if references is None else [name.removeprefix(start) for name in references if name.startswith(start)]
-        )
+        if self._packed is None:
+            return None
+        packed = (line.partition(" ")[2] for line in self._packed.splitlines())
+        names = (*packed, *_loose(self._shared / "refs" / "tags", "refs/tags"))
+        return [name.removeprefix(start) for name in names if name.startswith(start)]
 
     def main_branch(self) -> str | None:
         """Return the branch that others are merged into: that of origin, or one with a usual name, or the only one."""
         origin = _read(self._shared / "refs" / "remotes" / "origin" / "HEAD").strip()
         if origin.startswith("ref: refs/remotes/origin/"):
             return origin.removeprefix("ref: refs/remotes/origin/")
-        branches = self.branches() or {}
-        usual = [name for name in _MAIN_BRANCHES if name in branches]
-        return usual[0] if usual else next(iter(branches)) if len(branches) == 1 else None
+        usual = next((name for name in _MAIN_BRANCHES if self.tips(name)), None)
+        if usual is not None:
+            return usual
+        branches = self.branches()
+        return branches[0] if len(branches) == 1 else None
 
     def settled(self) -> str | None:
         """Return the commit of the working tree; None unless it is the main branch's, and no merge or rebase is open.
@@ -106,11 +127,11 @@ class Repository:
         name = head.removeprefix("ref: refs/heads/")
         if name == head or name != self.main_branch() or any((self._own / each).exists() for each in _UNFINISHED):
             return None
-        return (self._references or {}).get(f"refs/heads/{name}")
+        return next(iter(self.tips(name) or ()), None)
 
     def contains(self, branch: str, commit: str) -> bool | None:
         """Return whether a commit is in a branch, local or of a remote; None if unknown."""
-        answers = {_is_ancestor(str(self._own), commit, tip) for tip in (self.branches() or {}).get(branch, ())}
+        answers = {_is_ancestor(str(self._own), commit, tip) for tip in self.tips(branch) or ()}
         return True if True in answers else None if None in answers or not answers else False
 
     def committed(self, commit: str) -> CommittedFiles:
@@ -118,33 +139,21 @@ class Repository:
         return CommittedFiles(str(self._own), commit)
 
     @functools.cached_property
-    def _references(self) -> dict[str, str] | None:
-        """Return all references with their ids; None if there are too many."""
-        packed = _text(self._shared / "packed-refs", _MAX_REFS_BYTES) if (self._shared / "packed-refs").exists() else ""
-        if packed is None:
-            return None
-        found = dict(_packed(packed))
-        for name in ("heads", "tags", "remotes"):
-            found.update(_loose(self._shared / "refs" / name, f"refs/{name}"))
-        return found
+    def _packed(self) -> str | None:
+        """The references in one file, one on each line; None if there are too many."""
+        place = self._shared / "packed-refs"
+        return _text(place, _MAX_REFS_BYTES) if place.exists() else ""
 
 
-def _packed(text: str) -> Iterator[tuple[str, str]]:
-    for line in text.splitlines():
-        commit, _, name = line.partition(" ")
-        if name and _ID.fullmatch(commit):
-            yield name, commit
-
-
-def _loose(folder: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the references below a folder."""
+def _loose(folder: Path, name: str) -> Iterator[str]:
+    """Yield the names of the references below a folder."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             below = f"{name}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 yield from _loose(folder / entry.name, below)
-            elif entry.is_file(follow_symlinks=False) and _ID.fullmatch(commit := _read(folder / entry.name).strip()):
-                yield below, commit
+            else:
+                yield below
 
 
 # Files, now and in a commit
