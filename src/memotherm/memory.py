@@ -15,6 +15,8 @@ from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction
+from memotherm.facade.endings import Endings, renewed_anchors
+from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.reports import apply_reports
 from memotherm.facade.services import Services
 from memotherm.facade.tasks import Tasks
@@ -23,7 +25,16 @@ from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import Clock, system_clock
-from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
+from memotherm.model.memory import (
+    ANCHORS,
+    FormatName,
+    MemoryFilters,
+    OrderName,
+    PriorityName,
+    ScopeFields,
+    TierName,
+    TierValue,
+)
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
@@ -232,7 +243,8 @@ class Memotherm(Correction, Tasks):
             tier: hot, warm or cold; None lets the settings and the time to live decide. Or a priority.
             priority: pinned, critical, important, normal or low, or 0 to 4.
             ttl: The time until it expires: seconds, a timedelta, or text such as "7d".
-            metadata: Further values, as JSON; the value of `tier` counts like the argument, if that is not given.
+            metadata: Further values, as JSON; the value of `tier` counts like the argument, if that is not given, and
+                `anchors` lists the files that it is about, such as "src/app.py:10-20".
             source: Where it comes from; `web` or a URL, `document` and `import` lower its trust.
             supersedes: The id of a memory that this one replaces; that one is archived.
             key: Your own name for it, unique in this scope, such as "notes/plan"; a purge makes it free again.
@@ -568,11 +580,22 @@ class Memotherm(Correction, Tasks):
     def verify(self, memory_id: str, why: str = "") -> Memory:
         """Record that a memory still holds; contexts say when an old fact was last verified.
 
-        If a person verifies it, it has the trust of a person from then on.
+        If a person verifies it, it has the trust of a person from then on. The files that it is about count as they
+        are now, in the folder that `in_folder` names.
         """
-        return self._services.changes.verify(
-            self.scope, memory_id, self._view.cause(Action.VERIFY, why), self._view.trust
-        )
+        view = self._view
+        known = {} if view.folder is None else renewed_anchors(view.record(memory_id).memory, view.folder)
+        return self._services.changes.verify(self.scope, memory_id, view.cause(Action.VERIFY, why), view.trust, known)
+
+    def stale(self, limit: int = 50) -> list[Memory]:
+        """Return the memories whose files have changed or are gone, newest first, in the folder of `in_folder`.
+
+        Args:
+            limit: The most memories.
+        """
+        files_of = Endings(self._view).files_of
+        found = self._view.page(LARGEST_PAGE, include_narrower=False, where={ANCHORS: {"$exists": True}})
+        return [memory for memory in found if files_of(memory) in ("changed", "gone")][:limit]
 
     def move_out_of_session(self, memory_id: str, why: str = "") -> Memory:
         """Move a memory from a session to the scope around it, so that it remains after the session."""

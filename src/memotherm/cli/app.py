@@ -67,6 +67,7 @@ SECTIONS = {
         "approve": Command("privacy", "Approve a proposal, or many by a filter."),
         "reject": Command("privacy", "Reject a proposal, or many by a filter; it does not come back."),
         "alias": Command("changes", "Record that two names mean the same."),
+        "stale": Command("memories", "List memories whose files have changed or are gone."),
         "tasks": Command("changes", "List open tasks, or close one."),
     },
     "Sessions and notes": {

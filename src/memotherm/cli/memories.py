@@ -14,7 +14,7 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Memory, Recall, Tier
-from memotherm.model.memory import ENDS
+from memotherm.model.memory import ANCHORS, ENDS
 from memotherm.model.recall import SEARCH_COLD
 from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json
@@ -29,8 +29,18 @@ _MOST_NAMED = 5
 @click.option("--force", is_flag=True, help='Store it even if it has nothing to remember, such as "ok".')
 @click.option("--until", metavar="CONDITION", help="What ends it: a date, or a condition such as `tag at least 2.0`.")
 @click.option("--while", "while_", metavar="CONDITION", help="What it depends on, such as `branch release/2.1 exists`.")
+@click.option(
+    "--about", metavar="FILE:LINES", multiple=True, help="A file that it is about, or lines of it (repeatable)."
+)
 @memory_option(creates=True)
-def remember(mem: Memotherm, force: bool, until: str | None, while_: str | None, **options: Any) -> Output:  # noqa: ANN401
+def remember(
+    mem: Memotherm,
+    about: tuple[str, ...],
+    force: bool,
+    until: str | None,
+    while_: str | None,
+    **options: Any,  # noqa: ANN401
+) -> Output:
     """Store a memory; `-` reads its content from standard input.
 
     A content that has nothing to remember, such as "ok", is skipped, unless a kind or a key is given.
@@ -40,6 +50,7 @@ def remember(mem: Memotherm, force: bool, until: str | None, while_: str | None,
     git log -1 --format=%B | memotherm remember - --kind decision --project shop
     memotherm remember "Ship on Monday" --key plans/release
     memotherm remember "Use the workaround" --until 'file pyproject.toml contains "3.13"'
+    memotherm remember "The retries are on purpose" --about src/client.py:40-52
     memotherm remember "The schema is frozen" --while 'branch release/2.1 exists'
 
     The conditions that end a memory are checked in the repository of this folder when it is recalled:
@@ -53,6 +64,8 @@ def remember(mem: Memotherm, force: bool, until: str | None, while_: str | None,
     from memotherm.tools.results import secret_warnings, skipped
 
     arguments = given({**options, **_end(until, while_, options["valid_until"])})
+    if about:
+        arguments["metadata"] = {**arguments.get("metadata", {}), ANCHORS: list(about)}
     source = click.get_current_context().get_parameter_source("kind")
     named = source is not ParameterSource.DEFAULT or "key" in arguments
     if (answer := skipped(arguments["content"], asked=force or named)) is not None:
@@ -237,6 +250,20 @@ def list_(
 def more_note(cursor: str | None) -> list[str]:
     """Return the note on how to get the next page."""
     return [f"more with --cursor {cursor}"] if cursor else []
+
+
+@click.command("stale")
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at most.")
+@memory_option()
+def stale(mem: Memotherm, limit: int) -> Output:
+    """List memories whose files have changed or are gone, newest first; `verify` says that one still holds.
+
+    \b
+    memotherm stale
+    memotherm verify mem_01J8ZQ4X0000000000000000
+    """
+    found = mem.stale(limit)
+    return Output({"memories": to_json(found)}, found, ["no memory is about a file that has changed"] * (not found))
 
 
 @click.command("status")

@@ -78,6 +78,8 @@ class Request:
     past_spaces: Callable[[], tuple[int, ...]] | None = None
     #: Returns the condition that has ended a memory; empty if it holds.
     ended_by: Callable[[MemoryFields], str] | None = None
+    #: Returns what became of the files that a memory is about; empty if they are as they were.
+    changed_since: Callable[[MemoryFields], str] | None = None
 
 
 class Assembler:
@@ -187,6 +189,8 @@ class Assembler:
         if selection.ranking is not None:
             candidates += hits_of(selection.ranking)
         selection.choose(candidates, request.injected, settings.context_min_confidence, request.now, request.ended_by)
+        if request.changed_since is not None:
+            selection.mark_changed(request.changed_since)
         return selection
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:

@@ -15,7 +15,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.values import Entry
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import MemoryFields, ends_of, outdated_sentences
+from memotherm.model.memory import ANCHORS, MemoryFields, ends_of, outdated_sentences
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
@@ -132,6 +132,8 @@ _COMPARED = 8
 #: relevance against its closeness, and how close is not far.
 _MOST_HINTS = 1.5
 _CLOSE = 0.15
+#: Hits whose files have changed come after all others.
+_BEHIND = 1 << 30
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 
@@ -274,6 +276,15 @@ class Selection:
             self.hits, siblings = split_siblings(self.hits, ranking.question.text, _COMPARED)
             self.skipped += [Skipped(candidate, "relevance", why) for candidate, why in siblings]
         self._mark()
+
+    def mark_changed(self, changed_since: Callable[[MemoryFields], str]) -> None:
+        """Mark the candidates whose files have changed, and put hits behind those whose files have not."""
+        for candidates in (self.listed, self.hits):
+            for place, each in enumerate(candidates):
+                if ANCHORS in each.memory.metadata and (mark := changed_since(each.memory)):
+                    order = (_BEHIND, *each.order) if each.section == "recalled" else each.order
+                    candidates[place] = each._replace(mark=each.mark or mark, order=order)
+        self.hits.sort(key=lambda each: each.order)
 
     def _mark(self) -> None:
         """Mark the first candidates that disagree."""

@@ -1,4 +1,4 @@
-"""Memories that end by a condition: set when they are stored, checked when they are read.
+"""Memories that end by a condition, and memories about files: set when they are stored, checked when they are read.
 
 The project is read in the folder that the caller works in; a server works in none.
 """
@@ -6,19 +6,30 @@ The project is read in the folder that the caller works in; a server works in no
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.model import Hit
+from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import ENDS, MemoryFields, ends_of
+from memotherm.model.memory import ANCHORS, ENDS, MemoryFields, ends_of
 from memotherm.recall.recaller import Found
 from memotherm.remember.capture import is_by_user
 from memotherm.remember.draft import Draft
 from memotherm.text.conditions import Condition, parse_condition
+
+#: What a context says about a memory whose files are not what they were.
+_MARKS = {"changed": "file changed since", "gone": "file gone since"}
+
+
+class Checks(TypedDict, total=False):
+    """What a request for a context takes."""
+
+    ended_by: Callable[[MemoryFields], str]
+    changed_since: Callable[[MemoryFields], str]
+
 
 if TYPE_CHECKING:
     from memotherm.facade.view import View
@@ -37,8 +48,9 @@ def condition_here(condition: Condition, folder: str | None) -> Mapping[str, str
     return _workspace(folder).set_condition(condition)
 
 
-def with_written_condition(draft: Draft, folder: str | None) -> Draft:
-    """Return a draft with the condition that was given as its end, if that is one."""
+def with_checks(draft: Draft, folder: str | None) -> Draft:
+    """Return a draft with its anchors, and with the condition that was given as its end, if that is one."""
+    draft = replace(draft, metadata=with_anchors(draft.metadata, folder))
     condition = written_condition(draft.valid_until)
     if condition is None:
         return draft
@@ -56,8 +68,31 @@ def with_heard_condition(draft: Draft, text: str, folder: str) -> Draft:
     return replace(draft, metadata={**(draft.metadata or {}), ENDS: ends}) if ends else draft
 
 
+def with_anchors(metadata: Mapping[str, Any] | None, folder: str | None) -> Mapping[str, Any] | None:
+    """Return metadata whose anchors, given as texts such as src/app.py:10-20, have what they are compared by."""
+    # A list of texts is what somebody has written.
+    named = metadata.get(ANCHORS) if isinstance(metadata, Mapping) else None
+    if metadata is None or folder is None or not isinstance(named, list | tuple):
+        return metadata
+    from memotherm.workspace.anchors import anchor_at
+
+    here = _workspace(folder)
+    made = [anchor_at(each, here) if isinstance(each, str) else each for each in named]
+    return {**metadata, ANCHORS: made}
+
+
+def renewed_anchors(memory: Memory, folder: str | None) -> Mapping[str, Any]:
+    """Return the entry of a memory's metadata about its files as they are now; empty if it is about none."""
+    anchors = memory.metadata.get(ANCHORS)
+    if folder is None or not isinstance(anchors, list):
+        return {}
+    from memotherm.workspace.anchors import renewed
+
+    return {ANCHORS: renewed(anchors, _workspace(folder))}
+
+
 class Endings:
-    """Checks the conditions of the memories that one call reads, and ends those whose condition has come true."""
+    """Checks the memories that one call reads: ends those whose condition has come true, and compares their files."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -73,24 +108,56 @@ class Endings:
             view.services.changes.end(view.scope, memory.id, view.cause(Action.UPDATE))
         return str(ends["when"])
 
-    def checked(self, found: Found) -> Found:
-        """Return what was found with the memories as they are after the check; an ended one is still found."""
-        hits = (*found.pinned, *found.hits)
-        ended = {hit.memory.id for hit in hits if self._view.folder is not None and self.ended_by(hit.memory)}
-        if not ended:
-            return found
-        pinned, best = (
-            tuple(self._read(hit) if hit.memory.id in ended else hit for hit in each)
-            for each in (found.pinned, found.hits)
-        )
-        return replace(found, pinned=pinned, hits=best)
+    def files_of(self, memory: MemoryFields) -> str:
+        """Return whether the files that a memory is about are fresh, moved, changed, gone or unknown; empty if none."""
+        anchors = memory.metadata.get(ANCHORS)
+        if not anchors or self._view.folder is None:
+            return ""
+        from memotherm.workspace.anchors import state_of
 
-    def _read(self, hit: Hit) -> Hit:
-        return replace(hit, memory=self._view.record(hit.memory.id).memory)
+        return state_of(anchors, self._here)
+
+    def changed_since(self, memory: MemoryFields) -> str:
+        """Return the mark of a memory whose files have changed, which leaves hot; empty if they have not."""
+        state = self.files_of(memory)
+        if state not in _MARKS:
+            return ""
+        repository = self._here.repository
+        # On another branch, they may only look different.
+        if memory.tier is Tier.HOT and memory.priority is not Priority.PINNED and repository and repository.settled():
+            view = self._view
+            cause = replace(view.cause(Action.MOVE, _MARKS[state]), rule="anchors")
+            with suppress(MemothermError):
+                view.services.changes.move(view.scope, memory.id, Tier.WARM, cause)
+        return _MARKS[state]
+
+    def callbacks(self, *, current: bool) -> Checks:
+        """Return what a request for a context takes; nothing for one about the past, or without a folder."""
+        if not current or self._view.folder is None:
+            return {}
+        return {"ended_by": self.ended_by, "changed_since": self.changed_since}
+
+    def checked(self, found: Found) -> Found:
+        """Return what was found as it is after the check: what has ended, and hits whose files have changed last."""
+        if self._view.folder is None:
+            return found
+        pinned, hits = map(self._look, found.pinned), sorted(map(self._look, found.hits), key=_has_changed)
+        return replace(found, pinned=tuple(pinned), hits=tuple(hits))
+
+    def _look(self, hit: Hit) -> Hit:
+        ended = self.ended_by(hit.memory)
+        if not ended and ANCHORS not in hit.memory.metadata:
+            return hit
+        memory = self._view.record(hit.memory.id).memory if ended else hit.memory
+        return replace(hit, memory=memory, files=self.files_of(memory))
 
     @functools.cached_property
     def _here(self) -> Workspace:
         return _workspace(self._view.folder or ".")
+
+
+def _has_changed(hit: Hit) -> bool:
+    return hit.files in _MARKS
 
 
 def _workspace(folder: str) -> Workspace:

@@ -15,8 +15,9 @@ from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.facade.endings import (
     Endings,
     condition_here,
+    with_anchors,
+    with_checks,
     with_heard_condition,
-    with_written_condition,
     written_condition,
 )
 from memotherm.facade.queries import (
@@ -265,7 +266,7 @@ class View(Queries):
         return Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded,
             past_spaces=self.past_spaces(place[0]) if current else None,
-            ended_by=Endings(self).ended_by if current and self.folder is not None else None,
+            **Endings(self).callbacks(current=current),
         )  # fmt: skip
 
     def recall(
@@ -346,7 +347,7 @@ class View(Queries):
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
         writer = self.services.writer
-        drafts = [with_written_condition(draft, self.folder) for draft in drafts]
+        drafts = [with_checks(draft, self.folder) for draft in drafts]
         return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
 
     def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
@@ -490,6 +491,7 @@ class View(Queries):
             metadata = fields.get("metadata") or self.record(memory_id).memory.metadata
             ends = condition_here(until, self.folder)
             fields = {**fields, "valid_until": None, "metadata": {**metadata, ENDS: ends}}
+        fields = {**fields, "metadata": with_anchors(fields.get("metadata"), self.folder)}
         check: dict[str, Callable[[Any], Any]] = {
             "kind": lambda kind: checked_kind(kind, settings),
             "tags": checked_tags,

@@ -46,6 +46,7 @@ _HIT_DEFAULTS: Json = {
     "valid_from": None,
     "valid_until": None,
     "supersedes": None,
+    "files": "",
 }
 #: The fields of a hit in the working memory of a session, which replace those with other names.
 _ITEM_FIELDS = ("id", "sessionId", "content", "type", "tier", "score", "accessCount", "lastAccessedAt", "createdAt",

@@ -13,6 +13,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
 __all__ = [
+    "ANCHORS",
     "ENDED_BY",
     "ENDS",
     "HISTORY",
@@ -76,6 +77,8 @@ PERHAPS_OUTDATED = "perhaps-outdated"
 #: The entry of a memory's metadata with the condition that ends it: `when` and `place`, or `perhaps` for a guess; and
 #: the one with the condition that has ended it.
 ENDS, ENDED_BY = "ends", "ended_by"
+#: The entry of a memory's metadata with the files that it is about.
+ANCHORS = "anchors"
 
 _LONGEST_SCOPE_VALUE = 200
 

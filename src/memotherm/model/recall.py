@@ -111,6 +111,9 @@ class Hit(Value):
     #: Relevance in [0, 1], adjusted by use, plus the priority's boost; hits without `why.rerank` are ordered by it.
     score: float
     why: Why = field(repr=False)
+    #: Whether the files that it is about are fresh, moved, changed, gone or unknown; empty if it is about none, or if
+    #: nobody has looked.
+    files: str = field(default="", repr=False)
 
     def explain(self) -> str:
         """Return the score and its parts in one line."""

@@ -84,12 +84,13 @@ class Changes:
 
         return self.change(scope, memory_id, unpinned, cause)
 
-    def verify(self, scope: Scope, memory_id: str, cause: Cause, by: Trust) -> Memory:
-        """Record that an active memory was verified; a person stands behind it from then on."""
+    def verify(self, scope: Scope, memory_id: str, cause: Cause, by: Trust, metadata: Mapping[str, Any]) -> Memory:
+        """Record that an active memory was verified, with new metadata; a person stands behind it from then on."""
 
         def verified(memory: Memory) -> Memory:
             trust = by if by is Trust.PERSON else memory.trust
-            return replace(require_active(memory), verified_at=cause.at, trust=trust)
+            known = {**memory.metadata, **metadata}
+            return replace(require_active(memory), verified_at=cause.at, trust=trust, metadata=known)
 
         return self.change(scope, memory_id, verified, cause)
 

@@ -1,10 +1,10 @@
 """The repository of a folder: its branches and tags, and the files of a commit.
 
 References are read from the files of git, without a process, because this happens at every recall. Only what looks like
-the end of a memory is confirmed by git itself, with commands that execute nothing of the repository: `cat-file`,
-`ls-tree` and `merge-base` run no hooks, filters, pagers or file system monitors, whatever its configuration says, and
-with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a partial clone lacks. They get full ids of
-commits, so their answers never change and are cached.
+the end of a memory, and renames, are asked of git itself, by commands that execute nothing of the repository:
+`cat-file`, `ls-tree`, `diff-tree` and `merge-base` run no hooks, filters, pagers or file system monitors, whatever its
+configuration says, and with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a partial clone lacks.
+They get full ids of commits, so their answers never change and are cached.
 """
 
 from __future__ import annotations
@@ -128,6 +128,23 @@ class Repository:
         if name == head or name != self.main_branch() or any((self._own / each).exists() for each in _UNFINISHED):
             return None
         return next(iter(self.tips(name) or ()), None)
+
+    def head(self) -> str | None:
+        """Return the commit of the working tree, on any branch; None if there is none."""
+        head = _read(self._own / "HEAD").strip()
+        name = head.removeprefix("ref: refs/heads/")
+        commit = head if name == head else next(iter(self.tips(name) or ()), "")
+        return commit if _ID.fullmatch(commit) else None
+
+    def renamed(self, path: str, since: str, commit: str) -> str | None:
+        """Return the new path of a file that was renamed between two commits; None if no rename of it is known."""
+        if not _ID.fullmatch(since) or since == commit:
+            return None
+        options = ("-r", "-z", "-M", "-l200", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv")
+        code, output = _git(str(self._own), "diff-tree", *options, since, commit)
+        fields = output.decode("utf-8", "replace").split("\0") if code == 0 else []
+        pairs = zip(fields[1::3], fields[2::3], strict=False)
+        return next((new for old, new in pairs if old == path), None)
 
     def contains(self, branch: str, commit: str) -> bool | None:
         """Return whether a commit is in a branch, local or of a remote; None if unknown."""

@@ -1,0 +1,135 @@
+"""What a memory is about: lines of files, and whether they are still what they were.
+
+An anchor has a path, the lines, a digest of them, the file's last commit when it was set, and the project. Spaces at
+the ends of lines and the kind of line breaks do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+from memotherm.errors import InvalidInput
+from memotherm.text.conditions import parse_condition
+from memotherm.workspace.checks import Workspace
+
+__all__ = ["STATES", "Anchored", "anchor_at", "renewed", "state_of"]
+
+#: The states of what a memory is about, the one that needs most attention last.
+STATES = ("unknown", "fresh", "moved", "changed", "gone")
+_PLACE = re.compile(r"(?P<path>.{1,300}?)(?::(?P<first>[1-9]\d{0,6})(?:-(?P<last>[1-9]\d{0,6}))?)?")
+
+
+class Anchored(NamedTuple):
+    """Where the lines of an anchor are now."""
+
+    #: fresh, moved, changed, gone or unknown.
+    state: str
+    path: str = ""
+    #: The number of the first line, from 1.
+    first: int = 1
+
+
+def anchor_at(text: str, here: Workspace) -> dict[str, Any]:
+    """Return the anchor of a file or of lines in it, written as `src/app.py` or `src/app.py:10-20`."""
+    found = _PLACE.fullmatch(text.strip())
+    path = found["path"] if found else ""
+    if found is None or parse_condition(f"file {path} exists") is None:
+        raise InvalidInput(f"{text!r} is no file of a project: write it like src/app.py or src/app.py:10-20")
+    first = int(found["first"] or 0)
+    return _anchor(path, first, int(found["last"] or first), here)
+
+
+def _anchor(path: str, first: int, last: int, here: Workspace) -> dict[str, Any]:
+    lines = _lines(here.files.text(path))
+    if here.repository is None or lines is None:
+        raise InvalidInput(f"there is no file {path} in the repository of this folder")
+    if first > last or last > len(lines):
+        raise InvalidInput(f"{path} has {len(lines)} lines: there are no lines {first}-{last}")
+    part = lines[first - 1 : last] if first else lines
+    anchor = {"path": path, "digest": _digest(part), "place": here.place, "commit": here.repository.head() or ""}
+    # The first line tells quickly where the lines may be.
+    return {**anchor, "lines": [first, last], "start": _sum(part[0])} if first else anchor
+
+
+def state_of(anchors: object, here: Workspace) -> str:
+    """Return the state of what a memory is about, that of the anchor which needs most attention; empty without one."""
+    listed = anchors if isinstance(anchors, Sequence) and not isinstance(anchors, str) else ()
+    return max((_found(each, here).state for each in listed), key=STATES.index, default="")
+
+
+def renewed(anchors: Sequence[object], here: Workspace) -> list[object]:
+    """Return anchors for the lines as they are now; those that are gone or unknown stay as they are."""
+    return [_renewed(each, here) for each in anchors]
+
+
+def _renewed(anchor: object, here: Workspace) -> object:
+    found = _found(anchor, here)
+    lines = _lines(here.files.text(found.path)) if found.path else None
+    if not isinstance(anchor, Mapping) or found.state in ("gone", "unknown") or lines is None:
+        return anchor
+    if "lines" not in anchor:
+        return _anchor(found.path, 0, 0, here)
+    length = anchor["lines"][1] - anchor["lines"][0]
+    return _anchor(found.path, min(found.first, len(lines)), min(found.first + length, len(lines)), here)
+
+
+def _found(anchor: object, here: Workspace) -> Anchored:
+    """Return where the lines of an anchor are."""
+    if not _is_anchor(anchor) or anchor["place"] != here.place or here.repository is None:
+        return Anchored("unknown")
+    path = anchor["path"]
+    if parse_condition(f"file {path} exists") is None:
+        return Anchored("unknown")
+    exists = here.files.exists(path)
+    if exists is None:
+        return Anchored("unknown")
+    if not exists:
+        head = here.repository.head()
+        path = here.repository.renamed(path, anchor["commit"], head) if head else None
+        if path is None or not here.files.exists(path):
+            return Anchored("gone")
+    lines = _lines(here.files.text(path))
+    if lines is None:
+        return Anchored("unknown")
+    first, last = anchor.get("lines", (1, len(lines)))
+    if _digest(lines[first - 1 : last]) == anchor["digest"]:
+        return Anchored("fresh" if path == anchor["path"] else "moved", path, first)
+    length = last - first + 1
+    starts = (place for place, line in enumerate(lines) if "lines" in anchor and _sum(line) == anchor.get("start"))
+    # Each is hashed, so that few are looked at where the first line is a common one.
+    for _, place in zip(range(_MOST_PLACES), starts, strict=False):
+        if _digest(lines[place : place + length]) == anchor["digest"]:
+            return Anchored("moved", path, place + 1)
+    return Anchored("changed", path, first)
+
+
+#: The most places of a file where moved lines are looked for.
+_MOST_PLACES = 50
+
+
+def _is_anchor(anchor: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value of metadata is an anchor that this module has made, or has the same form."""
+    if not isinstance(anchor, Mapping) or not all(isinstance(anchor.get(name), str) for name in _TEXTS):
+        return False
+    lines = anchor.get("lines", [1, 1])
+    sound = isinstance(lines, list) and len(lines) == 2 and all(type(each) is int for each in lines)
+    return sound and 1 <= lines[0] <= lines[1] and re.fullmatch(r"[0-9a-f]{0,64}", anchor["commit"]) is not None
+
+
+_TEXTS = ("path", "digest", "place", "commit")
+
+
+def _lines(text: str | None) -> list[str] | None:
+    return None if text is None else [line.rstrip() for line in text.splitlines()]
+
+
+def _sum(line: str) -> int:
+    return zlib.crc32(line.encode("utf-8", "replace"))
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:32]
