@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from memotherm import Memotherm
+import memotherm
+from memotherm import Memotherm, Scope
 from memotherm.errors import Forbidden, InvalidInput
+from memotherm.hooks.capture import process_spool
+from memotherm.hooks.events import Options, parse_event
+from memotherm.hooks.recall import text_for
+from memotherm.hooks.spool import Spool
 from tests.repositories import SmallRepository
 
 _PYPROJECT = (
@@ -252,6 +257,56 @@ def test_an_agent_cannot_end_the_memory_of_a_person_by_a_condition(here: Memothe
     agent = mem.by("agent")
     with pytest.raises(Forbidden, match="condition that ends it"):
         agent.update(memory.id, metadata={"ends": {"when": "branch main exists", "place": "x"}})
+
+
+def test_a_statement_of_less_trust_neither_sets_nor_replaces_the_condition_of_a_person(
+    here: Memotherm, mem: Memotherm
+) -> None:
+    """Not by saying the same again, with or without a key; nor does a guess. A person does."""
+    said, forged = "We keep the shim until Python 3.13.", {"ends": {"when": "tag at least 1.0", "place": "x"}}
+    keyed = here.remember("The schema is frozen", key="schema")
+    plain = here.remember(said, kind="decision")
+    for agent in (mem.by("agent"), mem.by("agent").in_folder("/")):
+        agent.remember("The schema is frozen", key="schema", metadata=forged)
+        agent.remember(said, kind="decision", metadata=forged)
+    assert "ends" not in here.get(keyed.id).metadata
+    assert "ends" not in here.get(plain.id).metadata
+    here.capture(said, kind="decision")
+    set_by_person = here.get(plain.id).metadata["ends"]
+    assert set_by_person["when"] == "version of python at least 3.13"
+    here.capture(said, kind="decision", metadata={"role": "assistant"})
+    assert here.get(plain.id).metadata["ends"] == set_by_person
+
+
+def test_hooks_set_and_check_conditions_in_the_folder_of_the_host(
+    repository: SmallRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker that stores a prompt works in another folder."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    monkeypatch.chdir(tmp_path)
+    store = str(tmp_path / "hooks.db")
+    spool = Spool(tmp_path / "spool")
+    job = {"version": 1, "client": "claude", "session": "s1", "folder": str(repository.root), "do": "capture"}
+    job |= {"store": store, "scope": {"project": "shop"}, "settings": {}}
+    spool.add({**job, "role": "user", "text": "From now on the parser is frozen until feature/x is merged."})
+    spool.add({**job, "role": "assistant", "text": "Understood."})
+    assert process_spool(spool, include_running=True).captured
+    with memotherm.open(store, scope=Scope(project="shop")) as mem:
+        memory = next(each for each in mem.find(contains="parser is frozen") if each.kind != "summary")
+    assert memory.metadata["ends"]["when"] == "branch feature/x is merged"
+
+    def given(session: str) -> str:
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": "Is the parser frozen?", "cwd": str(repository.root)}
+        parsed = parse_event({**event, "session_id": session})
+        assert parsed is not None
+        return text_for(parsed, Options([f"--store={store}", "--project=shop"]))
+
+    assert "frozen" in given("s2")
+    repository.commit("main", {"a": "b"}, _tip(repository, "feature/x"))
+    assert "frozen" not in given("s3")
+    with memotherm.open(store, scope=Scope(project="shop")) as mem:
+        assert not mem.find(contains="parser is frozen", kind="summary").memories
 
 
 def test_worktrees_and_submodules_share_and_separate(

@@ -6,9 +6,12 @@ which it cannot unpin either. Tier, other priorities, tags and metadata are not 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from memotherm.errors import Forbidden
 from memotherm.model import Memory, Priority, Retention, Trust
-from memotherm.model.memory import ends_of
+from memotherm.model.memory import ENDED_BY, ENDS, ends_of
 
 #: The fields that decide what a memory says, until when, and under which key it is found.
 _SAID = ("kind", "key", "valid_from", "valid_until")
@@ -36,6 +39,18 @@ def require_authority(before: Memory, after: Memory | None, by: Trust, taken: st
             f"{before.id} has the trust {before.trust}, and a caller with the trust {by} may not {taken}: ask the "
             "user, who can do so on the command line or in the dashboard"
         )
+
+
+def with_end_of(stored: Memory, memory: Memory, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a memory that is stated again, with the condition that ends it then.
+
+    It stays if it was set by more trust than the second statement has, and a guess does not replace it.
+    """
+    guess = "when" in ends_of(stored) and "when" not in ends_of(memory)
+    ends = ends_of(stored) if guess or stored.trust.rank > memory.trust.rank else ends_of(memory)
+    kept = {name: value for name, value in metadata.items() if name not in (ENDS, ENDED_BY)}
+    ended = {ENDED_BY: stored.metadata[ENDED_BY]} if ENDED_BY in stored.metadata and not ends else {}
+    return {**kept, **({ENDS: dict(ends)} if ends else ended)}
 
 
 def _taken(before: Memory, after: Memory) -> str:

@@ -109,8 +109,11 @@ class Changes:
             kept = {name: value for name, value in memory.metadata.items() if name != ENDS}
             told = replace(memory, metadata={**kept, ENDED_BY: ends["when"]})
             record = self.apply(transaction, record, told, by)
-            return self.apply(transaction, record, replace(record.memory, valid_until=cause.at), by).memory
+            ended = self.apply(transaction, record, replace(record.memory, valid_until=cause.at), by)
+            remake(transaction, summaries, cause, self._settings.tokenizer)
+            return ended.memory
 
+        summaries = summaries_of(self._store, scope, [memory_id], cause)
         return self._store.transact(change)
 
     def rescope(

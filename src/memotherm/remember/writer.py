@@ -12,7 +12,7 @@ from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.memory import SUMMARY
-from memotherm.remember.authority import outranks, require_authority
+from memotherm.remember.authority import outranks, require_authority, with_end_of
 from memotherm.remember.changes import archive_superseded, duplicate_of, propose_decision, require_visible
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
@@ -304,7 +304,7 @@ class MemoryWriter:
             digest=memory.digest,
             kind=said.kind,
             tags=memory.tags,
-            metadata=memory.metadata,
+            metadata=with_end_of(before, memory, memory.metadata),
             source=said.source,
             trust=before.trust.after_rewrite(memory.trust) if said is memory else before.trust,
             index=memory.index,
@@ -337,7 +337,7 @@ class MemoryWriter:
         after = replace(
             stored,
             tags=tuple(dict.fromkeys((*stored.tags, *memory.tags))),
-            metadata={**stored.metadata, **memory.metadata},
+            metadata=with_end_of(stored, memory, {**stored.metadata, **memory.metadata}),
             trust=memory.trust if memory.trust is Trust.PERSON else stored.trust,
             priority=stored.priority if memory.priority is Priority.NORMAL else memory.priority,
             supersedes=memory.supersedes or stored.supersedes,
