@@ -37,6 +37,7 @@ def _about(here: Memotherm, *places: str, **more: str) -> str:
     return here.remember("The retries of the client are on purpose", metadata={"anchors": [*places]}, **more).id
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -143,6 +144,7 @@ def test_contexts_mark_what_has_changed_and_put_it_behind(here: Memotherm, repos
     assert here.verify(warm).metadata["anchors"][0]["lines"] == [6, 11]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("place", ["src/client.py:5-50", "src/client.py:9-5", "nowhere.py", "../x", "/etc/passwd", ""])
 def test_only_lines_of_the_project_can_be_named(here: Memotherm, place: str) -> None:
     """A file that is not there, lines that it does not have, and paths that lead out are refused."""

@@ -85,6 +85,7 @@ def _committed(repository: SmallRepository, files: dict[str, str]) -> None:
     repository.commit("main", whole)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("condition", "files"),
     [
@@ -119,6 +120,7 @@ def test_files_end_a_memory_when_they_are_committed_to_the_main_branch(
     assert here.context().text == ""
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "files",
     [
@@ -180,6 +182,7 @@ def test_what_is_missing_is_unknown(
     assert here.context().text == ""
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
@@ -198,6 +201,7 @@ def test_a_condition_that_could_not_be_checked_is_refused(here: Memotherm, condi
         here.remember("Use the workaround", valid_until=condition)
 
 
+@pytest.mark.sqlite
 def test_nothing_outside_of_the_project_is_read(here: Memotherm, repository: SmallRepository, tmp_path: Path) -> None:
     """A link that leads out of it names no file, and a pointer to another repository no repository."""
     (tmp_path / "secret.txt").write_text("token")
@@ -211,6 +215,7 @@ def test_nothing_outside_of_the_project_is_read(here: Memotherm, repository: Sma
         here.in_folder(foreign).remember("Use the workaround", valid_until="branch nowhere exists")
 
 
+@pytest.mark.sqlite
 def test_configuration_of_the_repository_is_not_executed(here: Memotherm, repository: SmallRepository) -> None:
     """Neither a monitor nor a hook nor a transport nor an alias."""
     trap = repository.root / "ran"
@@ -343,6 +348,7 @@ def test_worktrees_and_submodules_share_and_separate(
     assert inside.context().text == ""
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("seed", range(10))
 def test_no_memory_ends_early_in_replayed_histories(mem: Memotherm, tmp_path: Path, seed: int) -> None:
     """Five random histories each: trials on branches, writes without a commit, merges, deleted branches, tags."""
@@ -413,6 +419,7 @@ def _compare(here: Memotherm, conditions: dict[str, str], done: set[str]) -> Non
     assert shown == {condition for condition, step in conditions.items() if step not in done}
 
 
+@pytest.mark.sqlite
 def test_a_check_reads_few_files_again(
     here: Memotherm, repository: SmallRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
