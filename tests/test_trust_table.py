@@ -57,6 +57,9 @@ CALLS: dict[str, Callable[[Memotherm, Memory, Path], object]] = {
     "update(key=)": lambda mem, said, _: mem.update(said.id, key="other"),
     "update(ttl=)": lambda mem, said, _: mem.update(said.id, ttl="1d"),
     "update(valid_until=)": lambda mem, said, _: mem.update(said.id, valid_until="2020-01-01"),
+    'update(metadata={"ends": ...})': lambda mem, said, _: mem.update(
+        said.id, metadata={"ends": {"when": "branch main exists", "place": "x"}}
+    ),
     "store.import_": _imported,
     "store.move_project": lambda mem, _said, _: mem.store.move_project("web", "shop"),
     "session.clear": lambda mem, _said, _: mem.session("s1").clear(),
@@ -119,7 +122,7 @@ def test_what_a_person_said_outlasts_less_trust(
             return False
         told = ("content", "retention", "trust", "kind", "key", "expires_at", "valid_until")
         same = all(getattr(now, field) == getattr(said, field) for field in told)
-        same = same and (now.priority == said.priority or not pinned)
+        same = same and (now.priority == said.priority or not pinned) and "ends" not in now.metadata
         return same and reads.scoped(session="s1").get(key="ana/work").id == said.id
 
     if OUTCOMES[name] in ("refused", "pinned"):
