@@ -349,7 +349,7 @@ def test_worktrees_and_submodules_share_and_separate(
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
 def test_no_memory_ends_early_in_replayed_histories(mem: Memotherm, tmp_path: Path, seed: int) -> None:
     """Five random histories each: trials on branches, writes without a commit, merges, deleted branches, tags."""
     for number in range(5):
