@@ -78,6 +78,7 @@ _EVERYWHERE = (
     "test_review",
     "test_rules_of_people",
     "test_session_start",
+    "test_tool_calls",
     "test_tasks_end",
     "test_tenants",
     "test_tombstones",

@@ -96,6 +96,7 @@ class AsyncSession(_Derived[Session[Memotherm]]):
     end = _off_thread(Session.end)
     session_start = _off_thread(Session.session_start)
     before_turn = _off_thread(Session.before_turn)
+    before_tool = _off_thread(Session.before_tool)
     heard = _off_thread(Session.heard)
     context_compacted = _off_thread(Session.context_compacted)
     session_end = _off_thread(Session.session_end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
-from memotherm.errors import InvalidInput, StoreError
+from memotherm.errors import InvalidInput, NotFound, StoreError
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
@@ -20,6 +21,7 @@ from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.draft import Draft
+from memotherm.text.triggers import ToolCall
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
@@ -30,6 +32,8 @@ __all__ = ["Session"]
 M = TypeVar("M")
 
 _log = logging.getLogger(__name__)
+#: The most characters of the input of a tool in which memories are looked for.
+_INPUT_CHARS = 4000
 
 
 class Session(Generic[M]):
@@ -189,6 +193,48 @@ class Session(Generic[M]):
         return self._services.assembler.turn_context(
             self._space, replace(request, recalled_tokens=self._services.settings.recall_max_tokens), repeat=repeat
         )
+
+    def before_tool(
+        self,
+        tool: str,
+        paths: Sequence[str] = (),
+        command: str = "",
+        error: str = "",
+        task: str = "",
+        input: str = "",  # noqa: A002 - what tools call it
+        budget: int = 150,
+    ) -> Context:
+        """Return the memories that concern a call of a tool, each once in a session; empty for most calls.
+
+        A memory concerns a call if it names its file or a folder above it, its command, or its error; else if it names
+        no more than the name of its file or program and is similar enough. It may have been in the context of a prompt
+        before.
+
+        Args:
+            tool: The name of the tool, such as Edit.
+            paths: The files that it reads or changes, relative to the root of the project.
+            command: The command line that it runs.
+            error: What the command has printed, if it failed.
+            task: What a subagent is asked to do; memories that are similar enough concern it.
+            input: The whole input; memories that were shown before and that it takes up count as used.
+            budget: The most tokens of the text.
+        """
+        if isinstance(paths, str) or not all(
+            isinstance(each, str) for each in (tool, *paths, command, error, task, input)
+        ):
+            raise InvalidInput("before_tool takes a list of paths, and texts for the rest")
+        call = ToolCall(tool, tuple(paths), command, error, task)
+        if input:
+            with suppress(NotFound):
+                self._view.feedback(None, (), input[:_INPUT_CHARS], None)
+        query = turn_query(" ".join((*paths, command, error, task)))
+        request = self._view.context_request(query, budget, include_cold=bool(error))
+        if request.question is not None:
+            past = () if request.past_spaces is None else request.past_spaces()
+            search = request.question.search
+            search = replace(search, spaces=(*past, *search.spaces), tiers=(Tier.HOT, *search.tiers))
+            request = replace(request, question=replace(request.question, search=search, past_spaces=None), call=call)
+        return self._services.assembler.turn_context(self._space, replace(request, call=call))
 
     def heard(self, memory_id: str) -> None:
         """Record that the conversation says what a memory says: it is not injected until the context is compacted."""

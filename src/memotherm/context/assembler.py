@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from memotherm.context.calls import about_call
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reason_for
@@ -33,6 +34,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import ReceiptRow, Record, Search
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
+from memotherm.text.triggers import ToolCall
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200
@@ -72,6 +74,8 @@ class Request:
     opens: bool = False
     #: What was injected before: memory number -> its `updated_at` then, in microseconds.
     injected: Mapping[int, int] = field(default_factory=dict)
+    #: The tool call that it is for; then only what concerns it is included.
+    call: ToolCall | None = None
     #: What may be out of date, and why.
     degraded: tuple[str, ...] = ()
     #: Returns the spaces of past sessions.
@@ -101,11 +105,28 @@ class Assembler:
         What it includes is recorded in the store, so that the separate processes of an agent's hooks share it.
         With `repeat`, it may include what was injected before.
         """
-        injected = {} if repeat else self._store.injected(space)
+        given = {} if repeat else self._store.injected(space)
+        if request.call is not None:
+            return self._call_context(space, request, given)
+        # What was shown at a tool call is negative, see `_call_context`.
+        injected = {no: abs(moment) for no, moment in given.items()}
         opens = not injected and request.question is not None
         context, included = self._assemble(replace(request, injected=injected, opens=opens))
         if included and request.track:
             changed = {each.number: to_micros(each.memory.updated_at) for each in included if each.number is not None}
+            self._store.mark_injected(space, changed)
+        return context
+
+    def _call_context(self, space: int, request: Request, given: Mapping[int, int]) -> Context:
+        """Return the context of a tool call; nothing is logged if no memory concerns it.
+
+        A rule that was given with a prompt is shown again at the call that it is about, once: the number of such a
+        memory is recorded with a negative time.
+        """
+        shown = {no: -moment for no, moment in given.items() if moment < 0}
+        context, included = self._assemble(replace(request, injected=shown))
+        if included:
+            changed = {each.number: -to_micros(each.memory.updated_at) for each in included if each.number is not None}
             self._store.mark_injected(space, changed)
         return context
 
@@ -155,7 +176,9 @@ class Assembler:
             degraded=(*request.degraded, *(() if ranking is None else ranking.degraded)),
         )
         context = Context(
-            recall_id=self._log(request, selection, packed) if request.track else None,
+            recall_id=self._log(request, selection, packed)
+            if request.track and (packed.text or not request.call)
+            else None,
             text=packed.text,
             tokens=packed.tokens,
             budget=request.budget,
@@ -170,6 +193,13 @@ class Assembler:
         the best ones, and all of them where confidence is too low.
         """
         settings, question, selection = self._settings, request.question, Selection()
+        if question is not None and request.call is not None:
+            with self._pipeline.ranked(question, _MOST_HITS) as state:
+                self._pipeline.read(state, _MOST_HITS)
+            selection.ranking = self._pipeline.finish(state)
+            concerned = about_call(request.call, selection.ranking, state.pinned_records)
+            selection.choose(concerned, request.injected, 0.0, request.now)
+            return selection
         if question is None:
             with self._store.snapshot() as selection.seen:
                 pinned = self._store.pinned(Search(spaces=request.spaces, now=request.now))

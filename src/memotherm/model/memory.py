@@ -62,7 +62,7 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 
 
 #: The kinds that rules and interfaces know; any other well-formed word is a kind as well.
-KNOWN_KINDS = ("message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note")
+KNOWN_KINDS = ("message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note", "fix")
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
 #: The agent in the scope of what was said in past sessions; a search looks there if nothing else answers.

@@ -303,6 +303,10 @@ _TABLE = (
         "Session.before_turn", "POST /sessions/{session_id}/context", repeatable=True, more=("memories",),
         examples=({"prompt": "what is the budget?"},),
     ),
+    _session(
+        "Session.before_tool", "POST /sessions/{session_id}/tool", repeatable=True, more=("memories",),
+        examples=({"tool": "Bash", "command": "make deploy"},),
+    ),
     _session("Session.context_compacted", "POST /sessions/{session_id}/compacted"),
     _session(
         "Session.flush_due", "POST /sessions/{session_id}/flush", left_out=("root",), result="flush",

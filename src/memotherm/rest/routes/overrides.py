@@ -151,6 +151,7 @@ OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "context": (_context, _CONSIDERED),
     "session_start": (_context, _CONSIDERED),
     "session_before_turn": (_context, _CONSIDERED),
+    "session_before_tool": (_context, _CONSIDERED),
     "get": (_get, {"heat": float, "decay": float}),
     "forget": (_forget, {}),
     "forget_many": (_change_many, {"count": int, "dry_run": bool}),

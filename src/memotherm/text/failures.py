@@ -1,0 +1,96 @@
+"""Error signatures: what remains of an error without paths, numbers, hashes and times.
+
+    /home/ana/shop/api.ts:12: Cannot find module '@shop/config' (attempt 3)
+    cannot find module '@shop/config' (attempt #)
+
+Names in quotation marks are kept, because they are what the error is about. Two errors are the same if one of their
+lines has the same signature. A long output is looked at from both ends: a compiler names the error first, a trace last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["error_signature", "error_signatures"]
+
+_END = 16 * 1024
+_MOST_SIGNATURES = 40
+#: A longer line is data; a shorter signature says nothing.
+_LONGEST_LINE = 400
+_SHORTEST, _FEWEST_WORDS = 12, 2
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)\[[0-9;?]{0,40}[A-Za-z])?")
+_PART = re.compile(
+    r"(?<!\w)(?P<quoted>'[^'\n]{1,120}'|\"[^\"\n]{1,120}\"|`[^`\n]{1,120}`)(?!\w)"
+    r"|(?P<time>\b\d{4}[-/]\d\d[-/]\d\d(?:[t ]\d\d:\d\d[\d:.,]{0,20})?(?:z|[+-]\d\d:?\d\d)?"
+    r"|\b\d{1,2}:\d\d:\d\d[.,]?\d{0,9})"
+    r"|(?P<hash>\b0x[0-9a-f]++|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{1,40}|\b(?=[a-f]{0,40}\d)[0-9a-f]{7,64}\b)"
+    r"|(?<![\w.@+~/\\:-])(?P<path>(?:[a-z]:)?[\w.@+~/\\-]*+(?::\d+)*+(?:\(\d+,\d+\))?)"
+    r"|(?P<number>(?<![\w])[+-]?\d[\d.,_]*+(?:ns|us|ms|s|m|h|%|[kmgt]i?b)?\b)"
+)
+_PLACE = re.compile(r"(?::\d+)+$|\(\d+,\d+\)$")
+_EXTENSION = re.compile(r"[\w)\]]\.[a-z]\w{0,6}$")
+#: How tools mark the lines of an error.
+_MARKS = re.compile(r"^(?:[^\w'\"`]+|e\s{2,}|(?:ba|z|)sh: (?:line )?(?:\d+: )?|zsh:\d+: |npm err! )+")
+#: Frames of a trace, source text, differences, and lines that every failure has.
+_FRAME = re.compile(r"\s*(?:at |file \"|>>> referenced|[+#]|//|-{2,}>|\d+ \||note:|help:|> {2,})", re.IGNORECASE)
+_GENERIC = re.compile(
+    r"traceback|exit code|exit status|process exited|error #|errors?$|fail(?:ed|ure)?:?$|build failed|command failed"
+    r"|make(?:\[#\])?: |code \w+$|for more information|could not compile|caused by|tests?: |test suites?: |short test"
+    r"|assert |failed tests?/|[#=. ]+(?:passed|failed)|# (?:passed|failed|error)|fatal error$|an error occurred$"
+    r"|full output|in total|rerun with|a complete log|warning"
+)
+
+
+def error_signature(line: str) -> str:
+    """Return what remains of a line of an error, in lower case; empty if that tells nothing."""
+    if len(line) > _LONGEST_LINE or _FRAME.match(line):
+        return ""
+    plain = _CONTROL.sub("", line).strip().lower()
+    told = " ".join(_PART.sub(_kept, _MARKS.sub("", plain)).split()).strip(" :.,;!-")
+    letters = sum(map(str.isalpha, told))
+    if letters < _SHORTEST or told.count(" ") + 1 < _FEWEST_WORDS or _GENERIC.match(told):
+        return ""
+    return told
+
+
+def error_signatures(output: str) -> tuple[str, ...]:
+    """Return the signatures of the lines of an output, each once, in their order."""
+    found = dict.fromkeys(filter(None, map(error_signature, _lines(output))))
+    most = list(found)
+    half = _MOST_SIGNATURES // 2
+    return tuple(most if len(most) <= _MOST_SIGNATURES else [*most[:half], *most[-half:]])
+
+
+def _lines(output: str) -> Iterator[str]:
+    if len(output) > 2 * _END:
+        output = f"{output[:_END]}\n{output[-_END:]}"
+    yield from output.split("\n")
+
+
+def _kept(match: re.Match[str]) -> str:
+    """Return what is kept of a part of a line."""
+    kind, text = match.lastgroup, match[0]
+    if kind == "quoted":
+        inner = text[1:-1]
+        if inner.startswith(("/", "~/")) or inner[1:3] in (":\\", ":/"):
+            inner = re.split(r"[/\\]", inner)[-1]
+        return f"'{_NUMBERS.sub('#', _PLACE.sub('', inner))}'"
+    if kind in ("number", "hash"):
+        return "#"
+    if kind == "path":
+        return "" if _is_path(text) else _NUMBERS.sub("#", text)
+    return ""
+
+
+_NUMBERS = re.compile(r"(?<!\w)\d[\d.,]*+(?!\w)")
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a run of characters is the path of a file, rather than words with a slash or a dot."""
+    bare = _PLACE.sub("", text)
+    if bare != text:
+        return "." in bare or "/" in bare
+    steps = bare.count("/") + bare.count("\\")
+    return steps > 0 and (bare.startswith(("/", "~", "./", "../")) or steps > 1 or _EXTENSION.search(bare) is not None)

@@ -1,0 +1,320 @@
+"""Which memories concern a tool call: those that name its file, its command or its error.
+
+    Never edit src/generated/api.ts by hand      a path: the file, or a folder above it
+    Don't run `git push --force` on main         a command: program, subcommand and the words after them
+    "context deadline exceeded" means …          an error: its words, or the name of an exception
+
+A memory about a fix concerns its error only. The hook of a tool imports this module before anything else, so it imports
+the standard library alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from memotherm.text.failures import error_signature, error_signatures
+
+__all__ = ["FIX", "ToolCall", "call_names", "names_call_vaguely", "reason_for_call", "trigger_names"]
+
+#: The kind of a memory that holds an error and what made it go away.
+FIX = "fix"
+
+
+class ToolCall(NamedTuple):
+    """A call of a tool by an agent."""
+
+    tool: str
+    #: The files that it reads or changes, relative to the root of the working tree where they are inside it.
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    #: The output of a command that failed.
+    error: str = ""
+    #: What a subagent is asked to do.
+    task: str = ""
+
+    def __str__(self) -> str:
+        """The call in a few words."""
+        about = self.command.strip().partition("\n")[0] or ", ".join(self.paths) or " ".join(self.task.split())
+        return f"{self.tool}{' failed' * bool(self.error)}: {about[:_COMMAND_CHARS]}"
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Commands
+
+_COMMAND_CHARS = 200
+_MOST_PARTS = 12
+_SEPARATORS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
+_WORD = re.compile(r"[^\s'\"]+|'[^']*'|\"[^\"]*\"")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
+#: Programs that only look, and whose arguments are what the agent looks at.
+_LOOKING = _listed(
+    "ls cat head tail grep egrep rg ag find fd pwd echo printf wc sed awk less more cd which type tree stat file du df "
+    "diff sort uniq cut tr xargs true sleep date env export test mkdir touch"
+)
+_LOOKING_GIT = _listed("status diff log show branch blame grep remote fetch add rev-parse ls-files")
+#: Words before the program that is meant.
+_WRAPPERS = (("sudo",), ("time",), ("nice",), ("npx",), ("bunx",), ("uvx",), ("bundle", "exec"), ("uv", "run"),
+             ("poetry", "run"), ("pnpm", "exec"), ("python", "-m"), ("python3", "-m"))  # fmt: skip
+_INTERPRETERS = _listed("bash sh zsh python python3 node ruby perl php deno bun source .")
+
+
+class _Command(NamedTuple):
+    program: str
+    #: The first word that is no option, if it is a plain word.
+    subcommand: str
+    words: frozenset[str]
+    options: frozenset[str]
+    #: The file that is run.
+    script: str = ""
+
+
+@lru_cache(maxsize=256)
+def _commands(text: str) -> tuple[_Command, ...]:
+    """Return the commands of a line that do something; the inner one of `uv run pytest` as well."""
+    line = text.strip().removeprefix("$ ").partition("\n")[0]
+    if len(line) > _COMMAND_CHARS or "<<" in line:
+        return ()
+    found: list[_Command] = []
+    for part in _SEPARATORS.split(line)[:_MOST_PARTS]:
+        words = [word.strip("'\"") for word in _WORD.findall(part)]
+        while words and _ASSIGNMENT.match(words[0]):
+            words.pop(0)
+        wrapped = True
+        while words and wrapped:
+            found += _command(words)
+            wrapped = next((each for each in _WRAPPERS if tuple(words[: len(each)]) == each), ())
+            words = words[len(wrapped) :]
+    return tuple(found)
+
+
+def _command(words: list[str]) -> list[_Command]:
+    program, arguments = words[0].rpartition("/")[2], words[1:]
+    positional = [word for word in arguments if not word.startswith("-") and word not in (".", "..", "./...")]
+    subcommand = positional[0] if positional and _SUBCOMMAND.fullmatch(positional[0]) else ""
+    if program in _LOOKING or (program == "git" and subcommand in _LOOKING_GIT) or not program:
+        return []
+    script = words[0] if "/" in words[0] else positional[0] if program in _INTERPRETERS and positional else ""
+    options = frozenset(word.partition("=")[0] for word in arguments if word.startswith("-"))
+    return [_Command(program, subcommand, frozenset(positional), options, script)]
+
+
+def _runs(called: _Command, named: _Command, *, forbidden: bool) -> bool:
+    """Return whether a call runs a command that a memory names; what is forbidden is meant with its options."""
+    if (called.program, called.subcommand) != (named.program, named.subcommand):
+        return False
+    words = (word for word in named.words if not _PLACEHOLDER.fullmatch(word))
+    if not all(word in called.words or any(each.startswith(f"{word}/") for each in called.words) for word in words):
+        return False
+    return not forbidden or named.options <= called.options
+
+
+_PLACEHOLDER = re.compile(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")
+
+# What a memory names
+
+_CODE = re.compile(r"`([^`\n]{2,200})`")
+_QUOTED = re.compile(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
+_PATH = re.compile(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
+_EXTENSIONS = _listed(
+    "py pyi ipynb js jsx ts tsx mjs cjs vue svelte rs go rb rake java kt kts scala swift c h cc cpp hpp cs php pl lua "
+    "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json jsonc "
+    "json5 jsonl yaml yml toml ini cfg conf env xml proto graphql gradle tf tfvars lock mod sum cmake mk unity "
+    "plist pbxproj svg png jpg otf ttf"
+)
+_NAMED_FILES = _listed("Makefile Dockerfile Gemfile Podfile Procfile Justfile Rakefile Jenkinsfile Vagrantfile")
+_BARE_NAME = re.compile(r"(?<![\w/.-])[A-Z][a-z]{5,12}(?![\w/-])")
+#: A word after which a program is named without quotation marks.
+_UNQUOTED = re.compile(
+    r"\b(?:run|runs|running|use|using|call|execute|start|starte|starten|nutze|benutze|führe)\s+"
+    r"([a-z][\w.-]{1,40}(?:\s+[a-z][\w:-]{1,40})?)", re.IGNORECASE
+)  # fmt: skip
+_NEGATION = re.compile(
+    r"\b(?:never|not|don't|dont|doesn't|mustn't|cannot|can't|avoid|without|instead of|nie|niemals|nicht|kein\w{0,2}|"
+    r"statt|no|ne pas|jamais|nunca)\b", re.IGNORECASE
+)  # fmt: skip
+#: Names of errors that say nothing by themselves.
+_COMMON_ERRORS = _listed(
+    "error exception typeerror valueerror keyerror indexerror runtimeerror assertionerror attributeerror importerror "
+    "modulenotfounderror syntaxerror referenceerror nameerror oserror ioerror filenotfounderror rangeerror eusage "
+    "systemexit failed failure fatal error: warning nullpointerexception illegalargumentexception"
+)
+#: ECONNREFUSED, E0433, InsufficientPrivilege, psycopg.errors.X, __cxa_thread_atexit.
+_ERROR_NAME = re.compile(
+    r"(?<![\w.:/-])(?:[A-Z][A-Z0-9_]{4,40}|[A-Z]{1,4}\d{3,6}|(?:\w{1,40}(?:\.|::)){0,6}[A-Z][a-z]{1,30}(?:[A-Z][a-z]{1,30}){1,6}"
+    r"|\w{1,60}_\w{1,60})(?![\w/-])"
+)
+_NUMBER = re.compile(r"(?<![\w.])\d{3,5}(?![\w.])")
+
+
+class _Named(NamedTuple):
+    """What a memory names."""
+
+    paths: tuple[str, ...]
+    #: Commands, and whether the words before each forbid it.
+    commands: tuple[tuple[_Command, bool], ...]
+    #: Phrases in quotation marks as signatures, and names of errors.
+    phrases: tuple[str, ...]
+    errors: frozenset[str]
+    numbers: frozenset[str]
+    #: The signature of the whole text, on one line.
+    folded: str
+
+
+_MOST_CHARS = 4000
+
+
+@lru_cache(maxsize=512)
+def _named(kind: str, text: str) -> _Named:
+    text = text[:_MOST_CHARS]
+    if kind == FIX:
+        failed = text.partition("\n")[0].partition("` failed: ")[2] or text
+        return _Named((), (), (), frozenset(), frozenset(), _folded(failed))
+    commands: list[tuple[_Command, bool]] = []
+    for match in _CODE.finditer(text):
+        forbidden = _NEGATION.search(_before(text, match.start())) is not None
+        commands += [(command, forbidden) for command in _commands(match[1])]
+    for match in _UNQUOTED.finditer(text):
+        commands += [(command, False) for command in _commands(match[1]) if command.subcommand]
+    quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
+    phrases = tuple(filter(None, (error_signature(each) for each in quoted)))
+    errors = frozenset(name.lower() for name in _ERROR_NAME.findall(text)) - _COMMON_ERRORS
+    return _Named(tuple(_paths(text)), tuple(commands), phrases, errors, frozenset(_NUMBER.findall(text)), "")
+
+
+def _before(text: str, end: int) -> str:
+    """Return the words before a place in its sentence."""
+    start = max(text.rfind(mark, max(0, end - _COMMAND_CHARS), end) for mark in (". ", "; ", ": ", "\n"))
+    return text[max(start, end - _COMMAND_CHARS, 0) : end]
+
+
+def _folded(text: str) -> str:
+    """Return the signatures of the lines or sentences of an error, on one line."""
+    signature = error_signature(" ".join(text.split())[:_LONGEST_ERROR])
+    return f" {signature} " if signature else ""
+
+
+_LONGEST_ERROR = 400
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Yield the paths that a text names."""
+    for match in _PATH.finditer(text):
+        path = match[0].rstrip(".-").removeprefix("./")
+        last = path.rpartition("/")[2]
+        known = ("." in last[1:] and last.rpartition(".")[2].lower() in _EXTENSIONS) or last in _NAMED_FILES
+        quoted = text[match.start() - 1 : match.start()] == "`" == text[match.end() : match.end() + 1]
+        steps = path.count("/")
+        if "://" in text[max(0, match.start() - 8) : match.start() + 3] or not path.strip("./*~"):
+            continue
+        if known or (steps and (path.endswith("/") or steps > 1 or quoted or path[0] in "/~")):
+            yield path
+    yield from (name for name in _BARE_NAME.findall(text) if name in _NAMED_FILES)
+
+
+def _is_at(path: str, named: str) -> bool:
+    """Return whether a file is the one that a memory names, or lies in the folder that it names."""
+    wanted = [step for step in named.split("/") if step not in ("", "~")]
+    steps = [step for step in path.split("/") if step]
+    if not wanted:
+        return False
+    if named.startswith("/") or len(wanted) == 1:
+        starts = [0]
+    else:
+        starts = [place for place, step in enumerate(steps) if _step(step, wanted[0])]
+    is_file = "." in wanted[-1][1:] or wanted[-1] in _NAMED_FILES
+    for start in starts:
+        here = steps[start : start + len(wanted)]
+        ends = not is_file or named.endswith("/") or start + len(wanted) == len(steps)
+        if ends and len(here) == len(wanted) and all(map(_step, here, wanted)):
+            return True
+    return False
+
+
+def _step(step: str, wanted: str) -> bool:
+    """Return whether a step of a path is the one that is named; `*` stands for anything."""
+    if "*" not in wanted:
+        return step == wanted
+    first, *rest = wanted.split("*")
+    if not step.startswith(first) or not step.endswith(rest[-1]):
+        return False
+    position = len(first)
+    for part in rest:
+        position = step.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+# Both together
+
+
+def reason_for_call(call: ToolCall, kind: str, text: str) -> str:
+    """Return why a memory concerns a call, in words; empty if it does not."""
+    named = _named(kind, text)
+    if call.error:
+        return _reason_for_error(call.error, named)
+    scripts = [command.script for command in _commands(call.command) if command.script]
+    for path in (*call.paths, *(script.removeprefix("./") for script in scripts)):
+        if found := next((each for each in named.paths if _is_at(path, each)), ""):
+            return f"it names the path {found}"
+    for called in _commands(call.command):
+        for command, forbidden in named.commands:
+            if _runs(called, command, forbidden=forbidden):
+                return f"it names the command {f'{command.program} {command.subcommand}'.strip()}"
+    return ""
+
+
+def _reason_for_error(error: str, named: _Named) -> str:
+    signatures = error_signatures(error)
+    whole = f" {' '.join(signatures)} "
+    if named.folded and (named.folded in whole or any(f" {each}" in named.folded for each in signatures)):
+        return "it has the same error"
+    for phrase in named.phrases:
+        if phrase in whole:
+            return "it names the same error"
+    names = {name.lower() for line in error.split("\n")[:200] for name in _ERROR_NAME.findall(line[:_LONGEST_ERROR])}
+    shared = names & named.errors
+    if shared and (not named.numbers or named.numbers & set(_NUMBER.findall(error.replace(":", " ")))):
+        return f"it names the error {min(shared)}"
+    return ""
+
+
+def names_call_vaguely(call: ToolCall, kind: str, text: str) -> bool:
+    """Return whether a memory names the file of a call without its folder, or its program without a subcommand.
+
+    One that names another folder or subcommand is about that one.
+    """
+    named, programs = _named(kind, text), {command.program for command in _commands(call.command)}
+    files = {path.rpartition("/")[2] for path in call.paths}
+    if any(path in files for path in named.paths):
+        return True
+    return any(command.program in programs and not command.words | command.options for command, _ in named.commands)
+
+
+def call_names(call: ToolCall) -> frozenset[str]:
+    """Return the names in a call of which a memory that concerns it has one: steps of its paths, its programs."""
+    commands = _commands(call.command)
+    paths = (*call.paths, *(command.script for command in commands))
+    return frozenset(
+        [step.lower() for path in paths for step in path.split("/")] + [command.program.lower() for command in commands]
+    )
+
+
+def trigger_names(kind: str, text: str) -> frozenset[str]:
+    """Return the names by which calls concern a memory: the last step of its paths, its programs, `!` for errors."""
+    named = _named(kind, text)
+    names = {command.program.lower() for command, _ in named.commands}
+    for path in named.paths:
+        steps = [step for step in path.lower().split("/") if step and "*" not in step]
+        names.add(steps[-1] if steps else "*")
+    if named.folded or named.phrases or named.errors:
+        names.add("!")
+    return frozenset(names)

@@ -1,0 +1,123 @@
+"""Which memories concern a tool call: those that name its file, its command or its error."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memotherm
+from memotherm import Memotherm, Scope
+from memotherm.context.values import Context
+from memotherm.text.failures import error_signature
+from memotherm.text.triggers import ToolCall, call_names, reason_for_call, trigger_names
+
+_SET = Path(__file__).parent / "tool_calls"
+_BUDGET = 150
+
+
+def _called(mem: Memotherm, session: str, call: dict[str, Any]) -> Context:
+    given = call["input"]
+    paths = [given["file_path"]] if "file_path" in given else []
+    return mem.session(session).before_tool(
+        call["tool"], paths, given.get("command", ""), call.get("error", ""), given.get("prompt", "")
+    )
+
+
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_the_recorded_calls_get_the_memory_that_concerns_them_and_others_nothing(half: str) -> None:
+    """At least 90 % of the calls that a memory concerns get it, and 95 % of the others get nothing."""
+    lines = (_SET / f"{half}.jsonl").read_text("utf-8").splitlines()
+    stores: dict[str, Memotherm] = {}
+    names: dict[str, str] = {}
+    right: Counter[tuple[str, bool]] = Counter()
+    asked: Counter[tuple[str, bool]] = Counter()
+    for number, line in enumerate(map(json.loads, lines)):
+        if line["session"] not in stores:
+            stores[line["session"]] = memotherm.open(":memory:", scope=Scope(project=line["session"]))
+        mem = stores[line["session"]]
+        if "memory" in line:
+            names[mem.remember(line["text"], line["kind"]).id] = line["memory"]
+            continue
+        # Each call in a session of its own, because a memory is shown once in a session.
+        context = _called(mem, f"s{number}", line)
+        found = [names[entry.id] for entry in context.included]
+        case = line["event"], line["concerns"] is not None
+        asked[case] += 1
+        right[case] += line["concerns"] in found if line["concerns"] else not found
+        assert context.tokens <= _BUDGET
+    for mem in stores.values():
+        mem.close()
+    rates = {case: f"{right[case]}/{asked[case]}" for case in sorted(asked)}
+    for concerned, least in ((True, 0.9), (False, 0.95)):
+        of, well = (sum(count[case] for case in asked if case[1] is concerned) for count in (asked, right))
+        assert well >= least * of, rates
+    print(half, rates)  # noqa: T201 - the numbers by kind of trigger: pytest -s
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "concerned"),
+    [
+        ("services/api/main.go", "services/api/main.go starts the gateway.", True),
+        ("services/web/main.go", "services/api/main.go starts the gateway.", False),
+        ("web/main.go", "main.go must stay small.", False),
+        ("main.go", "main.go must stay small.", True),
+        ("src/api/schema.ts", "The file `api/schema.ts` is generated.", True),
+        ("vendor/lib/a/b.c", "Never touch vendor/lib/ please.", True),
+        ("db/migrations/7.sql", "db/migrations/*.sql are additive.", True),
+        ("src/and/or.py", "Use and/or at https://example.org/src/and/or.py, 24/7.", False),
+    ],
+)
+def test_a_path_concerns_its_file_and_its_folder_and_never_the_name_alone(
+    path: str, text: str, concerned: bool
+) -> None:
+    """A file of the same name in another folder is another file."""
+    call = ToolCall("Edit", (path,))
+    assert bool(reason_for_call(call, "fact", text)) is concerned
+    assert not concerned or trigger_names("fact", text) & call_names(call)
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "concerned"),
+    [
+        ("git push --force origin main", "Never `git push --force` here.", True),
+        ("git push origin main", "Never `git push --force` here.", False),
+        ("npm ci", "Use `npm ci --legacy-peer-deps`, plain installs fail.", True),
+        ("cd web && npm ci | tee log", "Use `npm ci --legacy-peer-deps`.", True),
+        ("FOO=1 sudo make deploy", "`make deploy` pages the whole team.", True),
+        ("make deploy-docs", "`make deploy` pages the whole team.", False),
+        ("python -m pytest -x", "`pytest` needs the database.", True),
+        ("cat Makefile", "`cat` is slow here, and the Makefile is long.", False),
+        ("terraform apply", "Don't run terraform apply by hand.", True),
+        ("cat <<EOF > deploy.sh\nmake deploy\nEOF", "`make deploy` pages the whole team.", False),
+    ],
+)
+def test_a_command_concerns_the_same_program_and_subcommand(command: str, text: str, concerned: bool) -> None:
+    """What is forbidden is meant with its options; looking at files is no action."""
+    call = ToolCall("Bash", (), command)
+    assert bool(reason_for_call(call, "rule", text)) is concerned
+    assert not concerned or trigger_names("rule", text) & call_names(call)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("/home/a/x.py:12: error: No module named 'yaml'", 'C:\\b\\x.py:7: error: No module named "yaml"', True),
+        ("error: No module named 'yaml'", "error: No module named 'toml'", False),
+        ("\x1b[31mpanic:\x1b[0m index 7 of 3 is out of range", "panic: index 12 of 9 is out of range", True),
+        ("10:22:01 commit 3f2a9c1d was not found upstream", "10:25:44 commit 99aa12bc was not found upstream", True),
+    ],
+)
+def test_an_error_has_the_same_signature_in_another_place_and_time(first: str, second: str, same: bool) -> None:
+    """Paths, numbers, hashes, times and colours differ, names in quotation marks do not."""
+    assert error_signature(first)
+    assert (error_signature(first) == error_signature(second)) is same
+
+
+@pytest.mark.parametrize("line", ["Traceback (most recent call last):", "Error:", "FAIL", "  at run (a.js:1:2)", ""])
+def test_a_line_of_every_failure_has_no_signature(line: str) -> None:
+    """It would make all errors the same one."""
+    assert error_signature(line) == ""
