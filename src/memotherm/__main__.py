@@ -17,6 +17,11 @@ def main() -> None:
     command = arguments[0] if arguments else ""
     # A host waits for its hooks: they import nothing but the standard library at first.
     is_hook = command == "hook" and not {"-h", "--help"} & set(arguments)
+    if is_hook:
+        from memotherm.hooks.quick import concerns_nothing
+
+        if concerns_nothing(arguments[1:]):
+            os._exit(0)
     if command not in ("", "agent") and not {"-h", "--help"} & set(arguments):
         from memotherm.daemon.client import run as run_in_daemon
 

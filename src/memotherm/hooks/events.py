@@ -9,10 +9,12 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memotherm.hooks.calls import tool_call
 from memotherm.hooks.hosts import CLIENTS, Host, host_of
 from memotherm.hooks.hosts.host import number
 from memotherm.hooks.project import digest, working_tree
 from memotherm.settings.paths import read_regular
+from memotherm.text.triggers import ToolCall
 
 _CLOSE = "</memotherm-memory>"
 #: Our names of the fields of an event, and those that most hosts have.
@@ -46,10 +48,16 @@ class HookEvent(NamedTuple):
     continued: bool = False
     #: Whether the host itself began the turn, not the user.
     automatic: bool = False
+    #: The tool call, and the whole of its input; None if memories concern no such call.
+    call: ToolCall | None = None
+    input: str = ""
+    #: The id of the subagent in which it happens, and its type, or the one that a call starts.
+    agent: str = ""
+    agent_type: str = ""
 
     @property
     def moment(self) -> str:
-        """The moment in the session: start, prompt, compact, stop or end."""
+        """The moment in the session: start, prompt, compact, stop, end, tool or agent."""
         return self.host.events[self.name].moment
 
 
@@ -62,10 +70,18 @@ def parse_event(payload: dict[str, Any], name: str = "", client: str = "") -> Ho
         return None
     texts = {ours: _text(payload, host.fields.get(ours, theirs), theirs) for ours, theirs in _FIELDS.items()}
     begun = payload.get("trigger") in host.own_triggers or texts["prompt"].startswith(host.prefixes)
+    at_tool = host.events[name].moment in ("tool", "agent")
+    agent, given = (_text(payload, "agent_id"), payload.get("tool_input")) if at_tool else ("", None)
+    # What was shown to a subagent was not shown to the agent that started it.
+    own = f"{texts['session']}:{agent}" if texts["session"] and agent else texts["session"]
     return HookEvent(
         host,
         name,
-        **{**texts, "session": _session(texts["session"], host, texts["folder"])},
+        **{**texts, "session": _session(own, host, texts["folder"])},
+        call=tool_call(payload, name) if at_tool else None,
+        input=json.dumps(given, ensure_ascii=False) if isinstance(given, dict) else "",
+        agent=agent,
+        agent_type=_text(payload, "agent_type") or _text(given if isinstance(given, dict) else {}, "subagent_type"),
         context_tokens=number(payload, "context_tokens"),
         context_window=number(payload, "context_window"),
         continued=payload.get("stop_hook_active") is True,
@@ -147,6 +163,7 @@ class Options:
         self.deadline: float | None = None
         self.capture = True
         self.worker = True
+        self.arguments = list(arguments)
         self._parse(list(arguments))
 
     def _parse(self, arguments: list[str]) -> None:

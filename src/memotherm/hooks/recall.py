@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memotherm.hooks.events import HookEvent, Options, context_size, truncated
+from memotherm.hooks.names import Names
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import AUTO, scope_of, untrusted_text
+from memotherm.hooks.subagents import take_task
 from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.remote import is_remote
 from memotherm.settings import Settings, default_store, load
 from memotherm.settings.paths import is_excluded
+from memotherm.text.triggers import ToolCall
 
 if TYPE_CHECKING:
     from memotherm import Memotherm, Session
@@ -25,7 +28,12 @@ def text_for(event: HookEvent, options: Options) -> str:
     scope = scope_of(options.scope, event.folder)
     if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd())):
         settings = replace(settings, recall_log="off")
-    asks = event.moment == "prompt" and not is_remote(options.store or default_store(settings))
+    at_tool, task = event.moment in ("tool", "agent"), ""
+    if at_tool and event.agent and not settings.recall_in_subagents:
+        return ""
+    if event.moment == "agent" and not (task := take_task(event)):
+        return ""
+    asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
     # A fork of the daemon has everything in memory.
     needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
@@ -38,16 +46,20 @@ def text_for(event: HookEvent, options: Options) -> str:
     query = turn_query(event.prompt)
     if embedder is not None and query is not None:
         embedder.begin_query(query)  # while the store is opened
-    with memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
+    names = Names(event, options, settings)
+    with names, memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
         mem = opened.in_folder(event.folder or Path.cwd())
         for thread in loading:
             thread.join()
+        names.collect(mem)
         if event.moment == "start":
             return _start_text(event, options, mem)
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()
             return ""
+        if call := ToolCall(event.agent_type or "Agent", task=task) if task else event.call:
+            return session.before_tool(*call, input=event.input).text
         text = session.before_turn(event.prompt, options.budget).text
         return _with_flush(text, event, settings) if _flush_due(event, session, settings) else text
 

@@ -387,6 +387,9 @@ class Settings:
     flush_in_hooks: bool = setting(
         True, "Whether the prompt hook asks the agent to save memories when a flush is due.", project=True
     )
+    recall_in_subagents: bool = setting(
+        True, "Whether hooks show memories to the subagents of a coding agent.", project=True
+    )
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
     # Maintenance and retention

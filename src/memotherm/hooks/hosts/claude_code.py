@@ -40,6 +40,9 @@ CLAUDE_CODE = Host(
     events={
         "SessionStart": Event("start", injects=True, matcher="startup|resume|clear|compact|fork"),
         "UserPromptSubmit": Event("prompt", injects=True),
+        "PreToolUse": Event("tool", injects=True, matcher="Read|Edit|Write|MultiEdit|NotebookEdit|Bash|Agent|Task"),
+        "PostToolUseFailure": Event("tool", injects=True, matcher="Bash"),
+        "SubagentStart": Event("agent", injects=True),
         "PreCompact": Event("compact"),
         "Stop": Event("stop"),
         "SessionEnd": Event("end", timeout=5),

@@ -101,6 +101,8 @@ CODEX = Host(
     events={
         "SessionStart": Event("start", injects=True, matcher="startup|resume|clear|compact"),
         "UserPromptSubmit": Event("prompt", injects=True),
+        "PreToolUse": Event("tool", injects=True, matcher="Bash|apply_patch"),
+        "PostToolUse": Event("tool", injects=True, matcher="Bash"),
         "PreCompact": Event("compact"),
         "Stop": Event("stop"),
         "SessionEnd": Event("end", timeout=3),

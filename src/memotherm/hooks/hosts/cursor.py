@@ -1,4 +1,4 @@
-"""Cursor. It has a list of commands for each event, and takes a text only at the start of a session."""
+"""Cursor. It has a list of commands for each event, and takes a text at the start of a session and after a tool."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ CURSOR = Host(
     events={
         "sessionStart": Event("start", injects=True),
         "beforeSubmitPrompt": Event("prompt"),
+        "postToolUse": Event("tool", injects=True, matcher="Read|Write|Shell"),
         "preCompact": Event("compact"),
         "stop": Event("stop"),
         "sessionEnd": Event("end"),

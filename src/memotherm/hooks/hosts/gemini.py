@@ -21,6 +21,7 @@ GEMINI = Host(
     events={
         "SessionStart": Event("start", injects=True, timeout=10_000),
         "BeforeAgent": Event("prompt", injects=True, timeout=10_000),
+        "AfterTool": Event("tool", True, 10_000, "read_file|write_file|replace|run_shell_command"),
         "AfterAgent": Event("stop", timeout=10_000),
         "PreCompress": Event("compact", timeout=10_000),
         "SessionEnd": Event("end", timeout=10_000),

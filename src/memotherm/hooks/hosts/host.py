@@ -12,7 +12,7 @@ Json = dict[str, Any]
 class Event(NamedTuple):
     """An event of a host, and the hook that is installed for it."""
 
-    #: start, prompt, compact, stop or end.
+    #: start, prompt, compact, stop, end, tool (a call, or its result) or agent (a subagent starts).
     moment: str
     #: Whether the host adds a text in the answer to its context.
     injects: bool = False
@@ -85,7 +85,11 @@ class Host(NamedTuple):
     def hook_entry(self, command: str, event: Event) -> Json:
         """Return the entry of a hook in the settings."""
         if self.ungrouped:
-            return {"command": command, "timeout": event.timeout}
+            return {
+                "command": command,
+                "timeout": event.timeout,
+                **({"matcher": event.matcher} if event.matcher else {}),
+            }
         hook = {**self.hook_fields, "type": "command", "command": command, "timeout": event.timeout}
         return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
 
