@@ -24,7 +24,7 @@ from memotherm.errors import Forbidden, MemothermError
 from memotherm.history.cleanup import cleanup
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.hosts import HOSTS, Host
-from memotherm.hooks.install import installed
+from memotherm.hooks.install import differing_hooks, installed
 from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
@@ -317,7 +317,11 @@ def _host(host: Host) -> Finding:
     if skipped:
         detail = f"{host.title} skips hooks that are installed: {skipped}"
         return Finding(host.name, "warning", detail, host.trust_step)
-    return Finding(host.name, "ok", "hooks are installed")
+    if differing := differing_hooks(host):
+        listed = ", ".join(f"{event} {why}" for event, why in differing.items())
+        detail = f"hooks differ from what install writes: {listed}"
+        return Finding(host.name, "warning", detail, f"memotherm install {host.name}")
+    return Finding(host.name, "ok", f"hooks are installed{' and trusted' * bool(host.trust_step)}")
 
 
 def checked(name: str, check: Callable[[], Finding]) -> Finding:

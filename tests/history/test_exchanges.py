@@ -55,7 +55,9 @@ def test_a_command_that_fails_and_then_succeeds_is_a_fix() -> None:
     first, second = exchanges(records)
     assert not first.fixes
     content = fix_of(second.fixes[0])
-    assert content.text == f"`pytest -q` failed: {error}\nIt succeeded after a change of pyproject.toml."
+    assert (
+        content.text == f"`pytest -q` failed: {error}\nIn one session, it succeeded after a change of pyproject.toml."
+    )
     assert content.role == "assistant"
 
 
@@ -96,3 +98,19 @@ def test_filler_is_not_kept() -> None:
     """Thanks, greetings and "continue" say nothing."""
     for prompt in ("thanks!", "continue", "yes", "ok, go on"):
         assert texts_of(_exchange(prompt), "estimate") == []
+
+
+def test_a_command_that_names_the_error_is_a_remedy_and_the_same_shape_the_same_command() -> None:
+    """`pytest tests` succeeds after `pip install pyyaml`; what does not name the error is left out."""
+    records = [
+        _record(0, "user", "run the tests"),
+        _record(1, "command", "pytest -q", failed=True, output="ModuleNotFoundError: No module named 'yaml'"),
+        _record(2, "command", "git status"),
+        _record(3, "command", "npm run build"),
+        _record(4, "command", "pip install pyyaml"),
+        _record(5, "command", "pytest tests/test_a.py"),
+    ]
+    (exchange,) = exchanges(records)
+    content = fix_of(exchange.fixes[0])
+    assert content.text.endswith("In one session, it succeeded after `pip install pyyaml`.")
+    assert content.kind.name == "fix"

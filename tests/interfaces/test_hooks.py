@@ -1078,11 +1078,13 @@ def test_the_host_is_recognised_by_its_words(client: str, events: list[dict[str,
 
 @pytest.mark.parametrize("host", CLIENTS.values(), ids=CLIENTS)
 def test_a_host_with_hooks_has_every_moment_of_a_session(host: Host):
-    """The start, a prompt, a stop, a compaction and the end; a text can be injected at the start or with a prompt."""
+    """The start, a prompt, a stop, a compaction and the end; a text is injected at the start, a prompt or a tool."""
     moments = [event.moment for event in host.events.values()]
 
-    assert set(moments) == {"start", "prompt", "compact", "stop", "end"}
-    assert {event.moment for event in host.events.values() if event.injects} <= {"start", "prompt"}
+    assert {"start", "prompt", "compact", "stop", "end"} == set(moments) - {"tool", "agent"}
+    assert {event.moment for event in host.events.values() if event.injects} <= {"start", "prompt", "tool", "agent"}
+    assert all("*" not in event.matcher for event in host.events.values())
+    assert all(event.matcher for event in host.events.values() if event.moment == "tool")
     assert any(event.injects for event in host.events.values())
 
 

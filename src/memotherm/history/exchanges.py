@@ -16,6 +16,7 @@ from memotherm.history.records import Record
 from memotherm.hooks.turns import Content, contents_of
 from memotherm.text.phrases import is_filler, sentences, specifics
 from memotherm.text.statements import Kind, kind_of, may_decide
+from memotherm.text.triggers import FIX, command_shape, is_remedy
 from memotherm.text.words import content_words
 
 #: The most files of an exchange that are named, and the most failed commands of a session that may be solved later.
@@ -28,7 +29,8 @@ _ERROR_CHARS = 300
 _MIN_WORDS = 4
 #: How many sentences of an answer with numbers, code or paths are looked at, beside its first and its last.
 _MOST_SPECIFIC = 6
-_FIX = Kind("fact")
+#: The most commands after a failure that may have solved it.
+_MOST_REMEDIES = 10
 
 
 @dataclass(slots=True)
@@ -54,17 +56,27 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A command that failed and succeeded later, and the files that were edited in between."""
+    """A command that failed and succeeded later, and the files that were edited, or the commands run, in between."""
 
     command: str
     error: str
     files: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A command that fails, and what was done since."""
+
+    error: str
+    edited: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
 
 
 def exchanges(records: Iterable[Record]) -> Iterator[Exchange]:
     """Yield the exchanges in the records of a transcript; those of subagents, who talk to no person, are left out."""
     current: Exchange | None = None
-    failures: dict[str, tuple[str, list[str]]] = {}
+    failures: dict[str, _Failure] = {}
     for record in records:
         if record.parent:
             continue
@@ -83,26 +95,35 @@ def exchanges(records: Iterable[Record]) -> Iterator[Exchange]:
         yield current
 
 
-def _add(current: Exchange, record: Record, failures: dict[str, tuple[str, list[str]]]) -> None:
-    """Add a record of the agent to the exchange; `failures` has the commands of the session that fail."""
+def _add(current: Exchange, record: Record, failures: dict[str, _Failure]) -> None:
+    """Add a record of the agent to the exchange; `failures` has the commands of the session that fail, by shape."""
     if record.role == "assistant":
         current.answer = record.text or current.answer
     elif record.role == "edit" and not record.failed:
         path = _relative(record.text, current.folder)
         if path not in current.files and len(current.files) < _MOST_FILES:
             current.files.append(path)
-        for _, edited in failures.values():
-            if path not in edited and len(edited) < _MOST_FILES:
-                edited.append(path)
-    elif record.role == "command" and record.failed:
-        if record.output and (record.text in failures or len(failures) < _MOST_FAILURES):
-            _, edited = failures.get(record.text, ("", []))
-            failures[record.text] = record.output, edited
-    elif record.role == "command" and record.text in failures:
-        error, edited = failures.pop(record.text)
-        # Without an edit, the machine has changed, and nothing says how.
-        if edited:
-            current.fixes.append(Fix(record.text, error, tuple(edited)))
+        for failure in failures.values():
+            if path not in failure.edited and len(failure.edited) < _MOST_FILES:
+                failure.edited.append(path)
+    elif record.role == "command":
+        _add_command(current, record, failures)
+
+
+def _add_command(current: Exchange, record: Record, failures: dict[str, _Failure]) -> None:
+    """Add a command, with the fix of the last failure of its shape if it succeeded."""
+    shape = command_shape(record.text)
+    if record.failed:
+        if record.output and (shape in failures or len(failures) < _MOST_FAILURES):
+            failures.setdefault(shape, _Failure("")).error = record.output
+        return
+    failed = failures.pop(shape, None)
+    for failure in failures.values():
+        if len(failure.commands) < _MOST_REMEDIES and is_remedy(record.text, failure.error):
+            failure.commands.append(record.text)
+    # With neither, the machine has changed, and nothing says how.
+    if failed is not None and (failed.edited or failed.commands):
+        current.fixes.append(Fix(record.text, failed.error, tuple(failed.edited), tuple(failed.commands)))
 
 
 def _relative(path: str, folder: str) -> str:
@@ -137,9 +158,10 @@ def _conclusion(answered: list[str]) -> str:
 def fix_of(fix: Fix) -> Content:
     """Return the text of an error and of what made it go away."""
     command, error = _shortened(fix.command, _COMMAND_CHARS), _shortened(fix.error, _ERROR_CHARS)
-    return Content(
-        f"`{command}` failed: {error}\nIt succeeded after a change of {', '.join(fix.files)}.", "assistant", _FIX
-    )
+    commands = [f"`{_shortened(each, _COMMAND_CHARS)}`" for each in fix.commands]
+    changed = [f"a change of {', '.join(fix.files)}"] if fix.files else []
+    done = " and ".join([*commands, *changed])
+    return Content(f"`{command}` failed: {error}\nIn one session, it succeeded after {done}.", "assistant", Kind(FIX))
 
 
 def _shortened(text: str, most: int) -> str:

@@ -246,7 +246,12 @@ class TranscriptReader:
         exchange.files = [redacted(file) for file in exchange.files]
         # Before they are shortened: a cut could leave a part of a secret.
         fixes = [
-            Fix(redacted(fix.command), redacted(fix.error), tuple(map(redacted, fix.files))) for fix in exchange.fixes
+            Fix(
+                redacted(fix.command),
+                redacted(fix.error),
+                *(tuple(map(redacted, each)) for each in (fix.files, fix.commands)),
+            )
+            for fix in exchange.fixes
         ]
         return [*texts_of(exchange, self._settings.tokenizer), *map(fix_of, fixes)]
 

@@ -21,8 +21,10 @@ from memotherm.hooks.settings_files import (
     FileChange,
     Json,
     apply,
+    is_our_hook,
     merged_json,
     merged_toml,
+    settings_values,
     with_hooks,
     with_server,
 )
@@ -94,6 +96,23 @@ def plan(host: Host, request: InstallRequest) -> Plan:
 def installed(host: Host) -> bool:
     """Return whether a host has our hooks or MCP server in the user's settings."""
     return bool(plan(host, InstallRequest(uninstall=True)).changes)
+
+
+def differing_hooks(host: Host) -> dict[str, str]:
+    """Return the events of a host whose hook is missing in the user's settings, or is not as `install` writes it."""
+    path = host.files(None).hooks
+    hooks = settings_values(path).get("hooks", {}) if path is not None else {}
+    found: dict[str, tuple[str, Json] | None] = {}
+    for event in host.events if path is not None else ():
+        groups = [group for group in hooks.get(event) or () if isinstance(group, dict)]
+        pairs = ((hook, group) for group in groups for hook in (group.get("hooks") or [group]) if is_our_hook(hook))
+        found[event] = next(((hook["command"], group) for hook, group in pairs), None)
+    usual = next(filter(None, found.values()), ("", {}))[0]
+    return {
+        event: "missing" if entry is None else "changed"
+        for event, entry in found.items()
+        if entry is None or entry != (usual, host.hook_entry(usual, host.events[event]))
+    }
 
 
 #: Adds our entries for a host to the values of a settings file, or removes them.

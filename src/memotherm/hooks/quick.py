@@ -25,8 +25,8 @@ def concerns_nothing(arguments: list[str]) -> bool:
         try:
             if is_unknown(bytes(data), arguments):
                 return True
-        except Exception:  # noqa: BLE001 - the hook itself reports what is wrong
-            pass
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            pass  # the hook itself reports what is wrong
     _give_back(bytes(data))
     return False
 

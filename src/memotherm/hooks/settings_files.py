@@ -248,6 +248,15 @@ def merged_json(path: Path, alter: Callable[[Json], Json]) -> FileChange | None:
     return FileChange(path, before, after)
 
 
+def settings_values(path: Path) -> Json:
+    """Return the values of a JSON file; none if there is no file, or it is not valid."""
+    try:
+        values = _parsed(_read(path) or "{}").value
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
 def with_hooks(values: Json, entries: dict[str, Json]) -> Json:
     """Replace our hooks by these; remove entries that are empty without them."""
     hooks = _section(values, "hooks", {}) if entries else values.get("hooks")

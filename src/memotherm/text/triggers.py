@@ -17,7 +17,16 @@ from typing import NamedTuple
 
 from memotherm.text.failures import error_signature, error_signatures
 
-__all__ = ["FIX", "ToolCall", "call_names", "names_call_vaguely", "reason_for_call", "trigger_names"]
+__all__ = [
+    "FIX",
+    "ToolCall",
+    "call_names",
+    "command_shape",
+    "is_remedy",
+    "names_call_vaguely",
+    "reason_for_call",
+    "trigger_names",
+]
 
 #: The kind of a memory that holds an error and what made it go away.
 FIX = "fix"
@@ -115,6 +124,23 @@ def _runs(called: _Command, named: _Command, *, forbidden: bool) -> bool:
     return not forbidden or named.options <= called.options
 
 
+def command_shape(text: str) -> str:
+    """Return what two commands of the same kind share: programs and subcommands; the command itself if it has none."""
+    shapes = [f"{command.program} {command.subcommand}".strip() for command in _commands(text)]
+    return " && ".join(shapes) or text
+
+
+def is_remedy(command: str, error: str) -> bool:
+    """Return whether a command names something of an error: `pip install pyyaml` after "No module named 'yaml'"."""
+    if not _commands(command):
+        return False
+    names = {name for signature in error_signatures(error) for name in _REMEDIED.findall(signature)}
+    words = [word.lower() for word in _WORD.findall(command)[1:]]
+    return any(name.strip("'") in word for name in names for word in words)
+
+
+#: Names in quotation marks, and identifiers.
+_REMEDIED = re.compile(r"'[\w@./-]{3,60}'|\b[a-z]\w{0,40}[_/.-]\w{2,40}\b")
 _PLACEHOLDER = re.compile(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")
 
 # What a memory names
@@ -124,8 +150,8 @@ _QUOTED = re.compile(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200
 _PATH = re.compile(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
 _EXTENSIONS = _listed(
     "py pyi ipynb js jsx ts tsx mjs cjs vue svelte rs go rb rake java kt kts scala swift c h cc cpp hpp cs php pl lua "
-    "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json jsonc "
-    "json5 jsonl yaml yml toml ini cfg conf env xml proto graphql gradle tf tfvars lock mod sum cmake mk unity "
+    "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json "
+    "jsonc json5 jsonl yaml yml toml ini cfg conf env xml proto graphql gradle tf tfvars lock mod sum cmake mk unity "
     "plist pbxproj svg png jpg otf ttf"
 )
 _NAMED_FILES = _listed("Makefile Dockerfile Gemfile Podfile Procfile Justfile Rakefile Jenkinsfile Vagrantfile")
