@@ -7,7 +7,7 @@ in the words of the agent, and pairs of an error and what made it go away. Pure:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
@@ -155,11 +155,14 @@ def _conclusion(answered: list[str]) -> str:
     return "".join(sentence for number, sentence in enumerate(answered) if number in chosen)
 
 
-def fix_of(fix: Fix) -> Content:
-    """Return the text of an error and of what made it go away."""
-    command, error = _shortened(fix.command, _COMMAND_CHARS), _shortened(fix.error, _ERROR_CHARS)
-    commands = [f"`{_shortened(each, _COMMAND_CHARS)}`" for each in fix.commands]
-    changed = [f"a change of {', '.join(fix.files)}"] if fix.files else []
+def fix_of(fix: Fix, redacted: Callable[[str], str] = str) -> Content:
+    """Return the text of an error and of what made it go away.
+
+    Secrets are replaced before it is shortened: a cut could leave a part of one.
+    """
+    command, error = _shortened(redacted(fix.command), _COMMAND_CHARS), _shortened(redacted(fix.error), _ERROR_CHARS)
+    commands = [f"`{_shortened(redacted(each), _COMMAND_CHARS)}`" for each in fix.commands]
+    changed = [f"a change of {', '.join(map(redacted, fix.files))}"] if fix.files else []
     done = " and ".join([*commands, *changed])
     return Content(f"`{command}` failed: {error}\nIn one session, it succeeded after {done}.", "assistant", Kind(FIX))
 

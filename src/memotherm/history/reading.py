@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from memotherm.history.exchanges import Exchange, Fix, exchanges, fix_of, texts_of
+from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
 from memotherm.history.places import Places
 from memotherm.history.records import Reading, Source, Transcript
 from memotherm.hooks.hosts import HOSTS, PREFIXES
@@ -244,16 +244,7 @@ class TranscriptReader:
 
         exchange.prompt, exchange.answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
         exchange.files = [redacted(file) for file in exchange.files]
-        # Before they are shortened: a cut could leave a part of a secret.
-        fixes = [
-            Fix(
-                redacted(fix.command),
-                redacted(fix.error),
-                *(tuple(map(redacted, each)) for each in (fix.files, fix.commands)),
-            )
-            for fix in exchange.fixes
-        ]
-        return [*texts_of(exchange, self._settings.tokenizer), *map(fix_of, fixes)]
+        return [*texts_of(exchange, self._settings.tokenizer), *(fix_of(each, redacted) for each in exchange.fixes)]
 
     def _entry(
         self, exchange: Exchange, content: Content, source: str, project: str, time: datetime | None

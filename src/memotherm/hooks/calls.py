@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from memotherm.daemon.client import own_variables
 from memotherm.text.triggers import ToolCall, call_names
 
 #: The tools of hosts by what they do; others are not looked at.
@@ -107,9 +108,9 @@ def names_file(arguments: Sequence[str], folder: str) -> str:
     """Return the file with the names in the memories of a store: one for each folder and command of a hook."""
     import zlib
 
-    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("MEMOTHERM_"))
+    variables = own_variables()
     where = json.dumps([list(arguments), variables, folder, os.getcwd()])
-    home = os.environ.get("MEMOTHERM_HOME")
+    home = variables.get("MEMOTHERM_HOME")
     if not home:
         import platformdirs
 

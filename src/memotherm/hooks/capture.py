@@ -28,7 +28,9 @@ from memotherm.errors import (
 )
 from memotherm.facade.reports import apply_reports
 from memotherm.facade.tasks import is_open
-from memotherm.hooks.hosts import PREFIXES
+from memotherm.history.fixes import fixes_in
+from memotherm.history.sources import SOURCES
+from memotherm.hooks.hosts import CLIENTS, PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
@@ -40,6 +42,7 @@ from memotherm.model.summary import SUMMARY_KEYS, sources, summary_of
 from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
+from memotherm.text.triggers import FIX
 
 __all__ = ["Postponed", "Progress", "WorkerResult", "locked", "postponed", "process_spool", "set_aside"]
 
@@ -219,6 +222,8 @@ class _Run:
         if job["do"] == "capture":
             self._capture(jobs, mem)
             self._sessions[id(mem), str(job["session"])] = mem
+        elif job["do"] == "fixes":
+            self._capture_fixes(job, mem)
         elif job["do"] == "store":
             self._count(mem.capture(job["text"], **{"at": job["at"], **job["arguments"]}))
         elif session is None:
@@ -273,6 +278,15 @@ class _Run:
                 if captured.memory is not None:
                     mem.session(str(last["session"])).heard(captured.memory.id)
         self.result.redacted += sum(int(job.get("redacted", 0)) for job in jobs)
+
+    def _capture_fixes(self, job: dict[str, Any], mem: Memotherm) -> None:
+        """Store the errors in the transcript of a session with what made them go away, as a backfill does."""
+        host = CLIENTS.get(str(job["client"]))
+        if job["excluded"] or host is None or host.name not in SOURCES or FIX not in (mem.settings.kinds or (FIX,)):
+            return
+        metadata = {"role": "assistant", "session": job["session"], "client": job["client"]}
+        for content in fixes_in(SOURCES[host.name], Path(str(job["transcript"])), mem.settings):
+            self._count(mem.by("agent").capture(content.text, FIX, (), metadata, source="hook", at=job["at"]))
 
     def _said(self, text: str, settings: Settings) -> str:
         """Return a text without recalled memories; empty for commands to the host and texts that it wrote."""

@@ -133,6 +133,8 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
     jobs = [{**job, "do": "capture", "role": role, "text": text} for role, text in texts if text.strip()]
     if event.moment == "stop" and not event.reply and event.transcript:
         jobs.append({**job, "do": "capture", "role": "assistant", "transcript": event.transcript})
+    if event.moment in ("end", "compact") and event.transcript:
+        jobs.append({**job, "do": "fixes", "transcript": event.transcript})
     if event.continued or event.automatic or not options.capture:
         jobs = []
     if event.moment in ("end", "compact"):

@@ -97,7 +97,9 @@ def redacted(job: Job, settings: Settings) -> Job:
 def excluded(job: Job) -> bool:
     """Return whether a resolved job belongs to an excluded project or folder."""
     patterns = job["settings"].get("capture_exclude", ())
-    return job["do"] == "capture" and is_excluded(patterns, job["scope"].get("project"), str(job.get("folder") or ""))
+    return job["do"] in ("capture", "fixes") and is_excluded(
+        patterns, job["scope"].get("project"), str(job.get("folder") or "")
+    )
 
 
 def job_settings(job: Job) -> Settings:
