@@ -1,0 +1,210 @@
+"""Hooks at tool calls: the payloads of each host, what they are shown, and how most of them end at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memotherm
+from memotherm import Scope
+from memotherm.hooks.calls import is_unknown
+from memotherm.hooks.capture import process_spool
+from memotherm.hooks.events import Options, answer, parse_event
+from memotherm.hooks.hosts import HOSTS
+from memotherm.hooks.install import InstallRequest, carry_out, differing_hooks, plan
+from memotherm.hooks.recall import text_for
+from memotherm.hooks.spool import Spool
+from memotherm.hooks.subagents import note_task
+from tests.interfaces.served import environment
+
+RULE = "Never edit src/api.ts by hand: `pnpm codegen` writes it."
+FIX = (
+    "`make test` failed: ModuleNotFoundError: No module named 'yaml'\nIn one session, it succeeded after `pip i yaml`."
+)
+_ERROR = "Traceback (most recent call last):\n  File \"/a/b.py\", line 3\nModuleNotFoundError: No module named 'yaml'"
+
+#: What each host sends, and which memory it gets.
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "Read",
+                "tool_input": {"file_path": "{w}/src/api.ts"}}, RULE),
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "src/api.ts"}}, RULE),
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "lib/api.ts"}}, ""),
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "pnpm codegen"}}, RULE),
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make test"}}, ""),
+    ("claude", {"hook_event_name": "PreToolUse", "tool_name": "WebFetch", "tool_input": {"url": "https://a.b"}}, ""),
+    ("claude", {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "make test"},
+                "error": f"Exit code 1\n{_ERROR}"}, FIX),
+    ("codex", {"hook_event_name": "PreToolUse", "turn_id": "1", "tool_name": "apply_patch",
+               "tool_input": {"command": "*** Begin Patch\n*** Update File: src/api.ts\n@@\n*** End Patch"}}, RULE),
+    ("codex", {"hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "Bash",
+               "tool_input": {"command": "make test"}, "tool_response": _ERROR}, FIX),
+    ("codex", {"hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "Bash",
+               "tool_input": {"command": "make test"}, "tool_response": "3 passed"}, ""),
+    ("gemini", {"hook_event_name": "AfterTool", "tool_name": "replace",
+                "tool_input": {"file_path": "{w}/src/api.ts"}, "tool_response": {"llmContent": "ok"}}, RULE),
+    ("gemini", {"hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+                "tool_input": {"command": "make test"},
+                "tool_response": {"llmContent": f"Exit Code: 1\n{_ERROR}"}}, FIX),
+    ("cursor", {"hook_event_name": "postToolUse", "conversation_id": "s1", "tool_name": "Shell",
+                "tool_input": {"command": "pnpm codegen"}, "tool_output": "done"}, RULE),
+]  # fmt: skip
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a rule and a fix in its store; words only, which needs no model."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
+    folder = tmp_path / "work"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        mem.remember(RULE, "rule")
+        mem.remember(FIX, "fix")
+    return folder
+
+
+def _shown(payload: dict[str, Any], work: Path, client: str = "claude", session: str = "s1") -> str:
+    """Return what a hook adds to the context; the text is in the field that its host reads."""
+    filled = json.loads(json.dumps(payload).replace("{w}", str(work)))
+    event = parse_event({"session_id": session, "cwd": str(work), **filled}, client=client)
+    assert event is not None
+    options = Options(["--client", client, "--project", "p"])
+    text = text_for(event, options) if event.call is not None or event.moment == "agent" else ""
+    told = answer(event, text)
+    assert (told is not None) is bool(text)
+    assert not text or text in json.dumps(told, ensure_ascii=False).encode().decode("unicode_escape")
+    return text
+
+
+@pytest.mark.parametrize(("client", "payload", "memory"), CALLS)
+def test_a_call_is_shown_the_memory_that_names_it(
+    client: str, payload: dict[str, Any], memory: str, work: Path
+) -> None:
+    """Each host in its own words, once; and a hook that ends at once is one that would have said nothing."""
+    text = _shown(payload, work, client)
+    assert memory.partition("\n")[0] in text
+    assert bool(text) is bool(memory)
+    arguments, data = ["--client", client, "--project", "p"], json.dumps({"cwd": str(work), **payload}).encode()
+    if memory:
+        assert not is_unknown(data.replace(b"{w}", str(work).encode()), arguments)
+        assert _shown(payload, work, client) == ""
+
+
+def test_a_call_ends_at_once_until_a_memory_names_it(work: Path) -> None:
+    """The names in the store are kept beside it, and hold only as long as its files are unchanged."""
+    arguments = ["--client", "claude", "--project", "p"]
+    known, other = (
+        {"hook_event_name": "PreToolUse", "tool_name": "Edit", "cwd": str(work), "tool_input": {"file_path": path}}
+        for path in ("src/api.ts", "src/cart.ts")
+    )
+    with pytest.raises(OSError, match="names"):
+        is_unknown(json.dumps(other).encode(), arguments)
+    assert _shown(other, work) == ""
+    assert is_unknown(json.dumps(other).encode(), arguments)
+    assert not is_unknown(json.dumps(known).encode(), arguments)
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        mem.remember("src/cart.ts is locked.")
+    assert not is_unknown(json.dumps(other).encode(), arguments)
+    assert "locked" in _shown(other, work)
+
+
+def test_a_subagent_gets_the_memory_of_its_task_unless_a_setting_keeps_it_out(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task is named when the agent starts it, and the text goes to the subagent, whose calls are its own."""
+    monkeypatch.delenv("MEMOTHERM_EMBEDDER")
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        mem.remember("The staging database is called heron.")
+    task = {"prompt": "Find out how the staging database is called", "subagent_type": "Explore"}
+    start = {"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore"}
+    called = {"session_id": "s1", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_input": task}
+
+    def started() -> str:
+        event = parse_event(called, client="claude")
+        assert event is not None
+        note_task(event)
+        return _shown(start, work)
+
+    assert "heron" in started()
+    assert _shown(start, work) == ""
+    edit = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "src/api.ts"}}
+    assert RULE in _shown(edit, work)
+    assert RULE in _shown({**edit, "agent_id": "a1"}, work)
+    monkeypatch.setenv("MEMOTHERM_RECALL_IN_SUBAGENTS", "false")
+    assert started() == _shown({**edit, "agent_id": "a2"}, work) == ""
+
+
+def test_a_fix_is_captured_when_the_session_ends(work: Path, tmp_path: Path) -> None:
+    """A command fails, another one names the error, and the first one succeeds; the next session is told."""
+    transcript = tmp_path / "s.jsonl"
+    base = {"sessionId": "s1", "cwd": str(work), "timestamp": "2026-11-01T10:00:00Z", "version": "2.1.0"}
+
+    def ran(number: int, command: str, output: str, *, failed: bool = False) -> list[dict[str, Any]]:
+        use = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+        done = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
+        return [
+            {**base, "type": "assistant", "uuid": f"a{number}", "message": {"role": "assistant", "content": [use]}},
+            {**base, "type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": [done]}},
+        ]
+
+    lines = [
+        {**base, "type": "user", "uuid": "p", "message": {"role": "user", "content": "run the checks please"}},
+        *ran(1, "tox -e lint", "Exit code 1\nerror: cannot find hook 'blackdoc' in the registry", failed=True),
+        *ran(2, "pipx install blackdoc", "installed"),
+        *ran(3, "tox -e lint", "ok"),
+    ]
+    parents = [None, *(line["uuid"] for line in lines)]
+    chained = ({**line, "parentUuid": parent} for line, parent in zip(lines, parents, strict=False))
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in chained), "utf-8")
+    spool = Spool(tmp_path / "home" / "spool")
+    job = {"version": 1, "client": "claude", "session": "s1", "folder": str(work), "store": None,
+           "scope": {"project": "p"}, "do": "fixes", "transcript": str(transcript)}  # fmt: skip
+    for _ in range(2):
+        spool.add(job)
+        assert process_spool(spool).failed == ()
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        (fix,) = [memory for memory in mem.find(kind="fix") if "blackdoc" in memory.content]
+    assert fix.content.endswith("In one session, it succeeded after `pipx install blackdoc`.")
+    failure = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "tox"},
+               "error": "Exit code 2\nerror: cannot find hook 'blackdoc' in the registry"}  # fmt: skip
+    assert "pipx install blackdoc" in _shown(failure, work, session="s2")
+
+
+def test_the_command_ends_without_an_answer_where_no_memory_is_named(work: Path) -> None:
+    """As a host calls it: nothing on standard output, nothing imported but what it needs."""
+    variables = environment(work.parent / "home")
+    code = "import sys; sys.argv = ['memotherm', 'hook', *sys.argv[1:]]; import memotherm.__main__ as m, os\n"
+    code += "os._exit = lambda code: (print(sorted(sys.modules)), sys.exit(code))\nm.main()"
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(work), "tool_name": "Edit"}
+
+    def run(path: str) -> str:
+        given = json.dumps({**event, "tool_input": {"file_path": path}})
+        words = [sys.executable, "-c", code, "--client", "claude", "--project", "p", "--no-worker", "--deadline", "60"]
+        return subprocess.run(words, input=given, capture_output=True, text=True, env=variables, cwd=work).stdout
+
+    assert RULE in run("src/api.ts")
+    silent = run("src/cart.ts")
+    assert "additionalContext" not in silent
+    assert not {"memotherm.settings", "memotherm.memory", "numpy", "sqlite3", "pathlib"} & set(eval(silent))
+
+
+def test_doctor_knows_hooks_that_are_missing_or_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation of an earlier version has no hooks for tools."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "data"))
+    host = HOSTS["claude-code"]
+    for change in plan(host, InstallRequest()).changes:
+        carry_out(change, uninstall=False)
+    assert differing_hooks(host) == {}
+    file = tmp_path / ".claude" / "settings.json"
+    values = json.loads(file.read_text("utf-8"))
+    del values["hooks"]["PreToolUse"]
+    values["hooks"]["PostToolUseFailure"][0]["matcher"] = "*"
+    file.write_text(json.dumps(values), "utf-8")
+    assert differing_hooks(host) == {"PreToolUse": "missing", "PostToolUseFailure": "changed"}
