@@ -13,7 +13,8 @@ import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.context.values import Context
 from memotherm.text.failures import error_signature
-from memotherm.text.triggers import ToolCall, call_names, reason_for_call, trigger_names
+from memotherm.text.tool_calls import ToolCall, call_names
+from memotherm.text.triggers import reason_for_call, trigger_names
 
 _SET = Path(__file__).parent / "tool_calls"
 _BUDGET = 150

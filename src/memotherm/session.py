@@ -21,7 +21,7 @@ from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.draft import Draft
-from memotherm.text.triggers import ToolCall
+from memotherm.text.tool_calls import ToolCall
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush

@@ -34,7 +34,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import ReceiptRow, Record, Search
 from memotherm.text.content import without_blocks
 from memotherm.text.tokens import counter
-from memotherm.text.triggers import ToolCall
+from memotherm.text.tool_calls import ToolCall
 
 #: The most hot memories that are considered, newest first, besides blockers and critical ones.
 _MOST_HOT = 200

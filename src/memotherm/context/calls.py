@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from memotherm.context.forms import Candidate
 from memotherm.recall.values import Ranking
 from memotherm.storage.values import Record
-from memotherm.text.triggers import ToolCall, names_call_vaguely, reason_for_call
+from memotherm.text.tool_calls import ToolCall
+from memotherm.text.triggers import names_call_vaguely, reason_for_call
 
 #: The most memories that are shown at one call.
 _MOST = 3

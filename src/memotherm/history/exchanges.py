@@ -16,7 +16,8 @@ from memotherm.history.records import Record
 from memotherm.hooks.turns import Content, contents_of
 from memotherm.text.phrases import is_filler, sentences, specifics
 from memotherm.text.statements import Kind, kind_of, may_decide
-from memotherm.text.triggers import FIX, command_shape, is_remedy
+from memotherm.text.tool_calls import command_shape
+from memotherm.text.triggers import FIX, is_remedy
 from memotherm.text.words import content_words
 
 #: The most files of an exchange that are named, and the most failed commands of a session that may be solved later.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memotherm.daemon.client import own_variables
-from memotherm.text.triggers import ToolCall, call_names
+from memotherm.text.tool_calls import ToolCall, call_names
 
 #: The tools of hosts by what they do; others are not looked at.
 _FILES = frozenset(
@@ -24,13 +24,12 @@ _COMMANDS = frozenset(("Bash", "Shell", "shell", "run_shell_command"))
 #: Those that start a subagent.
 AGENTS = frozenset(("Agent", "Task"))
 _PATH_FIELDS = ("file_path", "notebook_path", "absolute_path", "path")
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,4096})$|^\*\*\* Move to: (.{1,4096})$", re.MULTILINE)
+_PATCHED = r"^\*\*\* (?:Add|Update|Delete) File: (.{1,4096})$|^\*\*\* Move to: (.{1,4096})$"
 _MOST_PATHS = 20
 #: Events of tools that have run: what a command has printed may be an error, though no field says so.
 _AFTER = frozenset(("PostToolUse", "AfterTool", "postToolUse"))
-_FAILED = re.compile(
-    r"\b(?:exit code:? [1-9]|exited with code [1-9]|error|exception|fatal|panic|traceback|failed|not found|denied)",
-    re.IGNORECASE,
+_FAILED = (
+    r"\b(?:exit code:? [1-9]|exited with code [1-9]|error|exception|fatal|panic|traceback|failed|not found|denied)"
 )
 #: An output is looked at from both ends.
 _OUTPUT_CHARS = 16_384
@@ -50,7 +49,7 @@ def tool_call(payload: Mapping[str, Any], event: str) -> ToolCall | None:
         if not error and event in _AFTER:
             # The command itself has been answered before it ran, where the host can do that.
             error = _output(payload.get("tool_response") or payload.get("tool_output"))
-            error = error if _FAILED.search(error) else ""
+            error = error if re.search(_FAILED, error, re.IGNORECASE) else ""
             if not error and event != "postToolUse" and event != "AfterTool":
                 return None
         return ToolCall(tool, (), command, error)
@@ -58,7 +57,7 @@ def tool_call(payload: Mapping[str, Any], event: str) -> ToolCall | None:
         return None
     patch = command or _text(given.get("input")) or _text(given.get("patch"))
     paths = [path for name in _PATH_FIELDS if (path := _text(given.get(name)))]
-    paths += [first or second for first, second in _PATCHED.findall(patch[:_OUTPUT_CHARS])]
+    paths += [first or second for first, second in re.findall(_PATCHED, patch[:_OUTPUT_CHARS], re.MULTILINE)]
     folder = str(payload.get("cwd") or os.getcwd())
     return ToolCall(tool, tuple(_relative(path.strip(), folder) for path in paths[:_MOST_PATHS])) if paths else None
 

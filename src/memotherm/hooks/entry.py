@@ -22,7 +22,7 @@ from memotherm.hooks.events import HookEvent, Options, accepts_text, answer, par
 
 #: Seconds for each moment, from the start of the process. Opening the store takes 0.8 s of CPU time, which can be
 #: 2 s on a busy machine; a turn that is a second late is better than one without its memories.
-_DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5, "tool": 2.0, "agent": 3.0}
+_DEADLINES = {"start": 5.0, "prompt": 3.0, "compact": 1.5, "stop": 1.0, "end": 0.5, "tool": 1.0, "agent": 3.0}
 _MAX_INPUT_BYTES = 16_000_000
 
 

@@ -14,7 +14,7 @@ from memotherm.hooks.hosts import CLIENTS, Host, host_of
 from memotherm.hooks.hosts.host import number
 from memotherm.hooks.project import digest, working_tree
 from memotherm.settings.paths import read_regular
-from memotherm.text.triggers import ToolCall
+from memotherm.text.tool_calls import ToolCall
 
 _CLOSE = "</memotherm-memory>"
 #: Our names of the fields of an event, and those that most hosts have.

@@ -16,7 +16,7 @@ from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.remote import is_remote
 from memotherm.settings import Settings, default_store, load
 from memotherm.settings.paths import is_excluded
-from memotherm.text.triggers import ToolCall
+from memotherm.text.tool_calls import ToolCall
 
 if TYPE_CHECKING:
     from memotherm import Memotherm, Session

@@ -4,8 +4,7 @@
     Don't run `git push --force` on main         a command: program, subcommand and the words after them
     "context deadline exceeded" means …          an error: its words, or the name of an exception
 
-A memory about a fix concerns its error only. The hook of a tool imports this module before anything else, so it imports
-the standard library alone.
+A memory about a fix concerns its error only.
 """
 
 from __future__ import annotations
@@ -16,145 +15,26 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memotherm.text.failures import error_signature, error_signatures
+from memotherm.text.tool_calls import COMMAND_WORD, Command, ToolCall, commands, listed
 
-__all__ = [
-    "FIX",
-    "ToolCall",
-    "call_names",
-    "command_shape",
-    "is_remedy",
-    "names_call_vaguely",
-    "reason_for_call",
-    "trigger_names",
-]
+__all__ = ["FIX", "is_remedy", "names_call_vaguely", "reason_for_call", "trigger_names"]
 
 #: The kind of a memory that holds an error and what made it go away.
 FIX = "fix"
 
-
-class ToolCall(NamedTuple):
-    """A call of a tool by an agent."""
-
-    tool: str
-    #: The files that it reads or changes, relative to the root of the working tree where they are inside it.
-    paths: tuple[str, ...] = ()
-    command: str = ""
-    #: The output of a command that failed.
-    error: str = ""
-    #: What a subagent is asked to do.
-    task: str = ""
-
-    def __str__(self) -> str:
-        """The call in a few words."""
-        about = self.command.strip().partition("\n")[0] or ", ".join(self.paths) or " ".join(self.task.split())
-        return f"{self.tool}{' failed' * bool(self.error)}: {about[:_COMMAND_CHARS]}"
-
-
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-# Commands
-
-_COMMAND_CHARS = 200
-_MOST_PARTS = 12
-_SEPARATORS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
-_WORD = re.compile(r"[^\s'\"]+|'[^']*'|\"[^\"]*\"")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
-#: Programs that only look, and whose arguments are what the agent looks at.
-_LOOKING = _listed(
-    "ls cat head tail grep egrep rg ag find fd pwd echo printf wc sed awk less more cd which type tree stat file du df "
-    "diff sort uniq cut tr xargs true sleep date env export test mkdir touch"
-)
-_LOOKING_GIT = _listed("status diff log show branch blame grep remote fetch add rev-parse ls-files")
-#: Words before the program that is meant.
-_WRAPPERS = (("sudo",), ("time",), ("nice",), ("npx",), ("bunx",), ("uvx",), ("bundle", "exec"), ("uv", "run"),
-             ("poetry", "run"), ("pnpm", "exec"), ("python", "-m"), ("python3", "-m"))  # fmt: skip
-_INTERPRETERS = _listed("bash sh zsh python python3 node ruby perl php deno bun source .")
-
-
-class _Command(NamedTuple):
-    program: str
-    #: The first word that is no option, if it is a plain word.
-    subcommand: str
-    words: frozenset[str]
-    options: frozenset[str]
-    #: The file that is run.
-    script: str = ""
-
-
-@lru_cache(maxsize=256)
-def _commands(text: str) -> tuple[_Command, ...]:
-    """Return the commands of a line that do something; the inner one of `uv run pytest` as well."""
-    line = text.strip().removeprefix("$ ").partition("\n")[0]
-    if len(line) > _COMMAND_CHARS or "<<" in line:
-        return ()
-    found: list[_Command] = []
-    for part in _SEPARATORS.split(line)[:_MOST_PARTS]:
-        words = [word.strip("'\"") for word in _WORD.findall(part)]
-        while words and _ASSIGNMENT.match(words[0]):
-            words.pop(0)
-        wrapped = True
-        while words and wrapped:
-            found += _command(words)
-            wrapped = next((each for each in _WRAPPERS if tuple(words[: len(each)]) == each), ())
-            words = words[len(wrapped) :]
-    return tuple(found)
-
-
-def _command(words: list[str]) -> list[_Command]:
-    program, arguments = words[0].rpartition("/")[2], words[1:]
-    positional = [word for word in arguments if not word.startswith("-") and word not in (".", "..", "./...")]
-    subcommand = positional[0] if positional and _SUBCOMMAND.fullmatch(positional[0]) else ""
-    if program in _LOOKING or (program == "git" and subcommand in _LOOKING_GIT) or not program:
-        return []
-    script = words[0] if "/" in words[0] else positional[0] if program in _INTERPRETERS and positional else ""
-    options = frozenset(word.partition("=")[0] for word in arguments if word.startswith("-"))
-    return [_Command(program, subcommand, frozenset(positional), options, script)]
-
-
-def _runs(called: _Command, named: _Command, *, forbidden: bool) -> bool:
-    """Return whether a call runs a command that a memory names; what is forbidden is meant with its options."""
-    if (called.program, called.subcommand) != (named.program, named.subcommand):
-        return False
-    words = (word for word in named.words if not _PLACEHOLDER.fullmatch(word))
-    if not all(word in called.words or any(each.startswith(f"{word}/") for each in called.words) for word in words):
-        return False
-    return not forbidden or named.options <= called.options
-
-
-def command_shape(text: str) -> str:
-    """Return what two commands of the same kind share: programs and subcommands; the command itself if it has none."""
-    shapes = [f"{command.program} {command.subcommand}".strip() for command in _commands(text)]
-    return " && ".join(shapes) or text
-
-
-def is_remedy(command: str, error: str) -> bool:
-    """Return whether a command names something of an error: `pip install pyyaml` after "No module named 'yaml'"."""
-    if not _commands(command):
-        return False
-    names = {name for signature in error_signatures(error) for name in _REMEDIED.findall(signature)}
-    words = [word.lower() for word in _WORD.findall(command)[1:]]
-    return any(name.strip("'") in word for name in names for word in words)
-
-
-#: Names in quotation marks, and identifiers.
-_REMEDIED = re.compile(r"'[\w@./-]{3,60}'|\b[a-z]\w{0,40}[_/.-]\w{2,40}\b")
-_PLACEHOLDER = re.compile(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")
-
 # What a memory names
 
+_SENTENCE_CHARS = 200
 _CODE = re.compile(r"`([^`\n]{2,200})`")
 _QUOTED = re.compile(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
 _PATH = re.compile(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
-_EXTENSIONS = _listed(
+_EXTENSIONS = listed(
     "py pyi ipynb js jsx ts tsx mjs cjs vue svelte rs go rb rake java kt kts scala swift c h cc cpp hpp cs php pl lua "
     "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json "
     "jsonc json5 jsonl yaml yml toml ini cfg conf env xml proto graphql gradle tf tfvars lock mod sum cmake mk unity "
     "plist pbxproj svg png jpg otf ttf"
 )
-_NAMED_FILES = _listed("Makefile Dockerfile Gemfile Podfile Procfile Justfile Rakefile Jenkinsfile Vagrantfile")
+_NAMED_FILES = listed("Makefile Dockerfile Gemfile Podfile Procfile Justfile Rakefile Jenkinsfile Vagrantfile")
 _BARE_NAME = re.compile(r"(?<![\w/.-])[A-Z][a-z]{5,12}(?![\w/-])")
 #: A word after which a program is named without quotation marks.
 _UNQUOTED = re.compile(
@@ -166,7 +46,7 @@ _NEGATION = re.compile(
     r"statt|no|ne pas|jamais|nunca)\b", re.IGNORECASE
 )  # fmt: skip
 #: Names of errors that say nothing by themselves.
-_COMMON_ERRORS = _listed(
+_COMMON_ERRORS = listed(
     "error exception typeerror valueerror keyerror indexerror runtimeerror assertionerror attributeerror importerror "
     "modulenotfounderror syntaxerror referenceerror nameerror oserror ioerror filenotfounderror rangeerror eusage "
     "systemexit failed failure fatal error: warning nullpointerexception illegalargumentexception"
@@ -184,7 +64,7 @@ class _Named(NamedTuple):
 
     paths: tuple[str, ...]
     #: Commands, and whether the words before each forbid it.
-    commands: tuple[tuple[_Command, bool], ...]
+    commands: tuple[tuple[Command, bool], ...]
     #: Phrases in quotation marks as signatures, and names of errors.
     phrases: tuple[str, ...]
     errors: frozenset[str]
@@ -202,22 +82,22 @@ def _named(kind: str, text: str) -> _Named:
     if kind == FIX:
         failed = text.partition("\n")[0].partition("` failed: ")[2] or text
         return _Named((), (), (), frozenset(), frozenset(), _folded(failed))
-    commands: list[tuple[_Command, bool]] = []
+    named: list[tuple[Command, bool]] = []
     for match in _CODE.finditer(text):
         forbidden = _NEGATION.search(_before(text, match.start())) is not None
-        commands += [(command, forbidden) for command in _commands(match[1])]
+        named += [(command, forbidden) for command in commands(match[1])]
     for match in _UNQUOTED.finditer(text):
-        commands += [(command, False) for command in _commands(match[1]) if command.subcommand]
+        named += [(command, False) for command in commands(match[1]) if command.subcommand]
     quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
     phrases = tuple(filter(None, (error_signature(each) for each in quoted)))
     errors = frozenset(name.lower() for name in _ERROR_NAME.findall(text)) - _COMMON_ERRORS
-    return _Named(tuple(_paths(text)), tuple(commands), phrases, errors, frozenset(_NUMBER.findall(text)), "")
+    return _Named(tuple(_paths(text)), tuple(named), phrases, errors, frozenset(_NUMBER.findall(text)), "")
 
 
 def _before(text: str, end: int) -> str:
     """Return the words before a place in its sentence."""
-    start = max(text.rfind(mark, max(0, end - _COMMAND_CHARS), end) for mark in (". ", "; ", ": ", "\n"))
-    return text[max(start, end - _COMMAND_CHARS, 0) : end]
+    start = max(text.rfind(mark, max(0, end - _SENTENCE_CHARS), end) for mark in (". ", "; ", ": ", "\n"))
+    return text[max(start, end - _SENTENCE_CHARS, 0) : end]
 
 
 def _folded(text: str) -> str:
@@ -287,11 +167,11 @@ def reason_for_call(call: ToolCall, kind: str, text: str) -> str:
     named = _named(kind, text)
     if call.error:
         return _reason_for_error(call.error, named)
-    scripts = [command.script for command in _commands(call.command) if command.script]
+    scripts = [command.script for command in commands(call.command) if command.script]
     for path in (*call.paths, *(script.removeprefix("./") for script in scripts)):
         if found := next((each for each in named.paths if _is_at(path, each)), ""):
             return f"it names the path {found}"
-    for called in _commands(call.command):
+    for called in commands(call.command):
         for command, forbidden in named.commands:
             if _runs(called, command, forbidden=forbidden):
                 return f"it names the command {f'{command.program} {command.subcommand}'.strip()}"
@@ -318,20 +198,11 @@ def names_call_vaguely(call: ToolCall, kind: str, text: str) -> bool:
 
     One that names another folder or subcommand is about that one.
     """
-    named, programs = _named(kind, text), {command.program for command in _commands(call.command)}
+    named, programs = _named(kind, text), {command.program for command in commands(call.command)}
     files = {path.rpartition("/")[2] for path in call.paths}
     if any(path in files for path in named.paths):
         return True
     return any(command.program in programs and not command.words | command.options for command, _ in named.commands)
-
-
-def call_names(call: ToolCall) -> frozenset[str]:
-    """Return the names in a call of which a memory that concerns it has one: steps of its paths, its programs."""
-    commands = _commands(call.command)
-    paths = (*call.paths, *(command.script for command in commands))
-    return frozenset(
-        [step.lower() for path in paths for step in path.split("/")] + [command.program.lower() for command in commands]
-    )
 
 
 def trigger_names(kind: str, text: str) -> frozenset[str]:
@@ -344,3 +215,30 @@ def trigger_names(kind: str, text: str) -> frozenset[str]:
     if named.folded or named.phrases or named.errors:
         names.add("!")
     return frozenset(names)
+
+
+# Commands
+
+
+def _runs(called: Command, named: Command, *, forbidden: bool) -> bool:
+    """Return whether a call runs a command that a memory names; what is forbidden is meant with its options."""
+    if (called.program, called.subcommand) != (named.program, named.subcommand):
+        return False
+    words = (word for word in named.words if not _PLACEHOLDER.fullmatch(word))
+    if not all(word in called.words or any(each.startswith(f"{word}/") for each in called.words) for word in words):
+        return False
+    return not forbidden or named.options <= called.options
+
+
+def is_remedy(command: str, error: str) -> bool:
+    """Return whether a command names something of an error: `pip install pyyaml` after "No module named 'yaml'"."""
+    if not commands(command):
+        return False
+    names = {name for signature in error_signatures(error) for name in _REMEDIED.findall(signature)}
+    words = [word.lower() for word in COMMAND_WORD.findall(command)[1:]]
+    return any(name.strip("'") in word for name in names for word in words)
+
+
+#: Names in quotation marks, and identifiers.
+_REMEDIED = re.compile(r"'[\w@./-]{3,60}'|\b[a-z]\w{0,40}[_/.-]\w{2,40}\b")
+_PLACEHOLDER = re.compile(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")
