@@ -27,6 +27,7 @@ from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
 from memotherm.history.prompts import element, typed, without_elements
 from memotherm.history.sources.codex_calls import command_of, has_failed
+from memotherm.hooks.calls import tool_call
 from memotherm.hooks.events import parse_event, truncated
 from memotherm.hooks.turns import contents_of
 from memotherm.model import Memory, Recall
@@ -44,6 +45,8 @@ from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
 from memotherm.text.replacing import concerns
 from memotherm.text.tokens import counter
+from memotherm.text.tool_calls import ToolCall
+from memotherm.text.triggers import names_call_vaguely, reason_for_call
 from memotherm.text.word_ids import WordIds
 from tests.hostile import HOSTILE
 
@@ -108,6 +111,16 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
         "function_call", {"name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", text]})}
     ),
     "history.sources.codex_calls.has_failed": lambda text: has_failed(text, True),
+    "hooks.calls.tool_call": lambda text: [
+        tool_call({"tool_name": "apply_patch", "tool_input": {"command": text}}, "PreToolUse"),
+        tool_call({"tool_name": "Bash", "tool_input": {"command": text}, "tool_response": text}, "PostToolUse"),
+    ],
+    "text.triggers.reason_for_call": lambda text: [
+        reason_for_call(ToolCall("Edit", (text[:4096],), text), "fact", text),
+        reason_for_call(ToolCall("Bash", (), "make test", text), "fix", text),
+        reason_for_call(ToolCall("Bash", (), "make test", text), "fact", text),
+    ],
+    "text.triggers.names_call_vaguely": lambda text: names_call_vaguely(ToolCall("Bash", (), text), "fact", text),
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
@@ -142,6 +155,9 @@ _EXEMPT: Mapping[str, str] = {
     "context.formats.Format": "joins rendered lines: context",
     "history.values.items": "takes the name of a field",
     "history.values.text": "takes the name of a field",
+    "hooks.calls.is_unknown": "takes the JSON of an event: tool_call, call_names",
+    "hooks.calls.names_file": "takes a folder and the words of a command",
+    "hooks.calls.save_names": "takes paths and names",
     "hooks.entry": "the command itself, which calls parse_event and the verbs",
     "hooks.events.answer": "passes a text on",
     "hooks.hosts": "names, commands and fields of an event: parse_event",
