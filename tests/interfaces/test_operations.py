@@ -86,6 +86,7 @@ CALLS: Mapping[str, Json] = {
     "session_heard": {"memory_id": "{session_memory}"},
     "session_recall": {"query": "badger"},
     "session_before_turn": {"prompt": "what did the badger say?"},
+    "session_before_tool": {"tool": "Bash", "command": "make otter"},
     "session_flush_due": {"total_tokens": 190_000},
     "session_end": {"summary": "they talked about badgers"},
     "notes_search": {"query": "heron", "min_score": 0.0},
@@ -162,8 +163,8 @@ OTHER_FORMS = {
 #: Operations for programs, which have no command.
 WITHOUT_COMMAND = {
     "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
-    "session_forget", "session_heard", "session_start", "session_before_turn", "session_context_compacted",
-    "session_run_ended", "sent_context", "tier_history",
+    "session_forget", "session_heard", "session_start", "session_before_turn", "session_before_tool",
+    "session_context_compacted", "session_run_ended", "sent_context", "tier_history",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
