@@ -1,0 +1,1 @@
+"""Single labelled turns: tasks, their ends, rules and corrections, as `README.md` describes them."""
