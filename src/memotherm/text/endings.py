@@ -1,20 +1,26 @@
 """Which open task a sentence reports as done or cancelled, and which rule it takes back.
 
 A task is closed only if the sentence leaves no doubt: a clause says that something is done, without a negation, a
-condition or a plan, and its words name one open task and nothing else. "The certificate of production is renewed" does
-not close "Renew the certificate of staging". One word is enough if the task names it by itself: "pagination is in"
-closes "The list endpoint needs pagination", but "the importer is fixed" does not close "Finish the importer migration".
+condition or a plan, and its words name one open task and nothing else. It says so by a phrase ("is out"), by the verb
+of the task in the past ("descaled" for "descale"), or if the recipient has the thing ("Priya has the slides").
+
+"The certificate of production is renewed" does not close "Renew the certificate of staging". One word is enough if the
+task names it by itself: "pagination is in" closes "The list endpoint needs pagination", but "the importer is fixed"
+does not close "Finish the importer migration".
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
+from memotherm.text.intentions import states_intention
+from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
 from memotherm.text.phrases import clauses, is_question, listed_phrases, phrase_pattern, plain_text, sentences
+from memotherm.text.versions import phrases_in
 from memotherm.text.words import content_words, is_unspaced
 
 #: A longer sentence is a report.
@@ -31,6 +37,8 @@ _DATE = re.compile(
     rf"|\b\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS_AND_DAYS})\b|\b(?:{_MONTHS_AND_DAYS}) \d{{1,2}}\b",
     re.IGNORECASE,
 )
+#: How long something holds after it is done: "renewed until 2028".
+_HOLDS = re.compile(r" (?:until|till|bis|jusqu en|hasta|até|fino al|tot) \d{4} ")
 _CANCELLED = re.compile(
     " (?:cancell?ed|called off|scrapped|dropped|abandoned|binned|not? (?:longer )?need\\w*|nobody needs it|abgesagt"
     "|gestrichen"
@@ -40,90 +48,36 @@ _CANCELLED = re.compile(
     "|anulat\\w*"
     "|đã hủy|dibatalkan|batal|ακυρώθηκε|בוטל\\w*) |取消|作废|不做了|キャンセル|中止|취소"
 )
-#: Verbs of one meaning, `*` for the rest of a word: a task to pay something is not ended by sending it. What arrives
-#: was ordered or bought.
-_ACTIONS = tuple(
-    phrase_pattern(form.replace("_", " ") for form in line.split())
-    for line in (
-        (
-            "pay pays paid paying bezahl* zahl* gezahlt überw* pagar pagad* pagué paguei pagare pagat* pago paga"
-            " payer payé* betaal*"
-            " betal* zapła* опла* öde* 付了 已付 払"
-        ),
-        (
-            "send sends sent sending mailed emailed schick* geschickt versch* gesendet envi* envoy* mand* invi*"
-            " spedi* stur* gestuurd"
-            " verst* wysł* отпр* надісл* gönder* skick* sendt* sende 发了 已发 送り 보냈"
-        ),
-        "sign signed signing unterschr* signé* firmad* firmar assin* onderteken* podpis* подпис* imzal* 签",
-        (
-            "order orders ordered ordering bestell* commandé* commander encomend* ordinat* ordinare zamów* заказ*"
-            " замов* beställ* arriv*"
-            " angekommen ist_da sind_da binnen lleg* cheg* 到货"
-        ),
-        "book booked booking buch* gebucht reserv* réserv* prenot* boek* geboekt zarezerw* брон* 订好 予約 예약",
-        "renew* verlänger* renouvel* renov* rinnov* verleng*",
-        (
-            "write writing wrote written schreib* geschrieben écri* escri* escrev* scriv* scritt* schrijf* geschreven"
-            " napis* напис* skriv*"
-            " 写"
-        ),
-        (
-            "call called calling anruf* angerufen appel* llam* ligar liguei chiam* bellen gebeld zadzw* позвон* ringde"
-            " ringte"
-        ),
-        "repair* fix fixed fixing reparier* repariert répar* consert* arregl* corrig* sistem* napraw* почин* 修",
-        (
-            "buy bought buying kauf* gekauft achet* compra* compré koop* gekocht kup* куп* köp* købt* arriv*"
-            " angekommen ist_da sind_da binnen lleg* cheg*"
-            " 买"
-        ),
-        "deploy* live online ausgerollt déploy* despleg* uitgerold wdroż* выкат* 上线 部署",
-    )
-)
-#: Words that name nothing in a report or a task.
-_FRAMING = (
-    "still also thing things stuff part new neue neuen neuer nouveau nouvelle nuevo nueva novo nova nuovo nuova today"
-    " yesterday"
-    " tonight morning afternoon evening finally just already all now it this that i"
-    " we team everyone everybody need needs get got getting has have had been went gone here there back ok good great"
-    " heute gestern endlich gerade schon alles sache ding habe hab hat wieder läuft hoy ayer ya lo he ha cosa tema"
-    " por fin"
-    " aujourd hui hier enfin déjà ai a truc chose hoje ontem já finalmente foi coisa oggi ieri già ho ecco vandaag"
-    " gisteren"
-    " eindelijk al heb wczoraj dziś już сегодня вчера уже наконец bugün dün idag igår idag nu tak sprint week month"
-    " le les me te se sie di da mal noch lassen waiting raus weg fertig sein muss müssen ready done out listo lista"
-    " pronto"
-    " 습니다 어요 어 음 됨 pronta prêt prête gotowe klaar af hazır готово готов"
-)
-#: What tasks tell somebody to do: it divides what they name.
-_VERBS = (
-    "finish complete ship merge fix cancel submit send deliver release deploy resolve close renew pay publish file"
-    " write"
-    " order book call sign upload import upgrade update install test review print repair buy need needs ordering"
-    " renewing fixing writing signing sending booking paying erledigen abschließen abgeben einreichen verschicken"
-    " schicken"
-    " liefern veröffentlichen verlängern bezahlen zahlen schreiben bestellen buchen anrufen unterschreiben hochladen"
-    " importieren aktualisieren installieren reparieren kaufen lassen betalen sturen bestellen boeken schrijven kopen"
-    " bellen"
-    " pagare inviare mandare scrivere prenotare comprare chiamare pagar enviar mandar escribir reservar comprar llamar"
-    " trocar consertar escrever ligar payer envoyer écrire réserver acheter appeler corriger renouveler corrige"
-    " migrate commander brauch brauche brauchen reply answer respond talk répondre contestar responder antworten"
-    " rispondere erneuern revisar prüfen do make"
-    " doen machen faire hacer fazer fare skicka sende kirim"
-)
 #: Words after which a task names what it is about, for or before, and not what is to be done.
-_PREPOSITIONS = (
-    "about d par por durch door przez vom beim bei for before of with from on in at to until by after because für"
-    " über vor von mit wegen nach bis im am zu"
-    " zum zur pour avant de du des sur dans chez à avec para antes sobre con en del per prima su nel con da em no na"
-    " pela com voor van met over naar dla przed do z w на для о до от в с за till av om med för til fra om"
+_ABOUT = frozenset(WORD_LISTS["other"]["prepositions"].split())
+_DETERMINERS = frozenset(WORD_LISTS["other"]["determiners"].split())
+#: The recipient of a thing has it: "Priya has the slides".
+_HAS = re.compile(" (?:has|have|got|hat|haben|tiene|tienen|tem|ha|hanno|heeft|hebben|ma|mają|har) ")
+#: The form of a verb that tells of the past: "descaled", "gewechselt", "renovado", "verlengd".
+_PAST = re.compile(
+    "(?:ed|t|d|en|é|ée|és|ées|i|is|ie|it|u|ue|[aiu]d[oa]s?|[aiu]t[oaie]|ei|ou|ó|í|ił|iła|ał|ała|ano|ono|ado|л|ла|ли|но)$"
 )
-_ABOUT = frozenset(_PREPOSITIONS.split())
-
-
-#: Chinese words that name nothing, and verbs of one character, which divide what a text names.
-_PARTICLES = re.compile("记得|已经|[了已把给的在吧买写发订修做交打回]")
+#: The infinitive that a task begins or ends with.
+_FIRST_INFINITIVE = re.compile(r"^\w{2,}(?:[aeiê]r|oir|[aei]re|dre|ć|ть|ти)$")
+_LAST_INFINITIVE = re.compile(r"^\w{3,}(?:en|ern|eln)$")
+_NAME = re.compile(r"\b[A-Z]\w+")
+#: Somebody else has done something: "Lena hat ein Kapitel geschickt".
+_BY_OTHER = re.compile(
+    r"^\W*(?:[aoAO] |[Ll]a |[Ee]l |[Dd]er |[Dd]ie |[Ii]l )?(?!I |We |It |All |Ich |Wir )[A-Z]\w+ "
+    r"(?:has|have|hat(?! sich)|haben(?! sich)|a|ont|ha|han|tiene|tem|heeft|hebben|hanno|"
+    r"\w+(?:ed|ou|ó)|sent|wrote|bought|paid|made|gave|got|told|said|did) (?!been )"
+)
+#: Where something comes from: an invoice from somebody is not the one that they get.
+_FROM = re.compile(r" (?:from|von|vom) (?:the |der |dem )?(\w+)")
+#: Before a past that is the speaker's or of the thing: "the dentist called" tells of somebody else.
+_BEFORE_PAST = frozenset(
+    ("", "i", "we", "ve", "have", "has", "just", "been", "be", "is", "are", "was", "were", "s", "got", "and", "all")
+)
+#: The letters that two forms of a verb share at least.
+_MIN_VERB = 4
+_TICKS = re.compile("[✅✔☑]️?")
+#: Chinese words that name nothing, verbs of one character, and hiragana, which divide what a text names.
+_PARTICLES = re.compile("记得|已经|发(?!票)|[了已把给的在吧买写订修做交打回\u3040-\u309f]")
 
 
 class Ended(NamedTuple):
@@ -135,7 +89,7 @@ class Ended(NamedTuple):
     sentence: str
 
 
-class _Named(NamedTuple):
+class _Task(NamedTuple):
     """What a task names."""
 
     words: frozenset[str]
@@ -146,17 +100,28 @@ class _Named(NamedTuple):
     #: Of these, the ones that are named by a single word.
     heads: frozenset[str]
     actions: frozenset[int]
+    #: The verbs, and all words that name something, as they are written.
+    verbs: frozenset[str]
+    written: frozenset[str]
+    #: Where the things come from.
+    sources: frozenset[str]
 
 
-def reports_an_end(sentence: str) -> bool:
-    """Return whether a sentence says that something is done or cancelled: no question, condition, plan or denial."""
-    if len(sentence) > _MAX_CHARS or is_question(sentence):
-        return False
-    done, not_done = _patterns()
-    # Phrases such as "is in" end a clause.
-    parts = [f" {plain_text(clause)} " for clause in clauses(sentence)]
-    rest = " ".join(_without(done, part) for part in parts)
-    return any(done.search(part) for part in parts) and not not_done.search(rest)
+class _Report(NamedTuple):
+    """What a clause may report as ended."""
+
+    words: frozenset[str]
+    actions: frozenset[int]
+    #: Whether a phrase says that it is done.
+    told: bool
+    #: The words that may be verbs in the past, as they are written.
+    past: frozenset[str]
+    #: Who has something.
+    owner: frozenset[str]
+    #: Where it comes from.
+    sources: frozenset[str]
+    #: What makes the report doubtful, unless the task has that word as well.
+    doubts: frozenset[str]
 
 
 def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
@@ -164,14 +129,14 @@ def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
 
     Args:
         text: What a user said.
-        contents: Returns the contents of the open tasks; called if a sentence reports an end.
+        contents: Returns the contents of the open tasks; called if a sentence may report an end.
     """
-    reports = [sentence.strip() for sentence in sentences(text) if reports_an_end(sentence)]
+    reports = [(sentence.strip(), found) for sentence in sentences(text) if (found := _reported(sentence))]
     if not reports:
         return
     tasks = [_task(content.partition("\n")[0]) for content in contents()]
-    for sentence in reports:
-        place = next((place for said in _reported(sentence) if (place := _one_meant(said, tasks)) is not None), None)
+    for sentence, found in reports:
+        place = next((place for said in found if (place := _one_meant(said, tasks)) is not None), None)
         if place is not None:
             cancelled = _CANCELLED.search(f" {plain_text(sentence)} ")
             yield Ended(place, "cancelled" if cancelled else "done", sentence)
@@ -200,19 +165,51 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
             yield shared.index(most), sentence
 
 
-def _reported(sentence: str) -> Iterator[_Named]:
-    """Yield what the clauses of a sentence report as ended, each with the clause before if it names nothing."""
-    done, before = _patterns()[0], ""
-    for clause in clauses(sentence):
-        plain = f" {plain_text(_DATE.sub(' ', clause))} "
-        if done.search(plain):
-            found = _words(_without(done, plain)) or _words(before)
-            if found:
-                yield _Named(frozenset(found), frozenset(found), frozenset(), frozenset(), _actions(plain))
-        before = plain
+def _reported(sentence: str) -> list[_Report]:
+    """Return what the clauses of a sentence may report as ended, each alone, then with the clause before it.
+
+    Questions, conditions, plans and denials report nothing.
+    """
+    if len(sentence) > _MAX_CHARS or is_question(sentence) or states_intention(sentence):
+        return []
+    done = _done()
+    language = latin_language(plain_text(sentence).split())
+    # In other languages, words of English; in English, those of all of them.
+    not_done = phrases_in(tuple(WORD_LISTS["phrases"]) if language == ENGLISH else (language, ENGLISH), "not_done")
+    hedge = phrases_in((language, ENGLISH), "hedge")
+    named = _names(sentence)
+    plain = [_HOLDS.sub(" ", _plain(clause)) for clause in clauses(_TICKS.sub(" done ", sentence))]
+    by_other = _BY_OTHER.search(sentence) is not None
+    found, before = list[_Report](), set[str]()
+    for clause in plain:
+        rest = _without(done, clause)
+        told = rest != f" {' '.join(clause.split())} "
+        hedged = any(hedge.search(_without(done, each)) for each in plain if each != clause)
+        words = _words(rest) | (named & set(rest.split()))
+        if not hedged and not (told and by_other):
+            has = _HAS.search(clause)
+            alone = _Report(
+                frozenset(words),
+                _actions(clause),
+                told,
+                frozenset[str]() if by_other else _past_forms(clause),
+                frozenset(_words(clause[: has.start()])) if has else frozenset[str](),
+                frozenset(_words(" ".join(_FROM.findall(clause)))),
+                frozenset(match[0].strip() for match in not_done.finditer(rest)),
+            )
+            found += [alone, alone._replace(words=frozenset(words | before))]
+        before = words
+    return [each for each in found if each.words]
 
 
-def _one_meant(said: _Named, tasks: Sequence[_Named]) -> int | None:
+def _past_forms(clause: str) -> frozenset[str]:
+    """Return the words that may be verbs in the past, of the speaker or of the thing."""
+    pairs = itertools.pairwise(("", *clause.split()))
+    forms = ((last, token) for last, token in pairs if _PAST.search(token))
+    return frozenset(token for last, token in forms if last in _BEFORE_PAST or not token.endswith("ed"))
+
+
+def _one_meant(said: _Report, tasks: Sequence[_Task]) -> int | None:
     """Return the place of the one task that is meant; None if no task, or more than one, matches alike."""
     found = [place for place, task in enumerate(tasks) if _is_meant(said, task)]
     if len(found) > 1:
@@ -221,21 +218,47 @@ def _one_meant(said: _Named, tasks: Sequence[_Named]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_meant(said: _Named, task: _Named) -> bool:
+def _is_meant(said: _Report, task: _Task) -> bool:
     """Return whether one of both names all that the other does, and both tell of the same action."""
     if said.actions and task.actions and said.actions.isdisjoint(task.actions):
         return False
+    if any(_has(task.things - task.sources, word) for word in said.sources):
+        return False
+    done = _is_done(said, task)
+    if not said.doubts <= task.written or not (said.told or done):
+        return False
+    same = done or not said.actions.isdisjoint(task.actions)
+    if any(map(is_unspaced, said.words)):
+        least = _MIN_SHARE * len(task.words)
+        enough = len(said.words) > least or (len(said.words) == least and len(said.words) >= _MIN_SHARED)
+        return enough and said.words <= task.words
     if all(_has(task.words, word) for word in said.words):
         if said.actions and not task.actions and not said.words <= task.words:
             # What was done to a part of a compound may be done to another thing: "Urlaub ist gebucht".
             return False
-        if any(map(is_unspaced, said.words)):
-            return len(said.words) > _MIN_SHARE * len(task.words)
         # Of several words that a task names by themselves, one may be the person that it is done for.
         single = task.heads if len(task.heads) == 1 else frozenset[str]()
-        meant = task.objects if len(said.words) >= _MIN_SHARED else single
-        return any(_has(meant, word) for word in said.words)
+        meant = task.objects if len(said.words) >= _MIN_SHARED or same else single
+        return any(_has(meant, word) for word in said.words) or (same and len(said.words) >= _MIN_SHARED)
     return len(task.things) >= _MIN_SHARED and all(_has(said.words, word) for word in task.things)
+
+
+def _is_done(said: _Report, task: _Task) -> bool:
+    """Return whether a report has a verb of a task in the past, or says that the recipient has the thing."""
+    if said.owner and not said.told and all(_has(task.things - task.objects, word) for word in said.owner):
+        return any(_has(said.words, word) for word in task.objects)
+    return any(_is_past_of(past, verb) for past in said.past for verb in task.verbs)
+
+
+def _is_past_of(past: str, verb: str) -> bool:
+    """Return whether a word is another form of a verb: "descaled" of "descale", "gewechselt" of "wechseln"."""
+    if past == verb:
+        return False
+    for form in (past, past.removeprefix("ge")):
+        shared = next((n for n, pair in enumerate(zip(form, verb, strict=False)) if pair[0] != pair[1]), len(form))
+        if shared >= _MIN_VERB and shared >= len(verb) - 3 and len(form) - shared <= _MIN_VERB:
+            return True
+    return False
 
 
 def _has(words: Iterable[str], word: str) -> bool:
@@ -248,28 +271,65 @@ def _is_part(word: str, compound: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1000)
-def _task(text: str) -> _Named:
+def _task(text: str) -> _Task:
     """Return what a task names."""
-    plain = f" {plain_text(_DATE.sub(' ', text))} "
+    plain = _plain(text)
     told = _actions(plain)
-    plain = _without(_task_phrases(), plain)
+    # What the phrases of a task divide are two things.
+    plain = f" {_task_phrases().sub(' | ', plain)} "
     words, things, objects, heads = set[str](), set[str](), set[str](), set[str]()
     segment: list[str] = []
     about = False
+    verbs = _verbs() | _verbs_by_place(plain.replace("|", " ").split(), text)
     for token in (*plain.split(), ""):
-        if token and not _is_framing(token) and token not in _verbs():
+        if token and not _is_framing(token) and token not in verbs:
             segment += _stems(token)
             continue
         things.update(segment)
         if not about:
             objects.update(segment)
             heads.update(segment if len(segment) == 1 else ())
-        if token in _verbs():
+        if token in verbs:
             words.update(_stems(token))
         # Articles stand between such a word and what it is about.
-        about = (token in _ABOUT and bool(objects)) or (about and not segment and token not in _verbs())
+        about = (token in _ABOUT and bool(objects)) or (about and not segment and token not in verbs)
         segment = []
-    return _Named(frozenset(words | things), frozenset(things), frozenset(objects), frozenset(heads), told)
+    return _Task(
+        frozenset(words | things),
+        frozenset(things),
+        frozenset(objects),
+        frozenset(heads),
+        told,
+        verbs.intersection(plain.split()),
+        frozenset(token for token in plain.split() if not _is_framing(token)),
+        frozenset(_words(" ".join(_FROM.findall(plain)))),
+    )
+
+
+def _verbs_by_place(tokens: Sequence[str], text: str) -> set[str]:
+    """Return the word that is the verb of a task by its place: an infinitive first or last, or before an article."""
+    if len(tokens) < _MIN_SHARED:
+        return set()
+    first, second, last = tokens[0], tokens[1], tokens[-1]
+    if not _is_framing(first) and second in _DETERMINERS:
+        return {first}
+    # Names and German nouns have a capital letter.
+    if _LAST_INFINITIVE.search(last) and last in text:
+        return {last}
+    return {first} if _FIRST_INFINITIVE.search(first) and not _is_framing(first) else set()
+
+
+def _names(sentence: str) -> set[str]:
+    """Return the names in an English sentence, which may be function words of other languages: "Ben's"."""
+    if latin_language(plain_text(sentence).split()) != ENGLISH:
+        return set()
+    found = {plain_text(word) for word in _NAME.findall(sentence)} - FUNCTION_WORDS[ENGLISH] - _framing()
+    return found & _framing_words()
+
+
+def _plain(text: str) -> str:
+    """Return a plain text without dates."""
+    return f" {plain_text(_DATE.sub(' ', text))} ".replace(" pr ", " pull request ")
 
 
 def _words(plain: str) -> set[str]:
@@ -286,12 +346,12 @@ def _stems(token: str) -> tuple[str, ...]:
 
 def _is_framing(token: str) -> bool:
     """Return whether a word names nothing."""
-    return token in _framing_words() or (len(token) == 1 and token.isascii() and token.isalpha())
+    return token in _framing_words() or (len(token) == 1 and token.isascii() and not token.isdigit())
 
 
 def _actions(plain: str) -> frozenset[int]:
     """Return the numbers of the actions that a plain text tells of."""
-    return frozenset(number for number, forms in enumerate(_ACTIONS) if forms.search(plain))
+    return frozenset(number for number, forms in enumerate(_action_forms()) if forms.search(plain))
 
 
 def _without(pattern: re.Pattern[str], plain: str) -> str:
@@ -303,22 +363,37 @@ def _without(pattern: re.Pattern[str], plain: str) -> str:
 
 
 @functools.cache
+def _framing() -> frozenset[str]:
+    names = ("report_framing", "days", "until", "we", "now", "linking", "articles")
+    return frozenset(" ".join(WORD_LISTS["other"][name] for name in names).split())
+
+
+@functools.cache
 def _framing_words() -> frozenset[str]:
-    others = " ".join(WORD_LISTS["other"][name] for name in ("days", "until", "we", "now", "linking", "articles"))
-    return frozenset(f"{_FRAMING} {others}".split()).union(*FUNCTION_WORDS.values())
+    return _framing().union(*FUNCTION_WORDS.values())
 
 
 @functools.cache
 def _verbs() -> frozenset[str]:
-    return frozenset(_VERBS.split())
+    return frozenset(WORD_LISTS["other"]["task_verbs"].split())
+
+
+@functools.cache
+def _action_forms() -> tuple[re.Pattern[str], ...]:
+    """Return verbs of one meaning: a task to pay something is not ended by sending it.
+
+    What arrives was ordered or bought.
+    """
+    lists = WORD_LISTS["actions"].values()
+    return tuple(phrase_pattern(form.replace("_", " ") for form in forms.split()) for forms in lists)
 
 
 @functools.cache
 def _task_phrases() -> re.Pattern[str]:
     """Return a pattern for the phrases that make a sentence a task."""
-    return phrase_pattern(listed_phrases("task"))
+    return phrase_pattern(phrase for name in ("task", "duty", "need", "intent") for phrase in listed_phrases(name))
 
 
 @functools.cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return phrase_pattern(listed_phrases("done")), phrase_pattern(listed_phrases("not_done"))
+def _done() -> re.Pattern[str]:
+    return phrase_pattern(listed_phrases("done"))

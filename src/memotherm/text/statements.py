@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
+from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import (
@@ -126,14 +127,6 @@ _DEADLINE = re.compile(
     "|(?:周[一二三四五六日天末]|星期.|\\d[日号]|明天|后天|月底|下周.?)(?:之前|以前|前)"
     "|(?:曜日?|\\d日|明日|今週中|月末)まで|(?:요일|\\d일|내일|이번 주)까지"
 )
-#: What somebody has to do, with a verb of work, or until it is done.
-_DUTY = re.compile(
-    r" (?:i|we) (?:still |also |really )?(?:need|have|ve got|got) to (?:(?:get|have) (?:\w+ ){1,8}?(?:done|finished"
-    r"|sorted|out|ready"
-    r"|fixed|merged|shipped|signed|sent)|finish|write|send|submit|order|renew|book|pay|file|prepare|deliver|ship|fix"
-    r"|merge|upgrade"
-    r"|migrate|sign|print|schedule|publish|register|cancel|update|refactor|review) "
-)
 #: Something is so until a day: no deadline.
 _STATE = re.compile(
     " (?:is|are|was|were|stays?|remains?|ist|sind|bleibt|bleiben|est|sont|reste|está|están|queda|è|sono|rimane|é|são"
@@ -185,7 +178,7 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
     plain = f" {plain_text(sentence)} "
     patterns = _patterns()
     marked = {name for name in _KINDS if patterns[name].search(plain)} if patterns["any"].search(plain) else set[str]()
-    if (_DEADLINE.search(plain) and not _STATE.search(plain)) or _DUTY.search(plain):
+    if (_DEADLINE.search(plain) and not _STATE.search(plain)) or states_intention(sentence):
         marked.add("task")
     if introduces_user(sentence):
         marked.add("about_user")
