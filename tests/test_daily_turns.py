@@ -22,7 +22,8 @@ def _is_task(turn: Turn) -> bool:
 
 
 def _is_rule(turn: Turn) -> bool:
-    return classified(turn["text"]).name in ("rule", "preference")
+    # What a person always does or prefers is a preference.
+    return classified(turn["text"]).name in (("rule", "preference") if "rule" in turn else ("rule",))
 
 
 def _closes(turn: Turn) -> bool:
@@ -31,7 +32,7 @@ def _closes(turn: Turn) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "holds", "least"),
-    [("task", _is_task, 0.9), ("ends", _closes, 0.8)],
+    [("task", _is_task, 0.9), ("rule", _is_rule, 0.9), ("ends", _closes, 0.8)],
 )
 def test_most_turns_of_daily_life_are_understood(name: str, holds: Callable[[Turn], bool], least: float) -> None:
     """The share that is understood does not fall."""
@@ -39,7 +40,7 @@ def test_most_turns_of_daily_life_are_understood(name: str, holds: Callable[[Tur
     assert sum(map(holds, turns)) >= least * len(turns)
 
 
-@pytest.mark.parametrize(("trap", "holds"), [("no task", _is_task)])
+@pytest.mark.parametrize(("trap", "holds"), [("no task", _is_task), ("no rule", _is_rule)])
 def test_other_turns_are_no_tasks_and_no_rules(trap: str, holds: Callable[[Turn], bool]) -> None:
     """Such as "I have to say, that looks great" and "it never works"; one in fifty may be taken for one."""
     turns = [turn for turn in TURNS if turn.get("trap") == trap]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
+from memotherm.text.instructions import is_standing
 from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
@@ -224,6 +225,8 @@ def _is_instruction(sentence: str, plain: str) -> bool:
         return True
     french = _VERB_FIRST_FRENCH.search(plain)
     if (french and french["verb"] not in _ALL_FUNCTION_WORDS) or _is_scoped(sentence, plain):
+        return True
+    if is_standing(sentence, plain):
         return True
     rule, no_rule = _patterns()["rule"], _patterns()["no_rule"]
     later = [rest for rest in _after_condition(sentence, plain) if rule.search(rest)]
