@@ -18,7 +18,7 @@ from memotherm.text.phrases import sentences
 from memotherm.text.versions import Statement
 
 #: Changes when the same text gives other claims; a store then makes them again.
-CLAIMS_VERSION = 1
+CLAIMS_VERSION = 2
 #: A longer text is a document or a story, of which no claims are kept: each sentence costs eight rows.
 MOST_CHARS = 800
 _SLOT_BYTES, _VALUE_BYTES = 6, 3

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from memotherm.text.intentions import states_intention
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
-from memotherm.text.phrases import clauses, is_question, listed_phrases, phrase_pattern, plain_text, sentences
+from memotherm.text.phrases import clauses, is_question, listed_pattern, phrase_pattern, plain_text, sentences
 from memotherm.text.versions import phrases_in
 from memotherm.text.words import content_words, is_unspaced
 
@@ -151,7 +151,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
         text: What a user said.
         contents: Returns the contents of the rules; called if a sentence takes one back.
     """
-    ends = phrase_pattern(listed_phrases("rule_ends"))
+    ends = listed_pattern("rule_ends")
     found = [each.strip() for each in sentences(text) if len(each) <= _MAX_CHARS and not is_question(each)]
     reports = [each for each in found if ends.search(f" {plain_text(each)} ")]
     if not reports:
@@ -172,7 +172,7 @@ def _reported(sentence: str) -> list[_Report]:
     """
     if len(sentence) > _MAX_CHARS or is_question(sentence) or states_intention(sentence):
         return []
-    done = _done()
+    done = listed_pattern("done")
     language = latin_language(plain_text(sentence).split())
     # In other languages, words of English; in English, those of all of them.
     not_done = phrases_in(tuple(WORD_LISTS["phrases"]) if language == ENGLISH else (language, ENGLISH), "not_done")
@@ -276,7 +276,8 @@ def _task(text: str) -> _Task:
     plain = _plain(text)
     told = _actions(plain)
     # What the phrases of a task divide are two things.
-    plain = f" {_task_phrases().sub(' | ', plain)} "
+    for name in ("task", "duty", "need", "intent"):
+        plain = listed_pattern(name).sub(" | ", plain)
     words, things, objects, heads = set[str](), set[str](), set[str](), set[str]()
     segment: list[str] = []
     about = False
@@ -386,14 +387,3 @@ def _action_forms() -> tuple[re.Pattern[str], ...]:
     """
     lists = WORD_LISTS["actions"].values()
     return tuple(phrase_pattern(form.replace("_", " ") for form in forms.split()) for forms in lists)
-
-
-@functools.cache
-def _task_phrases() -> re.Pattern[str]:
-    """Return a pattern for the phrases that make a sentence a task."""
-    return phrase_pattern(phrase for name in ("task", "duty", "need", "intent") for phrase in listed_phrases(name))
-
-
-@functools.cache
-def _done() -> re.Pattern[str]:
-    return phrase_pattern(listed_phrases("done"))

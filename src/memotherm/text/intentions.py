@@ -12,11 +12,10 @@ A sentence states a task if it has one of these, and what is to be done is an ac
 
 from __future__ import annotations
 
-import functools
 import re
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import clauses, listed_phrases, phrase_pattern, plain_text
+from memotherm.text.phrases import clauses, listed_pattern, plain_text
 from memotherm.text.words import content_words, is_unspaced
 
 _OTHER = WORD_LISTS["other"]
@@ -54,18 +53,16 @@ _PRESENT = re.compile(
 def states_intention(sentence: str) -> bool:
     """Return whether a sentence states what the speaker has to do or is going to do."""
     plain = f" {plain_text(sentence)} "
-    any_phrase, duty, need, intent = _patterns()
     ahead = _is_ahead(plain)
     present = _PRESENT.search(plain) if ahead else None
     if present is not None and present["day"] in _AHEAD and len(content_words(plain)) > _LEAST_WORDS:
         return True
-    if not any_phrase.search(plain) and not any_phrase.search(_without_adverbs(plain)):
-        return False
     for clause in clauses(sentence):
         said = f" {plain_text(clause)} "
         for each in dict.fromkeys((said, _without_adverbs(said))):
-            for pattern in (duty, need, *((intent,) if ahead else ())):
-                if any(_is_action(each, found, infinitive=pattern is need) for found in pattern.finditer(each)):
+            for name in ("duty", "need", *(("intent",) if ahead else ())):
+                found = listed_pattern(name).finditer(each)
+                if any(_is_action(each, match, infinitive=name == "need") for match in found):
                     return True
     return False
 
@@ -94,11 +91,3 @@ def _is_ahead(plain: str) -> bool:
 
 def _without_adverbs(plain: str) -> str:
     return f" {' '.join(word for word in plain.split() if word not in _ADVERBS)} "
-
-
-@functools.cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return the phrases of any of the lists, and those of each."""
-    lists = [listed_phrases(name) for name in ("duty", "need", "intent")]
-    any_phrase, duty, need, intent = map(phrase_pattern, (tuple(each for phrases in lists for each in phrases), *lists))
-    return any_phrase, duty, need, intent

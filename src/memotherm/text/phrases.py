@@ -312,6 +312,12 @@ def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     return re.compile(f"^{_any_of(first)}|{_any_of(last)}$|{_any_of(anywhere)}")
 
 
+@functools.cache
+def listed_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for the phrases of all languages that are listed under a name."""
+    return phrase_pattern(listed_phrases(name))
+
+
 def _any_of(texts: Iterable[str]) -> str:
     """Return a pattern for any of some texts, longer ones first.
 

@@ -3,7 +3,9 @@
 People correct loosely: "no, 5434", "Paperchain went bust, we order from Officemate instead", "the standup is at 10:15".
 A search finds the older text that is meant; this module says which part of it another value replaces:
 
-- a number or a day for another number or day, if both texts share a word;
+- a number or a day for another number or day, if both texts share a word, and without words for a change are about one
+  thing;
+- a name for another one in a statement that is the same otherwise;
 - any other word, if the newer text says that something has changed or is wrong, and both share a word.
 
 Such a part is only perhaps outdated. `text/corrections.py` knows the statements that leave no doubt.
@@ -27,7 +29,7 @@ from memotherm.text.phrases import (
     sentences,
 )
 from memotherm.text.versions import says_now
-from memotherm.text.words import content_words
+from memotherm.text.words import content_words, ordered_content_words
 
 #: A longer turn is a report.
 MOST_CHARS = 400
@@ -49,6 +51,17 @@ _EXCLAMATION = ("!", "！")
 _CLAUSES = re.compile(r"[;，；、：]|,(?!\d)|:\s")
 
 
+#: Verbs in the past.
+_EVENT = re.compile(
+    r" (?:\w{2,}(?<!ne)ed|took|ran|went|came|said|told|met|saw|ate|read|wrote|bought|sold|spent|had|did|got"
+    r"|was|were|habe|hatte|haben|war|waren|ging|kam|j ai|avons|était|fui|fue|hice|tuve|comí|fiz|foi|tive"
+    r"|ho|abbiamo|ben|heb) "
+)
+#: Words that join a thing and its name, and names, which are no first words.
+_LINKING = frozenset((*WORD_LISTS["other"]["copulas"].split(), "heißt"))
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w.-]*\w")
+
+
 class Values(NamedTuple):
     """The values in a text that others of the same type may replace, and its other content words."""
 
@@ -59,12 +72,14 @@ class Values(NamedTuple):
 
 
 def may_replace(text: str) -> bool:
-    """Return whether a turn may replace what was said before: it states something with a number or a day, or a change.
+    """Return whether a turn may replace what was said before: it states a number, a day or a name, or a change.
 
     Questions, options, wishes and guesses replace nothing.
     """
-    values = values_of(_stated(text))
-    return bool(values.numbers or values.days) or says_change(text)
+    said = _stated(text)
+    values = values_of(said)
+    named = _NAME.search(said) and _is_linked(said)
+    return bool(values.numbers or values.days or named) or says_change(text)
 
 
 def says_change(text: str) -> bool:
@@ -93,13 +108,19 @@ def replaced_part(new: str, old: str, about: str = "", frequent: Set[str] = froz
     said, changed, whole = values_of(_stated(new)), says_change(new), values_of(old)
     short = len(new) <= _MOST_CHARS_NAMED and not (said.numbers or said.days)
     clauses = [values_of(each) for each in map(str.strip, sentences(new)) if short and _states_change(each)]
+    stated = [each.strip() for each in _CLAUSES.split(_stated(new))]
     if about:
         said, *clauses = (each._replace(words=each.words | values_of(about).words) for each in (said, *clauses))
     found = [
         (shared, part)
         for part in parts_of(old)
-        if (shared := _replaced(said, whole, values_of(part), changed=changed))
+        if (
+            shared := _replaced(
+                said, whole, values_of(part), changed=changed, alike=any(_are_about_one(each, part) for each in stated)
+            )
+        )
         or (shared := max((_renamed(each, whole, values_of(part), frequent) for each in clauses), default=0))
+        or (shared := max((_named_otherwise(each, part) for each in stated), default=0))
     ]
     return max(found, key=lambda each: each[0])[1] if found else ""
 
@@ -150,17 +171,51 @@ def _size(values: Values) -> int:
     return len(values.words) + len(values.numbers) + len(values.days)
 
 
-def _replaced(new: Values, old: Values, part: Values, *, changed: bool) -> int:
+def _replaced(new: Values, old: Values, part: Values, *, changed: bool, alike: bool) -> int:
     """Return how much a turn has in common with a part of which it replaces a value; 0 if it replaces none."""
     shared, common = len(new.words & part.words), len(new.words & old.words)
     same_unit = any(_is_other(new, old, number, unit) == 2 for number, unit in part.numbers.items())
     typed = any(_is_other(new, old, number, unit) for number, unit in part.numbers.items())
     typed = typed or (bool(new.days - old.days) and bool(part.days))
     named = len(new.numbers.keys() & part.numbers.keys()) + len(new.days & part.days)
-    if typed and (changed or named):
+    if typed and (changed or (named and alike)):
         return shared + common + named + same_unit if common + named else 0
     # Without words for a change, both must be about the same thing.
-    return shared if typed and shared and 2 * (common + same_unit) >= len(new.words) else 0
+    return shared if alike and typed and shared and 2 * (common + same_unit) >= len(new.words) else 0
+
+
+def _are_about_one(new: str, old: str) -> bool:
+    """Return whether two texts may be about one thing: neither tells of an event, and their subjects do not differ.
+
+    "The bus leaves at 7:21" says nothing about the train, nor "the test cluster has 5 nodes" about the other one.
+    """
+    if tells_event(new) or tells_event(old):
+        return False
+    words = values_of(new).words
+    shared = words & values_of(old).words
+    first = next((word for word in ordered_content_words(new) if word in words), "")
+    return first in shared or words <= shared
+
+
+def _is_linked(text: str) -> bool:
+    """Return whether a text joins a thing and its name."""
+    return not _LINKING.isdisjoint(plain_text(text).split())
+
+
+def tells_event(text: str) -> bool:
+    """Return whether a text tells of something that happened once."""
+    return _EVENT.search(f" {plain_text(text)} ") is not None and not says_change(text)
+
+
+def _named_otherwise(new: str, old: str) -> int:
+    """Return how many words two statements share that say the same of one thing, but for a name; 0 if they do not."""
+    names, others = (frozenset(map(plain_text, _NAME.findall(each))) - _DAYS for each in (new, old))
+    linked = all(_is_linked(each) and not tells_event(each) for each in (new, old))
+    if not linked or len(names - others) != 1 or len(others - names) != 1:
+        return 0
+    told = values_of(old).words - values_of(" ".join(others)).words
+    said = values_of(new).words - values_of(" ".join(names)).words
+    return len(said) if said == told else 0
 
 
 def _renamed(new: Values, old: Values, part: Values, frequent: Set[str]) -> int:

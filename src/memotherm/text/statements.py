@@ -21,6 +21,7 @@ from memotherm.text.phrases import (
     clauses,
     is_filler,
     is_question,
+    listed_pattern,
     listed_phrases,
     phrase_pattern,
     phrases_of,
@@ -211,12 +212,18 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
 
 def may_decide(text: str) -> bool:
     """Return whether a text has a phrase of a decision somewhere; only then a sentence of it can be one."""
-    return _patterns()["decides"].search(f" {plain_text(text)} ") is not None
+    return _decides().search(f" {plain_text(text)} ") is not None
+
+
+@functools.cache
+def _decides() -> re.Pattern[str]:
+    """Return the phrases of decisions; in a text of several sentences, the first word of one may be anywhere."""
+    return phrase_pattern(phrase.removeprefix("^") for phrase in listed_phrases("decision"))
 
 
 def _is_instruction(sentence: str, plain: str) -> bool:
     """Return whether a sentence forbids something without something else, or gives a rule after its first clause."""
-    if _prohibition().search(plain) and any(
+    if listed_pattern("prohibition").search(plain) and any(
         forbids.search(plain) and without.search(plain) for forbids, without in _prohibitions()
     ):
         return True
@@ -289,18 +296,11 @@ def holds_until(text: str, written: date) -> datetime | None:
 @functools.cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the phrases of each kind, and those that tell which rules are meant for which projects."""
-    listed = {name: listed_phrases(name) for name in (*_KINDS, "no_rule", "rule_ends", "here", "everywhere")}
-    # One search instead of eight for most sentences.
-    listed["any"] = tuple(phrase for name in _KINDS for phrase in listed[name])
-    # In a text of several sentences, the first word of one may be anywhere.
-    listed["decides"] = tuple(phrase.removeprefix("^") for phrase in listed["decision"])
-    return {name: phrase_pattern(phrases) for name, phrases in listed.items()}
-
-
-@functools.cache
-def _prohibition() -> re.Pattern[str]:
-    """Return the words that forbid in any language."""
-    return phrase_pattern(listed_phrases("prohibition"))
+    return {
+        **{name: listed_pattern(name) for name in (*_KINDS, "no_rule", "rule_ends", "here", "everywhere")},
+        # One search instead of eight for most sentences.
+        "any": phrase_pattern(phrase for name in _KINDS for phrase in listed_phrases(name)),
+    }
 
 
 @functools.cache
