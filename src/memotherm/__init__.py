@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memotherm.model import *
     from memotherm.model.memory import *
     from memotherm.model.recall import *
+    from memotherm.model.receipts import *
     from memotherm.model.reports import *
     from memotherm.model.results import *
     from memotherm.opening import *
@@ -121,8 +122,9 @@ _HOMES = (
     "memory",
     "model.memory",
     "model.recall",
-    "model.reports",
+    "model.receipts",
     "model.results",
+    "model.reports",
     "tiers.rules",
     "context",
     "session",

@@ -15,7 +15,8 @@ from rich.text import Text
 from memotherm.cli.output import printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.memory import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
-from memotherm.model.reports import KeptReceipt, ReceiptAnswer, Status
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
+from memotherm.model.reports import Status
 from memotherm.model.results import Move, ScopeCount
 from memotherm.text.content import pluralize
 

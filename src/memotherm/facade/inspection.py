@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Literal, cast
 
 from memotherm.context.assembler import ROLE
-from memotherm.context.explain import explain, sent_context
+from memotherm.context.explain import explain
+from memotherm.context.sent import sent_context
 from memotherm.context.standing import START_TOKENS
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
@@ -18,19 +19,8 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
-from memotherm.model.reports import (
-    Erased,
-    Everything,
-    Heat,
-    KeptReceipt,
-    Metrics,
-    ReceiptAnswer,
-    ReceiptPage,
-    SentContext,
-    Status,
-    TierPoint,
-    Uses,
-)
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
+from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
 from memotherm.recall.past import state_at
 from memotherm.remember import export_scope

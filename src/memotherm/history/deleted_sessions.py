@@ -10,7 +10,8 @@ from pathlib import Path
 
 from memotherm.history.lines import entries
 from memotherm.history.listing import transcript
-from memotherm.history.records import Reader, Reading, Record, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Transcript
 from memotherm.history.sources.claude_code import ClaudeCode
 from memotherm.history.values import moment, text
 from memotherm.text.content import digest

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from memotherm.history.listing import head_of
-from memotherm.history.records import folder
+from memotherm.history.reader import folder
 from memotherm.history.values import parsed, text
 
 VS_CODE = ("Code", "Code - Insiders", "VSCodium")

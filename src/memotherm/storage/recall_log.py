@@ -14,7 +14,7 @@ from typing import Any
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.recall import TimedRecall
-from memotherm.model.reports import KeptEntry, KeptReceipt
+from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally

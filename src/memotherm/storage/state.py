@@ -9,7 +9,7 @@ from datetime import datetime
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, id_millis, to_micros
 from memotherm.model.recall import TimedRecall, UseKind
-from memotherm.model.reports import KeptReceipt
+from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import LoggedRecall
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of

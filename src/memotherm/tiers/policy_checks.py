@@ -17,8 +17,9 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import Search
 from memotherm.tiers.examples import stored_examples
-from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.conditions import Condition, Finding, Findings, Table, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Selector, Situation
+from memotherm.tiers.rules.select import NEVER, RUNS
 from memotherm.tiers.rules.table import TableRule
 
 # Tests

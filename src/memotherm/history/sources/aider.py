@@ -11,7 +11,8 @@ from typing import IO, cast
 
 from memotherm.history.lines import open_regular
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Record, Role, Transcript
 
 _FILE = ".aider.chat.history.md"
 _BEGUN = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")

@@ -9,7 +9,8 @@ from typing import Any
 
 from memotherm.history.archives import conversations, export_files, has_field
 from memotherm.history.listing import transcript
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import mapping, moment, text
 
 #: Marks of citations, in the area for private use.

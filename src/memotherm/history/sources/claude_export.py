@@ -8,7 +8,8 @@ from typing import Any
 
 from memotherm.history.archives import conversations, export_files, has_field
 from memotherm.history.listing import transcript
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import items, moment, text, text_of
 
 _ROLES: Mapping[str, Role] = {"human": "user", "assistant": "assistant"}

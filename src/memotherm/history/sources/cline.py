@@ -8,13 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memotherm.history.archives import elements
+from memotherm.history.arrays import elements
 from memotherm.history.editors import VS_CODE, user_folders
 from memotherm.history.lines import open_regular, read_object
 from memotherm.history.listing import files, head_of, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import element, without_elements
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 
 _HISTORY = "api_conversation_history.json"

@@ -17,7 +17,9 @@ from memotherm.history.lines import lines, open_lines
 from memotherm.history.listing import files, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
-from memotherm.history.records import Ranges, Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.ranges import Ranges
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sources.codex_calls import command_of, has_failed, joined, output_of, patched_files
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS

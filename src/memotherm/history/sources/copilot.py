@@ -11,7 +11,9 @@ from memotherm.history.editors import VS_CODE, user_folders, workspace_of
 from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript
 from memotherm.history.output import error_lines
-from memotherm.history.records import Ranges, Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.ranges import Ranges
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sources.vscode_chats import chat_records
 from memotherm.history.values import mapping, moment, text
 

@@ -13,7 +13,8 @@ from memotherm.history.lines import entries
 from memotherm.history.listing import files, stored, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import element
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Database, data_of, is_database
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 from memotherm.hooks.hosts import CLIENTS

@@ -11,7 +11,8 @@ from memotherm.history.lines import entries, read_object
 from memotherm.history.listing import files, head_of, transcript
 from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
 

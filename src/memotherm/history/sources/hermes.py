@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memotherm.history.listing import files, stored
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Database, data_of, is_database
 from memotherm.history.values import moment
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from memotherm.history.lines import read_object
 from memotherm.history.listing import children, files, stored, transcript
 from memotherm.history.output import error_lines
-from memotherm.history.records import Reader, Reading, Record, Role, Transcript, folder
+from memotherm.history.reader import Reader, folder
+from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Database, data_of, is_database
 from memotherm.history.values import items, mapping, moment, parsed, text, text_of
 from memotherm.hooks.hosts import HOSTS

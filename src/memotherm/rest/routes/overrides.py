@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
-from memotherm.model.reports import KeptEntry
+from memotherm.model.receipts import KeptEntry
 from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import to_json
 from memotherm.operations.table import OPERATIONS

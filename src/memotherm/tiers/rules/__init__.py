@@ -11,8 +11,8 @@ from the policy file `builtin.toml` in this package; those that follow the windo
 
 from typing import TYPE_CHECKING
 
-from memotherm.tiers.rules.conditions import Select
 from memotherm.tiers.rules.rule import STAY, HotUse, Rule, Situation
+from memotherm.tiers.rules.select import Select
 
 if TYPE_CHECKING:
     from memotherm.tiers.rules.defaults import DEFAULT_RULES

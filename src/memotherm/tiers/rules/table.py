@@ -10,9 +10,10 @@ from typing import Any
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Tier
 from memotherm.model.recall import UseKind
-from memotherm.tiers.rules.conditions import ALWAYS, NEVER, RUNS, Findings, Select, Table, read_tables, suggestion
+from memotherm.tiers.rules.conditions import Findings, Table, read_tables, suggestion
 from memotherm.tiers.rules.properties import USE_WEIGHTS, is_blocker, protected, recent_uses
 from memotherm.tiers.rules.rule import STAY, Situation, Stay
+from memotherm.tiers.rules.select import ALWAYS, NEVER, RUNS, Select
 
 _KEYS = ("id", "run", "when", "unless", "to", "why", "order")
 _TARGETS = (*Tier, "stay")
