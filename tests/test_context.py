@@ -583,7 +583,7 @@ def test_a_context_has_only_hits_that_are_relevant_enough(mem: Memotherm) -> Non
     assert best.id in {entry.id for entry in context.included}
     assert not any("Meeting" in entry.memory.content for entry in context.included)
     assert {entry.rule for entry in context.left_out} == {"relevance"}
-    assert all("the least for this query" in entry.reason for entry in context.left_out)
+    assert all("not relevant enough" in entry.reason for entry in context.left_out)
 
 
 _HOSTS = ("alpha", "beta", "gamma", "delta", "otter", "lynx", "badger")

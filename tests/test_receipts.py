@@ -63,7 +63,7 @@ def test_a_receipt_says_what_was_left_out_for_want_of_space(open_mem: Open) -> N
     assert {entry.id for entry in kept.left_out} <= told.keys()
     assert {entry.form for entry in kept.left_out} == {None}
     reasons = {entry.reason.partition("; ")[2] for entry in kept.left_out if entry.id != low.id}
-    assert reasons == {"2400 tokens are spent on what is more important"}
+    assert reasons == {"it did not fit into 2400 tokens after what comes before it"}
 
 
 def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, clock: FakeClock) -> None:
@@ -246,3 +246,33 @@ def test_a_purge_leaves_no_query_about_the_memory_in_the_file(open_mem: Open, tm
 
     for path in tmp_path.glob("agent.db*"):
         assert path.is_dir() or b"vault, Ana" not in path.read_bytes()
+
+
+def test_each_reason_is_true_at_every_small_budget(open_mem: Open) -> None:
+    """Where nothing fits, the frame is the reason, whatever was considered; elsewhere something comes before."""
+    mem = open_mem(settings={"context_min_confidence": 0.0})
+    mem.remember("Be kind", priority="pinned")
+    mem.remember("The vault moves on Friday", tier="hot")
+    mem.remember("Otters rest in the vault", tier="hot", priority="low")
+    mem.remember("Otters live in the river by the vault")
+    some = 0
+    for budget in (*range(41), 60, 80):
+        context = mem.context("where do otters live?", budget=budget)
+        rules = {entry.rule for entry in context.left_out}
+        if context.included:
+            some += 1
+            assert rules <= {"on_pinned_overflow", "budget", "low"}, budget
+            for entry in context.left_out:
+                assert entry.fits_at is not None
+                assert entry.fits_at > budget
+        else:
+            assert rules == {"frame" if budget else "off"}, budget
+            told = {entry.reason.rpartition("; ")[2] for entry in context.left_out}
+            alone = f"nothing fits into {budget} tokens: the frame alone takes 30"
+            assert told == {alone if budget else "a budget of 0 turns the context off"}
+        if budget:
+            kept = mem.receipts.list(limit=1).receipts[0]
+            assert {entry.id: entry.reasons for entry in kept.left_out} == {
+                entry.id: entry.reasons for entry in context.left_out
+            }
+    assert some > 1

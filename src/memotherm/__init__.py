@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memotherm.memory import *
     from memotherm.model import *
     from memotherm.model.memory import *
+    from memotherm.model.reasons import *
     from memotherm.model.recall import *
     from memotherm.model.receipts import *
     from memotherm.model.reports import *
@@ -73,6 +74,7 @@ __all__ = [
     "PriorityName",
     "Problem",
     "ReadOnly",
+    "Reason",
     "Recall",
     "Receipt",
     "ReceiptAnswer",
@@ -122,6 +124,7 @@ _HOMES = (
     "memory",
     "model.memory",
     "model.recall",
+    "model.reasons",
     "model.receipts",
     "model.results",
     "model.reports",

@@ -163,7 +163,7 @@ def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page:
     expect(page.locator(".answer", has_text=cold.content[:60]).first).to_contain_text("it was cold then")
 
 
-def test_a_turn_shows_what_was_sent_in_four_groups_and_since_the_turn_before(open_page: Open, mem: Memotherm) -> None:
+def test_a_turn_shows_what_was_sent_in_groups_and_since_the_turn_before(open_page: Open, mem: Memotherm) -> None:
     """The text is the one that was sent; turns stand below their session; the difference names the turn before."""
     session = mem.scoped(project="shop", user="zoe").session("today")
     session.session_start(budget=600)
@@ -181,12 +181,16 @@ def test_a_turn_shows_what_was_sent_in_four_groups_and_since_the_turn_before(ope
     by_rule = [entry.rule for entry in receipt.left_out]
     expect(detail).to_contain_text(f"In the prompt: {len(receipt.included)}")
     expect(detail).to_contain_text(f"Already given in this session: {by_rule.count('given')}")
-    expect(detail).to_contain_text("Over the budget:")
+    expect(detail).to_contain_text("No room:")
     expect(detail).to_contain_text("Not relevant:")
     detail.get_by_role("link", name=f"turn {start.number}").click()
     expect(page.get_by_role("heading", name=f"Turn {start.number}", exact=True)).to_be_visible()
     expect(detail).to_contain_text("first turn of its session")
     assert mem.find(include_narrower=True, limit=1000) == before, "to look at a turn is no use of its memories"
+    mem.scoped(project="shop", user="zoe").context(QUESTION, budget=10)
+    empty = open_page("/prompts").get_by_role("region", name="The chosen turn")
+    expect(empty.locator(".empty")).to_contain_text(re.compile(r"Nothing was sent\.\s*No room: \d+"))
+    expect(empty).to_contain_text("nothing fits into 10 tokens: the frame alone takes 30")
 
 
 def test_a_list_of_turns_has_no_border_of_a_conflict(open_page: Open) -> None:

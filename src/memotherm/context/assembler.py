@@ -17,7 +17,7 @@ from datetime import datetime
 from memotherm.context.calls import about_call
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
-from memotherm.context.packer import Limits, Packed, pack, reason_for
+from memotherm.context.packer import Limits, Packed, pack, reasons_for
 from memotherm.context.selection import Selection, hits_of, listed, urgency
 from memotherm.context.standing import START_TOKENS, Standing, StandingFinder, in_order
 from memotherm.context.values import Context, Receipt
@@ -25,6 +25,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import FormatName, MemoryFields
+from memotherm.model.reasons import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
@@ -51,8 +52,8 @@ _NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
 #: search, and pinned or hot ones, of which a well-kept store has fewer.
 _MOST_HITS_NAMED, _MOST_LISTED_NAMED = 25, 200
 
-#: id, section, form, tokens, reason, score and rule of an entry of a stored receipt.
-StoredEntry = tuple[str, str, str | None, int, str, float | None, str]
+#: id, section, form, tokens, reasons and score of an entry of a stored receipt; a reason is a code and its details.
+StoredEntry = tuple[str, str, str | None, int, list[tuple[str | int | float, ...]], float | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -291,17 +292,17 @@ def _stored_receipt(
     None if nothing was considered.
     """
     entries: list[StoredEntry] = [
-        (candidate.memory.id, candidate.section, form.name, form.cost, reason_for(candidate, form),
-         _rounded(candidate.score), candidate.section)
+        (candidate.memory.id, candidate.section, form.name, form.cost, _stored(reasons_for(candidate, form)),
+         _rounded(candidate.score))
         for candidate, form in packed.chosen
     ]  # fmt: skip
     left_out = [each for each in (*selection.listed, *selection.hits) if each.number not in included]
     obstacles = packed.obstacles.value if left_out else {}
-    entries += _named(_left_out(each, *obstacles[each.memory.id]) for each in left_out)
-    entries += _named(_left_out(each.candidate, each.rule, each.reason) for each in selection.skipped)
+    entries += _named(_left_out(each, obstacles[each.memory.id]) for each in left_out)
+    entries += _named(_left_out(each.candidate, each.reason) for each in selection.skipped)
     if not entries:
         return None
-    given = sum(each.candidate.memory.tokens for each in selection.skipped if each.rule == "given")
+    given = sum(each.candidate.memory.tokens for each in selection.skipped if each.reason.code == "given")
     sizes = {"budget": request.budget, "tokens": packed.tokens, "given": given}
     return ReceiptRow(query=None, format=request.format, entries=entries, **sizes)
 
@@ -316,10 +317,13 @@ def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
             yield entry
 
 
-def _left_out(candidate: Candidate, rule: str, reason: str) -> StoredEntry:
-    explanation = f"{candidate.explanation}; {reason}"
-    memory = candidate.memory
-    return memory.id, candidate.section, None, memory.tokens, explanation, _rounded(candidate.score), rule
+def _left_out(candidate: Candidate, reason: Reason) -> StoredEntry:
+    memory, reasons = candidate.memory, _stored((candidate.cause, reason))
+    return memory.id, candidate.section, None, memory.tokens, reasons, _rounded(candidate.score)
+
+
+def _stored(reasons: Iterable[Reason]) -> list[tuple[str | int | float, ...]]:
+    return [(reason.code, *reason.details) for reason in reasons]
 
 
 def _rounded(score: float | None) -> float | None:

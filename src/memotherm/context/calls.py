@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memotherm.context.forms import Candidate
+from memotherm.model.reasons import Reason
 from memotherm.recall.values import Ranking
 from memotherm.storage.values import Record
 from memotherm.text.tool_calls import ToolCall
@@ -26,11 +27,12 @@ def about_call(call: ToolCall, ranking: Ranking, pinned: Sequence[Record]) -> It
         reason = "" if call.task else reason_for_call(call, memory.kind, memory.content)
         if reason and found < _MOST:
             found += 1
-            yield Candidate(memory, "recalled", (position,), f"{call}: {reason}", None, None, record.no)
+            why = Reason(code="call", details=(str(call), reason))
+            yield Candidate(memory, "recalled", (position,), why, None, None, record.no)
     if found or ranking.confidence < _CONFIDENCE:
         return
     for position, (record, hit) in enumerate(hits[:_MOST]):
         memory = record.fields
         if hit.relevance >= _RELEVANCE and (call.task or names_call_vaguely(call, memory.kind, memory.content)):
-            reason = f"{call}: relevance {hit.relevance:.2f}"
-            yield Candidate(memory, "recalled", (position,), reason, hit.score, hit, record.no)
+            why = Reason(code="similar_call", details=(str(call), float(hit.relevance)))
+            yield Candidate(memory, "recalled", (position,), why, hit.score, hit, record.no)

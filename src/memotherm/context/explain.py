@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memotherm.model import Event, Memory, Priority, Retention, Tier
+from memotherm.model.reasons import Reason
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.recall.past import state_at
 
@@ -20,39 +21,33 @@ def explain(receipt: KeptReceipt, memory: Memory, history: Sequence[Event]) -> R
     for state, entries in (("included", receipt.included), ("left_out", receipt.left_out)):
         for entry in entries:
             if entry.id == memory.id:
-                return _answer(receipt, memory, state, entry.rule, entry.reason)
-    rule, reason = _obstacle(receipt, memory, state_at(memory, history, receipt.at))
-    return _answer(receipt, memory, "not_considered", rule, reason)
+                return _answer(receipt, memory, state, entry.reasons)
+    reason = _obstacle(receipt, memory, state_at(memory, history, receipt.at))
+    return _answer(receipt, memory, "not_considered", (reason,))
 
 
-def _answer(receipt: KeptReceipt, memory: Memory, state: str, rule: str, reason: str) -> ReceiptAnswer:
-    return ReceiptAnswer(receipt=receipt.number, id=memory.id, state=state, rule=rule, reason=reason)  # type: ignore[arg-type]
+def _answer(receipt: KeptReceipt, memory: Memory, state: str, reasons: tuple[Reason, ...]) -> ReceiptAnswer:
+    return ReceiptAnswer(receipt=receipt.number, id=memory.id, state=state, reasons=reasons)  # type: ignore[arg-type]
 
 
-def _obstacle(receipt: KeptReceipt, memory: Memory, then: Memory | None) -> tuple[str, str]:
+def _obstacle(receipt: KeptReceipt, memory: Memory, then: Memory | None) -> Reason:
     """Return why the receipt does not name a memory, by what the ledger and the receipt record.
 
     `then` is what it was at the time of the receipt. What neither of them records is not guessed.
     """
     if then is None:
-        return "later", f"it was stored later, at {memory.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        return Reason(code="later", details=(f"{memory.created_at:%Y-%m-%d %H:%M:%S}",))
     if not receipt.scope.sees(then.scope):
-        return "scope", f"its scope ({then.scope}) cannot be seen from the scope of the context ({receipt.scope})"
+        return Reason(code="scope", details=(str(then.scope), str(receipt.scope)))
     if then.retention is not Retention.ACTIVE:
-        return "hidden", f"it was {then.retention} then: restore it to have it considered"
+        return Reason(code="hidden", details=(str(then.retention),))
     if not then.visible_at(receipt.at):
-        return "expired", f"it had expired at {then.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        return Reason(code="expired", details=(f"{then.expires_at:%Y-%m-%d %H:%M:%S}",))
     if then.priority is Priority.PINNED or then.tier is Tier.HOT:
-        return "unknown", f"it was {then.tier} then, and the receipt does not record why it was not in the context"
-    found = [entry.reason for entry in (*receipt.included, *receipt.left_out) if entry.section == "recalled"]
-    if not receipt.query and not found:
-        return (
-            "unsearched",
-            f"it was {then.tier} then, and contexts without a question search nothing",
-        )
-    if then.tier is Tier.COLD and not any("found in cold" in reason for reason in found):
-        return "unsearched", "it was cold then, and contexts search cold memories only with include_cold"
-    return (
-        "unranked",
-        f"it was {then.tier} then, and not among the first hits of the search for the question",
-    )
+        return Reason(code="unknown", details=(str(then.tier),))
+    hits = [entry.reasons[0] for entry in (*receipt.included, *receipt.left_out) if entry.section == "recalled"]
+    if not receipt.query and not hits:
+        return Reason(code="unsearched", details=(str(then.tier),))
+    if then.tier is Tier.COLD and not any("cold" in reason.details for reason in hits):
+        return Reason(code="unsearched_cold")
+    return Reason(code="unranked", details=(str(then.tier),))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
 from memotherm.model import Memory, Why
 from memotherm.model.memory import StoredFields
+from memotherm.model.reasons import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.values import Ranked
 from memotherm.text.content import sentence_ends, title
@@ -52,8 +53,8 @@ class Candidate(NamedTuple):
     section: str
     #: The sort key inside its section.
     order: tuple[int, ...]
-    #: Why it is a candidate, in words; empty for a hit of the search, which `explanation` describes.
-    reason: str
+    #: Why it is a candidate; None for a hit of the search, which `cause` describes.
+    reason: Reason | None
     score: float | None = None
     #: What explains the score.
     scored: Ranked | None = None
@@ -69,9 +70,10 @@ class Candidate(NamedTuple):
         return None if scored is None else Lazy(lambda: scored.why)
 
     @property
-    def explanation(self) -> str:
-        """Why it is a candidate, in words."""
-        return self.reason or f"hit {self.order[-1] + 1}, found in {self.memory.tier}"
+    def cause(self) -> Reason:
+        """Why it is a candidate."""
+        place = self.order[-1] + 1 if self.reason is None else 0
+        return self.reason or Reason(code="hit" if place > 1 else "best_hit", details=(place, str(self.memory.tier)))
 
     @property
     def handle(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memotherm.context.forms import PARTS, Form, Item
+from memotherm.model.reasons import Reason
 
 #: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
 #: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.
@@ -15,7 +16,8 @@ _LATER = len(_SHARES) - 1
 _PART_OF_REST = 4
 #: But at least so many parts of a token.
 _LEAST_PARTS = 20 * PARTS
-_TITLE_TOO_LONG = ("entry_tokens", "even its title costs more than one memory may")
+_TITLE_TOO_LONG = Reason(code="entry_tokens")
+_NO_REASON = Reason(code="")
 
 
 class Exclusion(NamedTuple):
@@ -24,8 +26,7 @@ class Exclusion(NamedTuple):
     item: Item
     #: The smallest budget at which it would be included; None if no budget helps.
     fits_at: int | None
-    rule: str
-    reason: str
+    reason: Reason
 
 
 def split(rest: int, hot: int, recalled: int, reserve: int) -> tuple[int, int]:
@@ -63,10 +64,10 @@ class Group:
         *,
         shared: bool = False,
         most: int | None = None,
-        full: tuple[str, str] = ("", ""),
+        full: Reason = _NO_REASON,
     ) -> None:
         self._shared = shared
-        #: The most tokens of the group, and the rule and the reason for items that exceed them.
+        #: The most tokens of the group, and the reason for items that exceed them.
         self._most = math.inf if most is None else most
         self._full = full
         self._read: list[Item] = []
@@ -83,9 +84,9 @@ class Group:
             self._read.append(item)
             yield item
 
-    def limits(self) -> tuple[dict[str, tuple[str, str]], tuple[str, str] | None]:
-        """Return the rules and reasons for items that its own limits exclude, and for others; nothing is counted."""
-        own = {exclusion.item.id: (exclusion.rule, exclusion.reason) for exclusion in self._excluded}
+    def limits(self) -> tuple[dict[str, Reason], Reason | None]:
+        """Return the reasons for items that its own limits exclude, and for others; nothing is counted."""
+        own = {exclusion.item.id: exclusion.reason for exclusion in self._excluded}
         return own, self._full if self._limited else None
 
     def excluded(self) -> list[Exclusion]:
@@ -136,7 +137,7 @@ class Group:
                 most = tokens + item.min_cost
                 least = self._least_space(item, before[whole:], whole, whole_tokens, min(least, most), most)
                 if least > self._most:
-                    self._excluded.append(Exclusion(item, None, *self._full))
+                    self._excluded.append(Exclusion(item, None, self._full))
                 else:
                     yield item, least
                 for earlier in before[whole:]:
@@ -231,9 +232,9 @@ def limited(
     section_cost: int,
     entry_tokens: int,
     available: int | None,
-    full: tuple[str, str],
+    full: Reason,
     beyond: Sequence[Item] = (),
-    too_many: tuple[str, str] = ("", ""),
+    too_many: Reason = _NO_REASON,
 ) -> Iterator[Item]:
     """Yield the items that a group's own limits allow, each in its longest form; append the others to `excluded`.
 
@@ -243,26 +244,26 @@ def limited(
         section_cost: Tokens of the frame of the section, added to the first item.
         entry_tokens: The most tokens of one item.
         available: The most tokens of the group; None for no limit.
-        full: The rule and the reason for items that exceed `available`.
+        full: The reason for items that exceed `available`.
         beyond: Items that exceed the number of items in the group.
-        too_many: The rule and the reason for those.
+        too_many: The reason for those.
     """
     spent = 0
     unread = iter(items)
     for item in unread:
         item.section_cost = section_cost
         if not item.limit(entry_tokens + section_cost):
-            excluded.append(Exclusion(item, None, *_TITLE_TOO_LONG))
+            excluded.append(Exclusion(item, None, _TITLE_TOO_LONG))
             continue
         if available is not None and spent + item.cost > available:
             if item.limit(available - spent):
                 yield item
             else:
-                excluded.append(Exclusion(item, None, *full))
-            excluded += [Exclusion(later, None, *full) for later in unread]
+                excluded.append(Exclusion(item, None, full))
+            excluded += [Exclusion(later, None, full) for later in unread]
             break
         section_cost = 0
         if available is not None:
             spent += item.cost
         yield item
-    excluded += [Exclusion(item, None, *too_many) for item in beyond]
+    excluded += [Exclusion(item, None, too_many) for item in beyond]

@@ -31,15 +31,15 @@ from memotherm.context.groups import Exclusion, Group, limited, min_rest_for_hot
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
+from memotherm.model.reasons import Reason
 from memotherm.model.value import Lazy
 
 #: How often a text is counted until the number in its last line is right.
 _MOST_COUNTS = 4
 _PLACES = {section: place for place, section in enumerate(SECTIONS)}
 _LOW = Priority.LOW
-_LOW_PRIORITY = ("low", "low priority enters when space is left")
-_PINNED_OVERFLOW = ("on_pinned_overflow", "the pinned memories alone exceed the budget")
-_HOW_SHORTENED = {FULL: "", SHORTENED: ", shortened to whole sentences", TITLE: ", title only"}
+_LOW_PRIORITY = Reason(code="low")
+_HOW_SHORTENED = {FULL: (), SHORTENED: (Reason(code="shortened"),), TITLE: (Reason(code="title"),)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,9 +70,9 @@ class Packed:
     chosen: Sequence[tuple[Candidate, Form]]
     #: What is not in the text, most important first; computed when it is first read.
     left_out: Lazy[tuple[Entry, ...]]
-    #: The rule and the reason for each memory that is not in the text, by its id; without the budget that it needs,
-    #: which costs more than the text to compute.
-    obstacles: Lazy[dict[str, tuple[str, str]]]
+    #: The reason for each memory that is not in the text, by its id; without the budget that it needs, which costs
+    #: more than the text to compute.
+    obstacles: Lazy[dict[str, Reason]]
     #: Tokens of each part of the text.
     shares: dict[str, int]
     #: Whether pinned memories were shortened or left out because they did not fit.
@@ -131,7 +131,7 @@ def pack(
         tokens=tokens,
         chosen=[(item.candidate, form) for item, form in ordered],
         left_out=Lazy(left_out),
-        obstacles=Lazy(packer.obstacles),
+        obstacles=Lazy(lambda: packer.obstacles(empty=not included)),
         shares=_shares(ordered, renderer, tokens, limits.budget),
         pinned_cut=packer.pinned_total > limits.budget - renderer.frame_cost and bool(packer.pinned),
         notes=tuple(notes) if included else (*notes, *_empty_note(renderer, limits)),
@@ -182,9 +182,9 @@ class _Packer:
             section_cost=0 if before or not items else self._section_costs["hot"],
             entry_tokens=self.limits.entry_tokens,
             available=self.limits.hot_tokens - self.renderer.frame_cost - sum(item.cost for item in before),
-            full=("hot_max_tokens", f"the hot block is full at {self.limits.hot_tokens} tokens"),
+            full=Reason(code="hot_max_tokens", details=(self.limits.hot_tokens,)),
             beyond=items[most:],
-            too_many=("hot_max_facts", f"the hot block is full at {self.limits.hot_memories} memories"),
+            too_many=Reason(code="hot_max_facts", details=(self.limits.hot_memories,)),
         )
         return Group(allowed, excluded)
 
@@ -216,8 +216,8 @@ class _Packer:
         return Group(allowed, excluded)
 
     @property
-    def _recalled_full(self) -> tuple[str, str]:
-        return "recall_max_tokens", f"recalled memories are full at {self.limits.recalled_tokens} tokens"
+    def _recalled_full(self) -> Reason:
+        return Reason(code="recall_max_tokens", details=(self.limits.recalled_tokens or 0,))
 
     def fill(self) -> tuple[list[tuple[Item, Form]], list[str]]:
         """Return the included items and their forms, most important first, and notes for the receipt."""
@@ -259,31 +259,46 @@ class _Packer:
         cut = "shortened" if len(items) == len(self.pinned) else "left out"
         return included, [f"the pinned memories need {self.base} tokens: the oldest were {cut}"]
 
-    @property
-    def _spent(self) -> tuple[str, str]:
-        return "budget", f"{self.limits.budget} tokens are spent on what is more important"
+    def _no_room(self, reason: Reason, *, empty: bool) -> Reason:
+        """Return why the budget leaves an item out; if it leaves out everything, nothing else is the reason."""
+        if not empty:
+            return reason
+        if self.limits.budget == 0:
+            return Reason(code="off")
+        return Reason(code="frame", details=(self.renderer.frame_cost, self.limits.budget))
 
-    def obstacles(self) -> dict[str, tuple[str, str]]:
-        """Return the rule and the reason for each item if it is not included, by its id; nothing is counted."""
-        found = {item.id: _PINNED_OVERFLOW for item in self.pinned}
+    def _spent(self, *, empty: bool) -> Reason:
+        return self._no_room(Reason(code="budget", details=(self.limits.budget,)), empty=empty)
+
+    def _pinned_overflow(self, *, empty: bool) -> Reason:
+        return self._no_room(Reason(code="on_pinned_overflow", details=(self.base, self.limits.budget)), empty=empty)
+
+    def obstacles(self, *, empty: bool) -> dict[str, Reason]:
+        """Return the reason for each item if it is not included, by its id; nothing is counted.
+
+        With `empty`, nothing is included.
+        """
+        found = dict.fromkeys([item.id for item in self.pinned], self._pinned_overflow(empty=empty))
+        low = self._no_room(_LOW_PRIORITY, empty=empty)
         for section, group in (("hot", self.hot), ("recalled", self.recalled)):
             own, others = group.limits()
-            found |= dict.fromkeys(self._ids[section], others or self._spent) | own
-            found |= {item.id: _LOW_PRIORITY for item in self._low_items[section]}
+            found |= dict.fromkeys(self._ids[section], others or self._spent(empty=empty)) | own
+            found |= {item.id: low for item in self._low_items[section]}
         return found
 
     def exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
         """Yield what is not included, with the smallest budget that includes it and the rule that excluded it."""
         yield from self._pinned_exclusions(included)
-        spent = self._spent
+        empty = not included
+        spent = self._spent(empty=empty)
         hot, recalled, reserve = self.hot.total, self.recalled.total, self.limits.reserve
         for item, needed in self.hot.needed(included):
-            yield Exclusion(item, self.base + min_rest_for_hot(needed, recalled, reserve), *spent)
+            yield Exclusion(item, self.base + min_rest_for_hot(needed, recalled, reserve), spent)
         for item, needed in self.recalled.needed(included):
-            yield Exclusion(item, self.base + min_rest_for_recalled(needed, hot, reserve), *spent)
+            yield Exclusion(item, self.base + min_rest_for_recalled(needed, hot, reserve), spent)
         for item, needed in self.low.needed(included):
             fits_at = self.base + hot + recalled + needed
-            yield Exclusion(item, fits_at, *_LOW_PRIORITY)
+            yield Exclusion(item, fits_at, self._no_room(_LOW_PRIORITY, empty=empty))
         for group in (self.hot, self.recalled, self.low):
             yield from group.excluded()
 
@@ -291,11 +306,11 @@ class _Packer:
         """A pinned memory is included when it fits beside all newer ones in their smallest forms."""
         if all(item.id in included for item in self.pinned):
             return
-        needed = self.renderer.frame_cost + self.pinned_frame
+        needed, why = self.renderer.frame_cost + self.pinned_frame, self._pinned_overflow(empty=not included)
         for item in reversed(self.pinned):
             needed += item.min_cost
             if item.id not in included:
-                yield Exclusion(item, needed, *_PINNED_OVERFLOW)
+                yield Exclusion(item, needed, why)
 
 
 def _position(included: tuple[Item, Form]) -> tuple[int, bool, float, tuple[int, ...]]:
@@ -346,9 +361,9 @@ def _empty_note(renderer: Renderer, limits: Limits) -> list[str]:
     return []
 
 
-def reason_for(candidate: Candidate, form: Form) -> str:
-    """Return why a memory is included, and how, in words."""
-    return candidate.explanation + _HOW_SHORTENED[form.name]
+def reasons_for(candidate: Candidate, form: Form) -> tuple[Reason, ...]:
+    """Return why a memory is included, and how."""
+    return (candidate.cause, *_HOW_SHORTENED[form.name])
 
 
 def _included(candidate: Candidate, form: Form) -> Entry:
@@ -357,8 +372,7 @@ def _included(candidate: Candidate, form: Form) -> Entry:
         section=candidate.section,
         form=form.name,
         tokens=form.cost,
-        rule=candidate.section,
-        reason=reason_for(candidate, form),
+        reasons=reasons_for(candidate, form),
         score=candidate.score,
         lines=form.lines,
         _why=candidate.why,
@@ -372,8 +386,7 @@ def _left_out(exclusion: Exclusion, fits_at: int | None) -> Entry:
         section=candidate.section,
         form=None,
         tokens=(item.chosen or item.title).cost,
-        rule=exclusion.rule,
-        reason=f"{candidate.explanation}; {exclusion.reason}",
+        reasons=(candidate.cause, exclusion.reason),
         score=candidate.score,
         fits_at=fits_at,
         _why=candidate.why,

@@ -13,6 +13,7 @@ from memotherm.context.values import Entry
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import ANCHORS, MemoryFields, ends_of, outdated_sentences
+from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
@@ -39,14 +40,14 @@ _CLOSE = 0.15
 _BEHIND = 1 << 30
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
+_GIVEN = Reason(code="given")
 
 
 class Skipped(NamedTuple):
     """A memory that is not a candidate, and why."""
 
     candidate: Candidate
-    rule: str
-    reason: str
+    reason: Reason
 
     @property
     def entry(self) -> Entry:
@@ -57,8 +58,7 @@ class Skipped(NamedTuple):
             section=candidate.section,
             form=None,
             tokens=0,
-            rule=self.rule,
-            reason=f"{candidate.explanation}; {self.reason}",
+            reasons=(candidate.cause, self.reason),
             score=candidate.score,
             _why=candidate.why,
         )
@@ -94,8 +94,8 @@ class Selection:
         valid = [candidate for candidate in pinned if invalidity(candidate.memory, now) is None]
         excess = valid[: max(0, len(valid) - limit)]
         if excess:
-            reason = f"{len(valid)} memories are pinned, and max_pinned is {limit}"
-            self.skipped += [Skipped(candidate, "max_pinned", reason) for candidate in excess]
+            reason = Reason(code="max_pinned", details=(len(valid), limit))
+            self.skipped += [Skipped(candidate, reason) for candidate in excess]
             self.notes.append(f"{reason}: the oldest were left out")
             self.pinned_cut = True
             numbers = {candidate.number for candidate in excess}
@@ -114,25 +114,18 @@ class Selection:
         relevant = [place for place, hit in enumerate(hits) if not self.irrelevance(hit, place)]
         return min(len(hits), max(relevant, default=-1) + 1 + _NAMED_IRRELEVANT)
 
-    def irrelevance(self, hit: Ranked, place: int) -> str:
-        """Return why the hit at this place in the ranking is not relevant enough; empty if it is."""
+    def irrelevance(self, hit: Ranked, place: int) -> Reason | None:
+        """Return why the hit at this place in the ranking is not relevant enough; None if it is."""
         first = place < _FIRST_HITS
         least = self.best * (_FIRST_SHARE if first else _LATER_SHARE)
         if not (first and self.confident):
             least = max(least, _LEAST_RELEVANCE)
         if hit.relevance < least:
-            return f"relevance {hit.relevance:.2f} is below {least:.2f}, the least for this query"
+            return Reason(code="relevance", details=(float(hit.relevance), float(least)))
         close = hit.closeness >= min(_CLOSE, hit.relevance / _MOST_HINTS)
         if self.has_subject and not hit.coverage and not close:
-            return "only its time or author matches the query"
-        return ""
-
-    def _withheld(self, hit: Ranked, place: int, withheld: str, least: float) -> tuple[str, str] | None:
-        """Return the rule and the reason for leaving out a hit; None if it may be included."""
-        if withheld:
-            return "context_min_confidence", withheld
-        why = self.irrelevance(hit, place) if least else ""
-        return ("relevance", why) if why else None
+            return Reason(code="hints")
+        return None
 
     def choose(
         self,
@@ -152,9 +145,9 @@ class Selection:
             ended_by: Returns the condition that has ended a memory; empty if it holds.
         """
         ranking = self.ranking
-        withheld = ""
+        withheld = None
         if ranking is not None and ranking.confidence < least:
-            withheld = f"confidence {ranking.confidence} is below context_min_confidence {least}"
+            withheld = Reason(code="context_min_confidence", details=(ranking.confidence, least))
             if ranking.ranked:
                 self.notes.append(f"nothing that was found is included: {withheld}")
         numbers: set[int | None] = {None}
@@ -165,19 +158,21 @@ class Selection:
                 continue
             numbers.add(number)
             if injected and injected.get(number or 0) == to_micros(memory.updated_at):
-                self.skipped.append(Skipped(candidate, "given", "this session was given it before"))
+                self.skipped.append(Skipped(candidate, _GIVEN))
             elif invalid := invalidity(memory, now) or _ended(memory, ended_by):
-                self.skipped.append(Skipped(candidate, *invalid))
-            elif scored is not None and (unwanted := self._withheld(scored, candidate.order[-1], withheld, least)):
-                self.skipped.append(Skipped(candidate, *unwanted))
+                self.skipped.append(Skipped(candidate, invalid))
+            elif (
+                scored is not None and least and (unwanted := withheld or self.irrelevance(scored, candidate.order[-1]))
+            ):
+                self.skipped.append(Skipped(candidate, unwanted))
             # Last, because a memory that is left out for another reason has no duplicates.
             elif (original := originals.setdefault(memory.digest, candidate)) is not candidate:
-                self.skipped.append(Skipped(candidate, "duplicate", f"{original.memory.id} says the same"))
+                self.skipped.append(Skipped(candidate, Reason(code="duplicate", details=(original.memory.id,))))
             else:
                 (self.listed if scored is None else self.hits).append(candidate)
         if ranking is not None and least:
             self.hits, siblings = split_siblings(self.hits, ranking.question.text, _COMPARED)
-            self.skipped += [Skipped(candidate, "relevance", why) for candidate, why in siblings]
+            self.skipped += [Skipped(candidate, why) for candidate, why in siblings]
         self._mark()
 
     def mark_changed(self, changed_since: Callable[[MemoryFields], str]) -> None:
@@ -212,11 +207,13 @@ def listed(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
     """Return the candidate of a memory that is not searched for."""
     memory = record.fields
     if section == "pinned":
-        reason = f"always included, kept in {memory.tier}"
+        reason = Reason(code="pinned", details=(str(memory.tier),))
     elif is_blocker(memory):
-        reason = "an active blocker"
+        reason = Reason(code="blocker")
+    elif memory.priority is Priority.NORMAL:
+        reason = Reason(code="current")
     else:
-        reason = "current work" if memory.priority is Priority.NORMAL else f"current work, {memory.priority}"
+        reason = Reason(code="current_priority", details=(str(memory.priority),))
     return Candidate(memory, section, order, reason, None, None, record.no)
 
 
@@ -225,22 +222,22 @@ def hits_of(ranking: Ranking) -> Iterator[Candidate]:
     for position, ranked in enumerate(ranking.ranked[: len(ranking.records)]):
         record = ranking.records.get(ranked.no)
         if record is not None:
-            yield Candidate(record.fields, "recalled", (position,), "", ranked.score, ranked, record.no)
+            yield Candidate(record.fields, "recalled", (position,), None, ranked.score, ranked, record.no)
 
 
-def invalidity(memory: MemoryFields, now: datetime) -> tuple[str, str] | None:
-    """Return the rule and the reason if what a memory says does not hold at a moment; None if it does."""
+def invalidity(memory: MemoryFields, now: datetime) -> Reason | None:
+    """Return why what a memory says does not hold at a moment; None if it does."""
     if memory.valid_until is not None and memory.valid_until <= now:
-        return "valid_until", "what it says no longer holds"
+        return Reason(code="valid_until")
     if memory.valid_from is not None and memory.valid_from > now:
-        return "valid_from", "what it says does not hold yet"
+        return Reason(code="valid_from")
     return None
 
 
-def _ended(memory: MemoryFields, ended_by: Callable[[MemoryFields], str] | None) -> tuple[str, str] | None:
-    """Return the rule and the reason if a condition has ended a memory; None if it holds."""
+def _ended(memory: MemoryFields, ended_by: Callable[[MemoryFields], str] | None) -> Reason | None:
+    """Return the reason if a condition has ended a memory; None if it holds."""
     condition = ended_by(memory) if ended_by is not None and ends_of(memory) else ""
-    return ("condition", f"it has ended: {condition}") if condition else None
+    return Reason(code="condition", details=(condition,)) if condition else None
 
 
 def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:

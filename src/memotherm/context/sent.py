@@ -48,7 +48,7 @@ def _form(entry: KeptEntry, number: int, memory: Memory, renderer: Renderer) -> 
     """Return the form of an entry; the tokens tell whether it was marked."""
 
     def marked(mark: str) -> tuple[Item, Form]:
-        item = Item(Candidate(memory, entry.section, (), "", entry.score, None, number, mark), renderer)
+        item = Item(Candidate(memory, entry.section, (), None, entry.score, None, number, mark), renderer)
         whole = {"full": item.full, "title": item.title}.get(entry.form or "")
         return item, whole or item.longest(entry.tokens) or item.title
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
 from memotherm.model.memory import MemoryFields
+from memotherm.model.reasons import Reason
 from memotherm.text.versions import share_most, statement
 from memotherm.text.words import words
 
@@ -22,7 +23,7 @@ _LEAST_DIGITS = 3
 
 def split_siblings(
     hits: Sequence[Candidate], query: str, first: int
-) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
+) -> tuple[list[Candidate], list[tuple[Candidate, Reason]]]:
     """Divide hits into those that answer a query and those that say the same of other numbers, with the reasons.
 
     Args:
@@ -35,7 +36,7 @@ def split_siblings(
     if not asked.numbers:
         return list(hits), []
     kept: list[Candidate] = []
-    siblings: list[tuple[Candidate, str]] = []
+    siblings: list[tuple[Candidate, Reason]] = []
     numbered = [(hit, asked.numbered(hit.memory)) for hit in hits]
     named = [(hit, said) for hit, said in numbered if said.asked and hit.order[-1] < first]
     for hit, said in numbered:
@@ -44,7 +45,7 @@ def split_siblings(
             kept.append(hit)
         else:
             numbers = ", ".join(sorted(other_said.asked - said.asked))
-            siblings.append((hit, f"{other.memory.id} says this of {numbers}"))
+            siblings.append((hit, Reason(code="sibling", details=(other.memory.id, numbers))))
     return kept, siblings
 
 

@@ -17,6 +17,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.selection import invalidity
 from memotherm.model import Trust
 from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.model.reasons import Reason
 from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
@@ -50,7 +51,7 @@ class Standing(NamedTuple):
     """A memory that is given whatever is asked."""
 
     record: Record
-    reason: str
+    reason: Reason
     #: Rules come before everything else.
     first: bool = False
     #: What its line says besides: that a task is overdue.
@@ -85,7 +86,7 @@ class StandingFinder:
         given = [*self.rules(), *self.profile(_MOST_PROFILE), *tasks]
         shown = frozenset(_as_told(each.record.fields.content) for each in given)
         last = (_without_told(record, shown) for record in summaries)
-        return [*given, *(Standing(record, "the summary of the last session") for record in last if record)]
+        return [*given, *(Standing(record, Reason(code="summary")) for record in last if record)]
 
     def asked(self, query: str) -> list[Standing]:
         """Return what a query asks for by what it is: rules, what is known about the user, open tasks."""
@@ -106,7 +107,8 @@ class StandingFinder:
             since, until = (datetime.combine(day, time(), UTC) for day in (first, last + timedelta(days=1)))
             search = Search(spaces=self._spaces, now=self._now, since=since, until=until, limit=_MOST_ASKED)
             found += [
-                Standing(record, f"of {record.fields.updated_at:%Y-%m-%d}") for record in self._store.find(search)
+                Standing(record, Reason(code="said_on", details=(f"{record.fields.updated_at:%Y-%m-%d}",)))
+                for record in self._store.find(search)
             ]
         return found[:_MOST_ASKED]
 
@@ -114,7 +116,7 @@ class StandingFinder:
         """Yield the rules of a person, newest first; those of an agent are recalled like everything else."""
         for record in self._newest("rule", most=_MOST_RULES):
             if record.fields.trust is Trust.PERSON and invalidity(record.fields, self._now) is None:
-                yield Standing(record, "a rule", first=True)
+                yield Standing(record, Reason(code="rule"), first=True)
 
     def profile(self, most: int) -> list[Standing]:
         """Return the preferences of the user, and facts about the user, newest first."""
@@ -124,7 +126,7 @@ class StandingFinder:
             if record.fields.kind == "preference" or _is_about_user(record.fields)
         )
         held = (record for record in found if invalidity(record.fields, self._now) is None)
-        return [Standing(record, "about the user") for record in islice(held, most)]
+        return [Standing(record, Reason(code="profile")) for record in islice(held, most)]
 
     def tasks(self, overdue_since: date = date.min) -> list[Standing]:
         """Return the open tasks: by their deadlines, then newest first; none that was due before a day."""
@@ -137,7 +139,7 @@ class StandingFinder:
         tasks.sort(key=lambda task: task[0] or date.max)
         wanted = ((due, record) for due, record in tasks if due is None or due >= min(overdue_since, today))
         return [
-            Standing(record, "an open task", mark=_overdue(due) if due and due < today else "")
+            Standing(record, Reason(code="task"), mark=_overdue(due) if due and due < today else "")
             for due, record in islice(wanted, _MOST_TASKS)
         ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from memotherm.model import Memory, Tier, Why
 from memotherm.model.memory import FormatName, StoredFields
+from memotherm.model.reasons import Reason, words_of
 from memotherm.model.value import Lazy, Value
 from memotherm.text.content import title
 
@@ -27,10 +28,8 @@ class Entry(Value):
     form: str | None
     #: Its tokens in the text; for one left out, the tokens it would have cost.
     tokens: int
-    #: The rule that included or excluded it.
-    rule: str
-    #: The rule in words.
-    reason: str
+    #: Why it was considered, and what decided, as codes.
+    reasons: tuple[Reason, ...]
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
     #: For one left out: the smallest budget at which it would be included; None when no budget helps.
@@ -53,6 +52,16 @@ class Entry(Value):
     def why(self) -> Why | None:
         """The parts of the score; None for a memory that was not searched for."""
         return None if self._why is None else self._why.value
+
+    @property
+    def rule(self) -> str:
+        """What decided: its section if it was included, else the code of the last reason."""
+        return self.section if self.form else self.reasons[-1].code
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words."""
+        return words_of(self.reasons)
 
     @property
     def content(self) -> str:

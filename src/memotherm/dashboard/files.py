@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from memotherm.model.actions import Action
+from memotherm.model.reasons import GROUPS
 
 #: The path of the page, and that of its scripts and styles.
 INDEX_PATH = "/"
@@ -30,7 +31,7 @@ _ASSET_HEADERS = {**_HEADERS, "cache-control": "public, max-age=31536000, immuta
 
 _FOLDER = Path(__file__).parent / "static"
 _INDEX = "index.html"
-#: A file that is made here: the words for the events of the ledger.
+#: A file that is made here: the words for the events of the ledger, and for the reasons of receipts.
 _WORDS = "components/words.js"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
@@ -39,8 +40,8 @@ def routes() -> list[BaseRoute]:
     """Return the routes of the page and of its files, which are read once: a page needs some forty of them."""
     paths = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
     contents = {path.relative_to(_FOLDER).as_posix(): path.read_bytes() for path in paths}
-    words = json.dumps({action.value: action.done for action in Action})
-    contents[_WORDS] = f"export const DONE = {words};\n".encode()
+    done = json.dumps({action.value: action.done for action in Action})
+    contents[_WORDS] = f"export const DONE = {done};\nexport const GROUPS = {json.dumps(dict(GROUPS))};\n".encode()
     assets = f"{ASSETS_PATH}{hashlib.sha256(b''.join(contents.values())).hexdigest()[:16]}/"
     page = contents.pop(_INDEX).replace(ASSETS_PATH.encode(), assets.encode())
 

@@ -34,6 +34,8 @@ from memotherm.vectors.vectorizer import missing_vectors
 
 #: The most moments of a history.
 _MOST_POINTS = 1000
+#: The codes of what a larger budget includes.
+_AT_A_BUDGET = ("budget", "frame", "low", "on_pinned_overflow")
 #: How much of a memory its neighbours are searched by.
 _LIKENESS_CHARS = 2000
 
@@ -237,7 +239,7 @@ class Receipts:
                 raise
             record, reader = inner, store
         answer = explain(receipt, record.memory, reader.events(record))
-        if answer.rule == "budget":
+        if answer.rule in _AT_A_BUDGET:
             return replace(answer, fits_at=self._fits_at(receipt, memory_id))
         if answer.rule != "given":
             return answer
@@ -295,7 +297,7 @@ def _left_out_rules(view: View) -> str | None:
     """Return how many rules no longer fit into the start of a session; None if all do."""
     request = view.context_request(None, START_TOKENS, track=False, now=view.now())
     started = view.services.assembler.context(replace(request, begins=True))
-    rules = sum(entry.memory.kind == "rule" for entry in started.left_out if entry.reason.startswith("a rule"))
+    rules = sum(entry.memory.kind == "rule" for entry in started.left_out if entry.reasons[0].code == "rule")
     if not rules:
         return None
     return f"{pluralize(rules, 'rule')} left out at the start of a session, which has {START_TOKENS} tokens"

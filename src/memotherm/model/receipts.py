@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from memotherm.model.memory import Scope
+from memotherm.model.reasons import Reason, words_of
 from memotherm.model.value import Value
 
 __all__ = ["KeptEntry", "KeptReceipt", "ReceiptAnswer", "ReceiptPage", "SentContext", "SentPart"]
@@ -25,13 +26,20 @@ class KeptEntry(Value):
     form: str | None
     #: Its tokens in the text; those of its content when it was left out.
     tokens: int
-    #: Why it was included or left out, in words.
-    reason: str
+    #: Why it was considered, and what decided, as codes.
+    reasons: tuple[Reason, ...]
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
-    #: What decided: its section if it was included; otherwise given (injected before), duplicate, relevance,
-    #: context_min_confidence, budget, low, or the setting that limits its section.
-    rule: str = ""
+
+    @property
+    def rule(self) -> str:
+        """What decided: its section if it was included, else the code of the last reason."""
+        return self.section if self.form else self.reasons[-1].code
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words."""
+        return words_of(self.reasons)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -68,15 +76,22 @@ class ReceiptAnswer(Value):
     id: str
     #: included; left_out if it was a candidate; not_considered if it was not.
     state: Literal["included", "left_out", "not_considered"]
-    #: Why, in words, as it was recorded.
-    reason: str
-    #: What decided, as in the receipt; later, scope, hidden, expired, unsearched, unranked, or unknown if it was not
-    #: considered.
-    rule: str = ""
+    #: Why, as it was recorded; for one that was not considered, what the ledger tells.
+    reasons: tuple[Reason, ...]
     #: The receipt of the turn that the session was given it in; None unless that is the reason.
     given_in: int | None = None
     #: If it did not fit the budget, the least one with which a context of the same question has it now; else None.
     fits_at: int | None = None
+
+    @property
+    def rule(self) -> str:
+        """The code of what decided."""
+        return self.reasons[-1].code
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words."""
+        return words_of(self.reasons)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Memory, Priority, Tier, Why
+from memotherm.model.reasons import Reason
 from memotherm.model.results import SessionStatus, Suggestion, TierCount
 from memotherm.model.value import Lazy
 from memotherm.text.content import title
@@ -90,11 +91,18 @@ def _context_of(found: dict[str, Any], decode: Decode) -> Context:
 
 
 def _entry_of(found: dict[str, Any], memory: Memory, lines: str) -> Entry:
-    plain = ("section", "form", "tokens", "rule", "reason", "score", "fits_at")
+    plain = ("section", "form", "tokens", "score", "fits_at")
     why = None if found["parts"] is None else Why(**found["parts"])
     lazy = None if why is None else Lazy(lambda: why)
-    return Entry(_memory=memory, **{name: found[name] for name in plain}, lines=lines, _why=lazy)
+    reasons = tuple(Reason(code=each["code"], details=tuple(each["details"])) for each in found["reasons"])
+    return Entry(_memory=memory, **{name: found[name] for name in plain}, reasons=reasons, lines=lines, _why=lazy)
 
+
+#: What decided, and the reasons in words.
+_REASON: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {
+    "rule": (str, lambda entry: entry.rule),
+    "reason": (str, lambda entry: entry.reason),
+}
 
 #: The types whose JSON is not simply their fields, by name: most processes do not load all of them.
 FORMS: Mapping[str, Form] = {
@@ -158,8 +166,11 @@ FORMS: Mapping[str, Form] = {
             "tier": (Tier, lambda entry: entry._memory.tier),
             "priority": (Priority, lambda entry: entry._memory.priority),
             "parts": (Why | None, lambda entry: entry.why),
+            **_REASON,
         },
     ),
+    "KeptEntry": Form(shown=_REASON),
+    "ReceiptAnswer": Form(shown=_REASON),
     "Receipt": Form(
         left_out=("_included", "_left_out"),
         shown={

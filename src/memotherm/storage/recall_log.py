@@ -13,6 +13,7 @@ from typing import Any
 
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.reasons import Reason
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptEntry, KeptReceipt
 from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
@@ -180,8 +181,8 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
     number, at, _, query, budget, tokens, given, text_format, entries = row
     considered = [
-        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reason=reason, score=score, rule=rule)
-        for memory_id, section, form, cost, reason, score, rule in json.loads(entries)
+        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reasons=_reasons(reasons), score=score)
+        for memory_id, section, form, cost, reasons, score in json.loads(entries)
     ]
     return KeptReceipt(
         number=number,
@@ -195,6 +196,10 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
         included=tuple(entry for entry in considered if entry.form is not None),
         left_out=tuple(entry for entry in considered if entry.form is None),
     )
+
+
+def _reasons(stored: Iterable[Sequence[Any]]) -> tuple[Reason, ...]:
+    return tuple(Reason(code=code, details=tuple(details)) for code, *details in stored)
 
 
 def without_entries(entries: str, memory_ids: Collection[str]) -> str:

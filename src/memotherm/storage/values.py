@@ -191,8 +191,9 @@ class ReceiptRow(NamedTuple):
     #: Tokens of what was left out because the session has it.
     given: int
     format: str
-    #: (id, section, form, tokens, reason, score, rule) of each memory that was included, or left out: without a form.
-    entries: Sequence[tuple[str, str, str | None, int, str, float | None, str]]
+    #: (id, section, form, tokens, reasons, score) of each memory that was included, or left out: without a form.
+    #: A reason is a code and its details.
+    entries: Sequence[tuple[str, str, str | None, int, Sequence[Sequence[str | int | float]], float | None]]
 
 
 class Use(NamedTuple):

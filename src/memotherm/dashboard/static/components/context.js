@@ -2,6 +2,8 @@
 import { html, useState } from "../html.js";
 import { decimal, number, tokens } from "../format.js";
 import { MemoryLink, Tier } from "./basics.js";
+// Made by the server of the codes that it records.
+import { GROUPS } from "./words.js";
 
 const MOST = 50;
 
@@ -32,11 +34,5 @@ export function Entries({ entries, facts = () => [], most = MOST }) {
 
 export const inText = (entry) => html`<span>${tokens(entry.tokens)}${entry.form === "full" ? "" : `, ${entry.form}`}</span>`;
 
-// The four answers to "why is it not in the prompt", by the rule that decided.
-const NOT_RELEVANT = new Set(["relevance", "context_min_confidence", "duplicate"]);
-export function groupsOf(receipt) {
-  const given = receipt.left_out.filter((entry) => entry.rule === "given");
-  const irrelevant = receipt.left_out.filter((entry) => NOT_RELEVANT.has(entry.rule));
-  const over = receipt.left_out.filter((entry) => entry.rule !== "given" && !NOT_RELEVANT.has(entry.rule));
-  return [["In the prompt", receipt.included], ["Already given in this session", given], ["Over the budget", over], ["Not relevant", irrelevant]];
-}
+// What was left out, by the short answers to "why is it not in the prompt" that the codes of its reasons have.
+export const leftOutGroups = (receipt) => [...new Set(Object.values(GROUPS))].map((title) => [title, receipt.left_out.filter((entry) => GROUPS[entry.rule] === title)]);

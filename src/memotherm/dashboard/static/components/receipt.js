@@ -1,11 +1,11 @@
-// One turn: its context as it was sent, the four groups, the difference to the turn before, and the answer for any memory.
+// One turn: its context as it was sent, the groups, the difference to the turn before, and the answer for any memory.
 import { html } from "../html.js";
 import { formatScope, get, post, readMemory } from "../api.js";
 import { number, scopeName, shortened, time, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam } from "../route.js";
 import { BudgetMeter, Empty, Loaded, MemoryLink } from "./basics.js";
-import { ContextText, Entries, groupsOf, inText } from "./context.js";
+import { ContextText, Entries, inText, leftOutGroups } from "./context.js";
 import { MemoryTitle } from "./events.js";
 import { TextFilter } from "./filters.js";
 
@@ -35,7 +35,7 @@ const HELP = {
   given: (_, answer) => answer.given_in !== null && html`${" "}It was in <a href=${hrefOf(["prompts"], { receipt: answer.given_in })}>turn ${answer.given_in}</a>.`,
 };
 
-const Answer = ({ memory, answer, receipt }) => html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.${HELP[answer.rule]?.(receipt, answer)}
+const Answer = ({ memory, answer, receipt }) => html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.${HELP[answer.fits_at === null ? answer.rule : "budget"]?.(receipt, answer)}
   <p><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
 
 function Question({ receipt }) {
@@ -80,8 +80,8 @@ export function ReceiptDetail({ receiptNumber }) {
     <div class="card"><${Question} receipt=${receipt} /></div>
     <div><h3>${sent.exact ? "The context as it was sent" : "The context, made again"}</h3>
       ${!sent.exact && html`<p class="hint">Receipts keep no texts, and memories of this turn were edited or purged since: the text may differ.</p>`}
-      ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} />` : html`<${Empty} title="Nothing was sent.">Every memory that fits was given before, or none was relevant.</${Empty}>`}</div>
-    ${groupsOf(receipt).map(([title, entries]) => html`<details key=${title} class="card" open=${title === "In the prompt"}><summary><strong>${title}: ${number(entries.length)}</strong></summary>
+      ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} />` : html`<${Empty} title="Nothing was sent.">${leftOutGroups(receipt).filter(([, entries]) => entries.length).map(([title, entries]) => `${title}: ${number(entries.length)}`).join(" · ")}</${Empty}>`}</div>
+    ${[["In the prompt", receipt.included], ...leftOutGroups(receipt)].map(([title, entries]) => html`<details key=${title} class="card" open=${title === "In the prompt"}><summary><strong>${title}: ${number(entries.length)}</strong></summary>
       <${Entries} entries=${entries} facts=${(entry) => (entry.form ? inText(entry) : html`<span>${tokens(entry.tokens)}</span>`)} /></details>`)}
     <div class="card"><h3>Since the turn before</h3><${SinceTurnBefore} key=${receipt.number} receipt=${receipt} /></div></div>`}</${Loaded}></section>`;
 }

@@ -233,7 +233,7 @@ CREATE TABLE uses (
 CREATE INDEX uses_by_memory ON uses (tenant, no);
 CREATE INDEX uses_by_space ON uses (tenant, space);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score, rule) of what was included, or left
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reasons, score) of what was included, or left
 -- out: without a form; `given` are the tokens of what was left out because the session has it.
 CREATE TABLE receipts (
     tenant  TEXT COLLATE "C" NOT NULL DEFAULT current_setting('memotherm.tenant'),

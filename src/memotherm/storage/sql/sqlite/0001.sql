@@ -167,7 +167,7 @@ CREATE TABLE uses (
 ) WITHOUT ROWID;
 CREATE INDEX uses_by_memory ON uses (no);
 
--- The receipts of contexts; `entries` are (id, section, form, tokens, reason, score, rule) of what was included, or left
+-- The receipts of contexts; `entries` are (id, section, form, tokens, reasons, score) of what was included, or left
 -- out: without a form; `given` are the tokens of what was left out because the session has it.
 CREATE TABLE receipts (
     receipt INTEGER PRIMARY KEY,
