@@ -276,3 +276,18 @@ def test_each_reason_is_true_at_every_small_budget(open_mem: Open) -> None:
                 entry.id: entry.reasons for entry in context.left_out
             }
     assert some > 1
+
+
+def test_the_receipt_of_a_scope_that_stores_nothing_has_its_agent_and_session(mem: Memotherm) -> None:
+    """It is kept under the scope of the context, is found from there, and takes feedback."""
+    mem.scoped(project="shop").remember("Otters live in the river")
+    coder = mem.scoped(project="shop", agent="coder")
+    coder.context("where do otters live?")
+    coder.scoped(session="s7").context("where do otters live?")
+    coder.scoped(session="s8").read_only().context("where do otters live?")
+
+    last, first = mem.receipts.list()
+    assert [str(first.scope), str(last.scope)] == ["project=shop agent=coder", "project=shop agent=coder session=s7"]
+    assert [each.number for each in coder.receipts.list(session="s7")] == [last.number]
+    assert coder.feedback(answer="They live in the river").reflected
+    assert [str(each.scope) for each in mem.inspect.scopes()] == ["project=shop"]

@@ -11,7 +11,7 @@ from typing import Any
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
-from memotherm.errors import InvalidInput, NotFound, StaleWrite
+from memotherm.errors import InvalidInput, NotFound, StaleWrite, StoreError
 from memotherm.facade.endings import (
     Endings,
     condition_here,
@@ -72,7 +72,7 @@ _MOST_NAMED = 5
 class View(Queries):
     """A store as one scope sees it."""
 
-    __slots__ = ("_services", "folder", "scope", "trust")
+    __slots__ = ("_own_space", "_services", "folder", "scope", "trust")
 
     def __init__(self, services: Services, scope: Scope, trust: Trust = Trust.AGENT, folder: str | None = None) -> None:
         self._services = services
@@ -81,6 +81,8 @@ class View(Queries):
         self.trust = trust
         #: The folder that the caller works in, whose project may be read; None for a server.
         self.folder = folder
+        #: The number of the scope, once a receipt needed it.
+        self._own_space: int | None = None
 
     @property
     def services(self) -> Services:
@@ -261,6 +263,8 @@ class View(Queries):
         current, now = now is None, now or self.now()
         store, question = self.services.store, None
         place = (store.spaces(self.scope), None) if blank else store.visible(self.scope)
+        if track and current and settings.log_days and budget and self._own_space not in place[0]:
+            place = (self._spaces_with_own(place[0]), place[1])
         if not blank:
             question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now, past=current)
         return Request(
@@ -268,6 +272,22 @@ class View(Queries):
             past_spaces=self.past_spaces(place[0]) if current else None,
             **Endings(self).callbacks(current=current),
         )  # fmt: skip
+
+    def _spaces_with_own(self, spaces: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the visible spaces with that of the scope itself, which is made if the scope has stored nothing yet.
+
+        The receipt of a context is kept under its scope, with the agent and the session.
+        """
+        store, scope = self.services.store, self.scope
+        own = store.collection(scope, "")
+        if own is None and store.writable:
+            try:
+                own = store.transact(lambda transaction: transaction.space(scope))
+            except StoreError:
+                # A busy store delays the receipt, not the context.
+                return spaces
+        self._own_space = own
+        return spaces if own is None or own in spaces else (*spaces, own)
 
     def recall(
         self,
