@@ -178,7 +178,7 @@ class Memotherm(Correction, Tasks):
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         if (scope := self.scope).user is None:
             raise InvalidInput("the scope has no user: open it with Scope(user=...)")
-        return self._of(View(self._services, scope.of_user(), self._view.trust, self._view.folder))
+        return self._of(View(self._services, scope.of_user(), self._view.caller))
 
     def in_folder(self, folder: str | PathLike[str]) -> Self:
         """Return the same memory for somebody who works in a folder.
@@ -188,13 +188,17 @@ class Memotherm(Correction, Tasks):
         """
         return self._of(self._view.in_folder(str(folder)))
 
-    def by(self, trust: Trust | str) -> Self:
+    def by(self, trust: Trust | str, name: str = "") -> Self:
         """Return the same memory for an interface in front of a person, an agent or another source.
 
         What it writes has at most this trust. A program that a person uses calls `by("person")`; tools that a model
         calls must not. Without it, everything is written by an agent.
+
+        Args:
+            trust: Who stands behind what is written.
+            name: Whom the ledger names as the actor of changes; if empty, the agent or the user of the scope.
         """
-        return self._of(self._view.by(Trust.of(trust)))
+        return self._of(self._view.by(Trust.of(trust), name))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""

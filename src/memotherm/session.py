@@ -155,7 +155,7 @@ class Session(Generic[M]):
         if summary is not None:
             around = replace(self._view.scope, session=None)
             draft = Draft(content=summary, kind="context", source="summary")
-            view = View(self._services, around, self._view.trust, self._view.folder)
+            view = View(self._services, around, self._view.caller)
             self._services.writer.capture(draft, around, view.now(), view.actor, view.trust)
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
         return self._view.compact() if self._services.settings.compaction_on_session_end else None

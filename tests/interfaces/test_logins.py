@@ -93,6 +93,25 @@ def test_a_login_has_the_trust_of_its_key(mem: Memotherm) -> None:
     )
 
 
+def test_the_ledger_names_who_has_logged_in(mem: Memotherm) -> None:
+    """The key or the person, not the agent whose memory is shown; a program that names its agent is that agent."""
+    secret = mem.keys.create("ana-laptop", "acme")
+    of_agent = {"memotherm-scope": "agent=planner"}
+    stored = {"content": "The otter sleeps"}
+    program = browser(mem).post("/memories", json=stored, headers={**bearer(secret), **of_agent}).json()
+    page, with_token = browser(mem), browser(mem, token="once")
+    page.post("/login", headers={**bearer(secret), **SAME_ORIGIN})
+    page.post(f"/memories/{program['id']}/pin", json={}, headers={**SAME_ORIGIN, **of_agent})
+    with_token.post("/login", headers=bearer("once"))
+    with_token.post("/memories", json=stored, headers={**SAME_ORIGIN, **of_agent})
+    without_keys = TestClient(application(mem.scoped(project="open")), base_url=ADDRESS)
+    mem.keys.revoke("ana-laptop")
+    without_keys.post("/memories", json=stored, headers={**SAME_ORIGIN, **of_agent})
+
+    events = mem.events(include_narrower=True, oldest_first=True).events
+    assert [event.actor for event in events] == ["planner", "ana-laptop", "person", "dashboard"]
+
+
 def test_a_login_ends_with_its_key(mem: Memotherm) -> None:
     """A revoked key is of no use to a browser that logged in with it."""
     client = browser(mem)

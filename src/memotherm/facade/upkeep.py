@@ -165,7 +165,7 @@ class Upkeep:
             progress: Called with (events done, events in all).
         """
         view = self._view
-        everywhere = View(view.services, Scope(tenant=view.scope.tenant), view.trust, view.folder)
+        everywhere = View(view.services, Scope(tenant=view.scope.tenant), view.caller)
         return undo_batch(everywhere, batch, progress)
 
     def snapshot(self, *, include_narrower: bool = False) -> AbstractContextManager[object]:

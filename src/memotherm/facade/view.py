@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
@@ -69,20 +69,39 @@ NUMBER = re.compile(r"#([0-9]{1,18})")
 _MOST_NAMED = 5
 
 
+class Caller(NamedTuple):
+    """Who asks for something."""
+
+    #: Who stands behind what is written.
+    trust: Trust = Trust.AGENT
+    #: The name, if the interface knows it; otherwise the scope tells.
+    name: str = ""
+    #: The folder that the caller works in, whose project may be read; None for a server.
+    folder: str | None = None
+
+
 class View(Queries):
     """A store as one scope sees it."""
 
-    __slots__ = ("_own_space", "_services", "folder", "scope", "trust")
+    __slots__ = ("_own_space", "_services", "caller", "scope")
 
-    def __init__(self, services: Services, scope: Scope, trust: Trust = Trust.AGENT, folder: str | None = None) -> None:
+    def __init__(self, services: Services, scope: Scope, caller: Caller | None = None) -> None:
         self._services = services
         self.scope = scope
-        #: Who stands behind what is written; the interface says so, and no argument raises it.
-        self.trust = trust
-        #: The folder that the caller works in, whose project may be read; None for a server.
-        self.folder = folder
+        #: Who asks; the interface says so, and no argument raises its trust.
+        self.caller = caller or Caller()
         #: The number of the scope, once a receipt needed it.
         self._own_space: int | None = None
+
+    @property
+    def trust(self) -> Trust:
+        """Who stands behind what is written."""
+        return self.caller.trust
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that the caller works in, whose project may be read; None for a server."""
+        return self.caller.folder
 
     @property
     def services(self) -> Services:
@@ -107,7 +126,7 @@ class View(Queries):
         services = self._last_services()
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
-        return View(services, scope, self.trust, self.folder)
+        return View(services, scope, self.caller)
 
     @property
     def store_inside(self) -> Store:
@@ -120,15 +139,16 @@ class View(Queries):
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
-        return View(self._last_services().read_only(), self.scope, self.trust, self.folder)
+        return View(self._last_services().read_only(), self.scope, self.caller)
 
-    def by(self, trust: Trust) -> View:
-        """Return a view whose changes have at most a trust."""
-        return View(self._last_services(), self.scope, trust, self.folder)
+    def by(self, trust: Trust, name: str = "") -> View:
+        """Return a view whose changes have at most a trust, and are asked for by somebody with a name."""
+        caller = self.caller._replace(trust=trust, name=name or self.caller.name)
+        return View(self._last_services(), self.scope, caller)
 
     def in_folder(self, folder: str) -> View:
         """Return a view of somebody who works in a folder."""
-        return View(self._last_services(), self.scope, self.trust, folder)
+        return View(self._last_services(), self.scope, self.caller._replace(folder=folder))
 
     def maintain(self, part: Store, progress: Progress | None = None) -> Maintenance:
         """Run the maintenance rules over the memories of one part of the store inside the scope."""
@@ -160,12 +180,12 @@ class View(Queries):
         """Return a view whose services can read everything inside the scope."""
         if self.store_inside is self.services.store:
             return self
-        return View(self.services.on(self.store_inside), self.scope, self.trust, self.folder)
+        return View(self.services.on(self.store_inside), self.scope, self.caller)
 
     @property
     def actor(self) -> str:
         """Who the ledger says has asked for a change."""
-        return self.scope.agent or self.scope.user or "agent"
+        return self.caller.name or self.scope.agent or self.scope.user or "agent"
 
     def now(self) -> datetime:
         """Return the time by the memory's clock."""

@@ -167,8 +167,7 @@ class Checks:
         cookie = cookie_of(scope) if authorization is None else None
         known, key = (False, None) if cookie is None else await self._in_thread(self._logins.find, cookie)
         if known and self._accepts(key):
-            origin = header(scope, "origin") or ""
-            if scope["method"] not in _SAFE_METHODS and origin.partition("://")[2] != header(scope, "host"):
+            if scope["method"] not in _SAFE_METHODS and not _is_own_page(scope):
                 detail = "a request that changes something with the cookie of a login needs the Origin of this server"
                 raise _Refused(403, "wrong_origin", detail)
         elif (scope["method"], scope["path"]) == _LOGIN and self._logins.use_token(_secret(authorization)):
@@ -184,8 +183,12 @@ class Checks:
         # with a key has the trust of the key.
         person = key.person if key is not None else known or "memotherm.token" in scope
         scope["memotherm.trust"] = Trust.PERSON if person else Trust.AGENT
-        if person and scope["path"] != _MCP_PATH:
-            view = view.by(Trust.PERSON)
+        # Programs name their agent in the scope of a request; the dashboard names there what it looks at.
+        name = ""
+        if known or _is_own_page(scope):
+            name = key.name if key is not None else "person" if known else "dashboard"
+        if name or (person and scope["path"] != _MCP_PATH):
+            view = view.by(Trust.PERSON if person and scope["path"] != _MCP_PATH else Trust.AGENT, name)
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:
@@ -278,6 +281,11 @@ def _host_name(host: str) -> str:
     """Return a Host header without its port; empty if it is malformed."""
     match = _HOST.fullmatch(host)
     return (match["name"] or match["address"]).lower() if match else ""
+
+
+def _is_own_page(scope: Scope) -> bool:
+    """Return whether a page of this server has sent a request; browsers say so for those that change something."""
+    return (header(scope, "origin") or "").partition("://")[2] == header(scope, "host")
 
 
 def _needs_no_key(path: str) -> bool:
