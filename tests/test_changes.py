@@ -553,3 +553,27 @@ def test_undo_takes_the_number_of_one_event(mem: Memotherm, given: Any) -> None:
     with pytest.raises(InvalidInput, match="takes several"):
         mem.undo(given)
     assert mem.get(memory.id).retention == "active"
+
+
+def test_hot_is_cooled_to_its_limit_by_one_call_and_back_by_one_run(
+    open_mem: Callable[..., Memotherm], clock: FakeClock
+) -> None:
+    """Those not used for longest go to warm, however many there are; pinned, critical and other scopes stay."""
+    mem = open_mem(settings={"hot_max_tokens": 200})
+    shop = mem.scoped(project="shop")
+    rule = shop.remember("Be kind to otters", tier="hot", priority="critical")
+    old = shop.remember_many([{"content": f"Otter {number} swims at night", "tier": "hot"} for number in range(600)])
+    inner = shop.scoped(user="ana").remember("Ana swims at night", tier="hot")
+    clock.advance(minutes=1)
+    shop.get(old[0].id)
+    cooled = shop.bulk.cool()
+    left = list(shop.find(tier="hot", limit=1000))
+    assert (cooled.limit, cooled.tokens) == (200, sum(memory.tokens for memory in left))
+    assert 180 < cooled.tokens <= 200
+    assert len(left) + cooled.count == 601
+    assert {rule.id, old[0].id, old[-1].id} <= {memory.id for memory in left}
+    assert shop.scoped(user="ana").get(inner.id).tier == "hot"
+    assert shop.bulk.cool().event is None
+    assert cooled.event is not None
+    assert len(shop.bulk.undo([cooled.event], run=True).memories) == cooled.count
+    assert shop.count(tier="hot") == 601

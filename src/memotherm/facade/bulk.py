@@ -10,10 +10,11 @@ from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE
 from memotherm.facade.undoing import undo_events
 from memotherm.facade.view import View
-from memotherm.model import Memory, Retention
+from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.actions import Action
 from memotherm.model.memory import MemoryFilters
-from memotherm.model.results import Undone
+from memotherm.model.results import Cooled, Undone
+from memotherm.storage.values import Search
 
 
 class Bulk:
@@ -79,6 +80,32 @@ class Bulk:
             cause = self._view.cause(Action.PURGE, why)
             self._view.services.changes.purge(self._view.scope, _ids(memories), cause, named)
         return memories
+
+    def cool(self, why: str = "") -> Cooled:
+        """Move the hot memories of exactly this scope that were not used for longest to warm, until the others fit.
+
+        The limit is that of hot in a prompt, or of the working memory of a session. Pinned and critical memories stay.
+        All moves are one run: `undo([event], run=True)` takes them back together.
+
+        Args:
+            why: The reason, for the ledger; empty: that hot was over its limit.
+        """
+        view = self._view
+        space, store = view.services.store.collection(view.scope, ""), view.services.store
+        search = Search(spaces=() if space is None else (space,), now=view.now(), tiers=(Tier.HOT,), limit=LARGEST_PAGE)
+        own = [record.memory for record in store.each(search)][::-1]
+        settings, left = view.services.settings, sum(memory.tokens for memory in own)
+        limit = settings.hot_max_tokens if view.scope.session is None else settings.hot_token_limit
+        cause = view.cause(Action.MOVE, why or f"hot had {left} tokens, and its limit is {limit}")
+        chosen: list[str] = []
+        for memory in sorted(own, key=lambda memory: memory.accessed_at or memory.created_at):
+            if left <= limit:
+                break
+            if memory.priority not in (Priority.PINNED, Priority.CRITICAL):
+                chosen.append(memory.id)
+                left -= memory.tokens
+        moved = view.services.changes.move_many(view.scope, chosen, Tier.WARM, cause)
+        return Cooled(count=len(moved), tokens=left, limit=limit, event=moved[0].version if moved else None)
 
     def undo(self, events: Sequence[int], *, run: bool = False, include_narrower: bool = False) -> Undone:
         """Undo several events of the ledger, the newest first, in one transaction.

@@ -14,6 +14,7 @@ __all__ = [
     "Captured",
     "Compaction",
     "Conflict",
+    "Cooled",
     "Event",
     "EventPage",
     "LoggedRecall",
@@ -100,6 +101,19 @@ class SkippedEvent(Value):
 
     def __str__(self) -> str:
         return f"event {self.seq} was not undone: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Cooled(Value):
+    """What `bulk.cool` moved to warm."""
+
+    #: How many memories were moved.
+    count: int
+    #: Tokens of the hot memories that are left in the scope, and their limit.
+    tokens: int
+    limit: int
+    #: One event of the run, for `bulk.undo([event], run=True)`; None if nothing was moved.
+    event: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

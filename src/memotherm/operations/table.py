@@ -232,6 +232,7 @@ _TABLE = (
     _change("Bulk.approve", "POST /memories:approve", id="approve_many", result="memories", more=("memories",)),
     _change("Bulk.reject", "POST /memories:reject", id="reject_many", result="memories", more=("memories",)),
     _change("Bulk.purge", "POST /memories:purge", id="purge_many", result="memories", more=("memories",)),
+    Operation(of="Bulk.cool", group="tiers", route="POST /memories:cool", writes=True, conflicts=True),
     _read("Memotherm.history", "memories", "GET /memories/{memory_id}/history", result="events"),
     _read("Inspection.uses", "memories", "GET /memories/{memory_id}/uses"),
     _read("Inspection.heat", "memories", "GET /memories/{memory_id}/heat"),

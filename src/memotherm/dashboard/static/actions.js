@@ -1,5 +1,5 @@
 // Changes of memories that the reader asks for: each is reported with a button that undoes it.
-import { change, formatScope, undo } from "./api.js";
+import { change, formatScope, post, undo } from "./api.js";
 import { confirm } from "./components/dialog.js";
 import { toast } from "./components/toast.js";
 import { memories as memoriesText, number, scopeName } from "./format.js";
@@ -89,6 +89,13 @@ export const undoOf = (changed, onChange) => async () => {
   const { skipped } = await undo(changed.map((after) => after.version));
   onChange();
   if (skipped.length) throw new Error(changed.length === 1 ? skipped[0].why : `${memoriesText(skipped.length)} could not be undone: ${skipped[0].why}`);
+};
+
+// Return what a toast calls to undo all that one request has changed.
+export const undoRun = (event, onChange) => async () => {
+  const { skipped } = await post("/events:undo", { events: [event], run: true, include_narrower: true }, { scope: {} });
+  onChange();
+  if (skipped.length) throw new Error(`${memoriesText(skipped.length)} could not be undone: ${skipped[0].why}`);
 };
 
 // Undo events of the ledger in one request; the toast undoes that.

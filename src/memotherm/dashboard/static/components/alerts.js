@@ -1,6 +1,6 @@
 // What needs attention, each with what helps.
 import { html, useState } from "../html.js";
-import { ACTIONS, applyAction } from "../actions.js";
+import { undoRun } from "../actions.js";
 import { formatScope, post } from "../api.js";
 import { count, memories, number, scopeName, tokens } from "../format.js";
 import { useWritable } from "../login.js";
@@ -8,32 +8,16 @@ import { remedyOf } from "../remedies.js";
 import { hrefOf } from "../route.js";
 import { toast, toastError } from "./toast.js";
 
-const MOST = 1000;
-const COOL = ACTIONS.find((action) => action.name === "Move to warm");
-
-// Return the hot memories of a scope to cool so that the others fit the limit: the ones not used for longest.
-async function leastUsed(scope, limit) {
-  const { memories: found } = await post("/memories:find", { tier: "hot", order: "used", limit: MOST }, { scope });
-  const own = found.filter((memory) => formatScope(memory.scope) === formatScope(scope));
-  let left = own.reduce((sum, memory) => sum + memory.tokens, 0);
-  const cooled = [];
-  for (const memory of own.filter((each) => each.priority !== "pinned" && each.priority !== "critical").reverse()) {
-    if (left <= limit) break;
-    cooled.push(memory);
-    left -= memory.tokens;
-  }
-  return cooled;
-}
-
 function OverBudget({ scope, hot, limit, onChange }) {
   const writable = useWritable();
   const [busy, setBusy] = useState(false);
   const cool = async () => {
     setBusy(true);
     try {
-      const chosen = await leastUsed(scope, limit);
-      if (chosen.length) await applyAction(COOL, chosen, { onChange });
-      else toast("All of them are pinned or critical: choose what to cool.");
+      const cooled = await post("/memories:cool", {}, { scope });
+      if (cooled.event !== null) toast(`Moved ${memories(cooled.count)} to warm: ${number(cooled.tokens)} of ${tokens(cooled.limit)} are left in hot`, { undo: undoRun(cooled.event, onChange) });
+      if (cooled.tokens > cooled.limit) toast("The rest is pinned or critical: choose what to cool.");
+      onChange();
     } catch (error) {
       toastError(error);
     }
