@@ -154,3 +154,17 @@ def test_the_summary_does_not_repeat_the_lines_above_it(mem: Memotherm) -> None:
 
     start = shop.session("s1").session_start().text
     assert (start.count(TASK), start.count(NAME), start.count("the logo is green")) == (1, 1, 1)
+
+
+def test_the_start_of_a_scope_is_shown_without_a_session(mem: Memotherm) -> None:
+    """It is what a session would start with, from wider scopes and not from narrower ones; nothing is recorded."""
+    mem.by("person").remember(RULE, kind="rule")
+    ana = mem.scoped(project="shop", user="ana")
+    ana.remember("The migration of the shop is under way", tier="hot")
+    mem.scoped(project="shop", user="ana", agent="coder").remember("Only of the coder", tier="hot")
+    mem.scoped(project="other").remember("Only of another project", tier="hot")
+
+    shown = ana.inspect.start()
+    assert len(mem.receipts.list()) == 0
+    assert shown.text == ana.session("s1").session_start().text
+    assert [entry.reason for entry in shown.included] == ["a rule", "current work"]

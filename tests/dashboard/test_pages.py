@@ -48,8 +48,10 @@ def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -
 def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, mem: Memotherm) -> None:
     """What is in every prompt with a way out, the last turn, the last day, and the tiers; all as the store has it."""
     page = open_page("/?period=7d")
-    listed = page.get_by_role("region", name="In every prompt")
+    listed = page.get_by_role("region", name="What a prompt starts with")
+    start = mem.scoped(project="billing", user="ana").inspect.start()
     expect(listed).to_contain_text("Answer in the language of the question")
+    expect(listed).to_contain_text(f"{len(start.included)} memories, {start.tokens} of 2.000 tokens")
     expect(page.get_by_role("region", name="The last turn")).to_contain_text("where does the otter live?")
     day = page.get_by_role("region", name="The last 24 hours")
     expect(day).to_contain_text("needed today")
@@ -62,7 +64,11 @@ def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, m
     expect(page.locator(".stats")).to_contain_text(str(hot))
 
     heron = mem.scoped(project="shop").remember("The heron stands in the reeds", tier="hot", priority="critical")
-    expect(listed).to_contain_text("The heron stands in the reeds")
+    expect(listed).not_to_contain_text("The heron stands in the reeds")
+    listed.get_by_role("combobox").select_option("project=shop")
+    started = mem.scoped(project="shop").inspect.start()
+    expect(listed).to_contain_text(f"{len(started.included)} memories, {started.tokens} of 2.000 tokens")
+    expect(listed).to_contain_text(f"Left out: {len(started.left_out)}")
     listed.get_by_role("button", name="Cool The heron").click()
     expect(page.locator(".toast")).to_contain_text("Moved to warm 1 memory")
     assert mem.get(heron.id, include_narrower=True).tier == "warm"

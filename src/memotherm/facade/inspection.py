@@ -10,6 +10,7 @@ from memotherm.context.assembler import ROLE
 from memotherm.context.explain import explain
 from memotherm.context.sent import sent_context
 from memotherm.context.standing import START_TOKENS
+from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.view import NUMBER, View
@@ -158,6 +159,16 @@ class Inspection:
         with store.snapshot():
             counts, changes = store.counts(spaces, now), store.tier_changes(spaces, first, now, step)
         return tier_history(counts.tiers, changes, moments)
+
+    def start(self, budget: int = 2000, format: FormatName = "markdown") -> Context:  # noqa: A002
+        """Return the context that a new session of this scope would start with; no session begins, nothing is logged.
+
+        Args:
+            budget: The most tokens.
+            format: markdown, xml, index or messages.
+        """
+        request = self._view.context_request(None, budget, format, track=False)
+        return self._view.services.assembler.context(replace(request, begins=True))
 
     def session(self, session_id: str) -> SessionStatus:
         """Return the status of a session that has begun, without beginning or changing it."""

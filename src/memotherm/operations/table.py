@@ -59,6 +59,7 @@ _TABLE = (
         "Memotherm.context", "search", "POST /context", more=("session", "memories"),
         examples=({"query": "deploying on Friday", "budget": 1000},),
     ),
+    _read("Inspection.start", "search", "POST /start", more=("memories",)),
     Operation(
         of="Memotherm.feedback", group="search", route="POST /feedback", writes=True, repeatable=True, conflicts=True,
         more=("session",),

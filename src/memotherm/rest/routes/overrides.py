@@ -149,6 +149,7 @@ OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "recall": (_recall, {"limit": int}),
     "session_recall": (_recall, {"limit": int}),
     "context": (_context, _CONSIDERED),
+    "start": (_context, _CONSIDERED),
     "session_start": (_context, _CONSIDERED),
     "session_before_turn": (_context, _CONSIDERED),
     "session_before_tool": (_context, _CONSIDERED),

@@ -1,46 +1,65 @@
-// What is in every prompt now, the open tasks, the last turn, the changes of the last day, what it costs, and what needs attention.
+// What a prompt starts with, the open tasks, the last turn, the changes of the last day, what it costs, and what needs attention.
 import { html, useMemo, useRef, useState } from "../html.js";
 import { ACTIONS, applyAction, CLOSE, TIERS } from "../actions.js";
-import { get, post } from "../api.js";
+import { formatScope, get, parseScope, post } from "../api.js";
 import { Alerts } from "../components/alerts.js";
 import { BudgetMeter, Empty, Loaded, MemoryLink, Skeleton, Tier, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
+import { Entries } from "../components/context.js";
 import { Run, runsOf } from "../components/events.js";
 import { SelectFilter } from "../components/filters.js";
 import { compact, count, day, memories, number, scopeName, shortened, tokens } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
-import { hrefOf, useParam } from "../route.js";
+import { hrefOf, setParams, useParam } from "../route.js";
 import { FirstSteps } from "./first-steps.js";
 
 const PERIODS = [["1d", "a day"], ["7d", "a week"], ["30d", "30 days"], ["90d", "90 days"], ["365d", "a year"]];
 // From the bottom of the chart.
 const STACKED = [...TIERS].reverse();
-const SHOWN = 12, LISTED = 200, RECENT = 8;
+const SHOWN = 12, RECENT = 8;
 const LONGEST = 160;
 const DAY_MILLISECONDS = 86_400_000;
 const HISTORY_MILLISECONDS = 30_000;
 const actionOf = (name) => ACTIONS.find((action) => action.name === name);
 
-function InPrompt({ memory, onChange }) {
+function Starting({ entry, memory, onChange }) {
   const writable = useWritable();
-  const action = memory.priority === "pinned" ? actionOf("Unpin") : actionOf("Move to warm");
+  const action = memory.priority === "pinned" ? actionOf("Unpin") : memory.tier === "hot" ? actionOf("Move to warm") : null;
   const label = memory.priority === "pinned" ? "Unpin" : "Cool";
-  return html`<li class="row"><div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
-      <div class="meta">${memory.priority === "pinned" ? html`<strong>pinned</strong>` : html`<${Tier} tier="hot" />`}<span>${tokens(memory.tokens)}</span><span class="scope">${scopeName(memory.scope)}</span></div></div>
-    ${writable && html`<button type="button" class="small" aria-label=${`${label} ${memory.content.slice(0, 60)}`} onClick=${() => applyAction(action, [memory], { onChange })}>${label}</button>`}</li>`;
+  return html`<li class="row"><div class="grow"><${MemoryLink} id=${entry.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
+      <div class="meta">${entry.section === "pinned" ? html`<strong>pinned</strong>` : html`<${Tier} tier=${entry.tier} />`}<span>${entry.reason}</span><span>${tokens(entry.tokens)}</span><span class="scope">${scopeName(memory.scope)}</span></div></div>
+    ${writable && action && html`<button type="button" class="small" aria-label=${`${label} ${memory.content.slice(0, 60)}`} onClick=${() => applyAction(action, [memory], { onChange })}>${label}</button>`}</li>`;
 }
 
-function InEveryPrompt({ listed, status, onChange }) {
+const withoutSession = ({ session, ...scope }) => scope;
+
+// The scopes that a prompt may have: all that hold memories, and that of the last turn; a new session has no number yet.
+function scopesOf(scopes, chosen) {
+  const found = new Map([{}, chosen, ...scopes.map(({ scope }) => scope)].map(withoutSession).map((scope) => [formatScope(scope), scope]));
+  return [...found.entries()].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+// What a new session of a scope is given: the selection that the server makes, by the reader's choice or that of the last turn.
+function PromptStart({ last, scopes, current, onChange, version }) {
+  const [wanted] = useParam("start", "last");
   const [all, setAll] = useState(false);
-  const shown = all ? listed : listed.slice(0, SHOWN);
-  const total = listed.reduce((sum, memory) => sum + memory.tokens, 0);
-  return html`<section class="card" aria-label="In every prompt"><div class="card-head"><h2>In every prompt</h2><span class="hint">${memories(listed.length)}, ${tokens(total)}</span></div>
-    ${listed.length ? html`<ol class="plain rows">${shown.map((memory) => html`<${InPrompt} key=${memory.id} memory=${memory} onChange=${onChange} />`)}</ol>
-      ${shown.length < listed.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(listed.length)}</button>`}`
-      : html`<${Empty} title="Nothing is pinned or hot.">Pin a memory, or move it to hot, to have it in every prompt of its scope.</${Empty}>`}
-    ${status.hot.items > LISTED && html`<p><a href=${hrefOf(["memories"], { tier: "hot" })}>All ${number(status.hot.items)} hot memories</a></p>`}</section>`;
+  const usual = last ? last.scope : current;
+  const chosen = wanted === "last" ? formatScope(withoutSession(usual)) : wanted === "none" ? "" : wanted;
+  const state = useLoaded(() => post("/start", { memories: true }, { scope: parseScope(chosen) }), [chosen, version]);
+  return html`<section class="card" aria-label="What a prompt starts with"><div class="card-head"><h2>What a prompt starts with</h2>
+      <label class="field inline">in <select value=${chosen} onChange=${(event) => setParams({ start: event.target.value || "none" })}>
+        ${scopesOf(scopes, parseScope(chosen)).map(([key, scope]) => html`<option key=${key} value=${key} selected=${key === chosen}>${scopeName(scope)}</option>`)}</select></label></div>
+    <${Loaded} state=${state}>${({ receipt, memories: read }) => {
+      const byId = new Map(read.map((memory) => [memory.id, memory]));
+      const shown = all ? receipt.included : receipt.included.slice(0, SHOWN);
+      return html`<p class="hint">${memories(receipt.included.length)}, ${number(receipt.tokens)} of ${tokens(receipt.budget)}</p>
+        ${receipt.included.length ? html`<ol class="plain rows">${shown.map((entry) => html`<${Starting} key=${entry.id} entry=${entry} memory=${byId.get(entry.id)} onChange=${onChange} />`)}</ol>
+          ${shown.length < receipt.included.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(receipt.included.length)}</button>`}`
+          : html`<${Empty} title="A session of this scope starts with nothing.">Pin a memory, move it to hot, or store a rule to have it in every prompt of its scope.</${Empty}>`}
+        ${receipt.left_out.length > 0 && html`<details><summary>Left out: ${number(receipt.left_out.length)}</summary><${Entries} entries=${receipt.left_out} /></details>`}`;
+    }}</${Loaded}></section>`;
 }
 
 function OpenTasks({ listed, onChange }) {
@@ -85,17 +104,11 @@ async function lastTurn() {
   return receipts.length ? get(`/receipts/${receipts[0].number}`) : null;
 }
 
-// Pinned memories, then hot ones, each once.
-async function inEveryPrompt() {
-  const [pinned, hot] = await Promise.all([{ priority: "pinned" }, { tier: "hot" }].map((filter) => post("/memories:find", { ...filter, include_narrower: true, limit: LISTED })));
-  return [...new Map([...pinned.memories, ...hot.memories].map((memory) => [memory.id, memory])).values()];
-}
-
 export function Overview() {
   const [period] = useParam("period", "30d");
   const status = useLoaded(async () => {
-    const [found, { scopes }, listed, tasks] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), inEveryPrompt(), get("/tasks", { include_narrower: true, limit: RECENT })]);
-    return { ...found, scopes, listed, tasks: tasks.memories };
+    const [found, { scopes }, tasks] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), get("/tasks", { include_narrower: true, limit: RECENT })]);
+    return { ...found, scopes, tasks: tasks.memories };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
   const turn = useLoaded(lastTurn);
@@ -116,7 +129,7 @@ export function Overview() {
     return html`<${Alerts} status=${found} onChange=${reload} />
       <div class="card"><${Stats} status=${found} receipts=${week.value} /></div>
       <div class="grid two" style=${{ marginTop: "1.25rem" }}>
-        <${InEveryPrompt} listed=${found.listed} status=${found} onChange=${reload} />
+        <${Loaded} state=${turn}>${(receipt) => html`<${PromptStart} last=${receipt} scopes=${found.scopes} current=${found.scope} version=${found} onChange=${reload} />`}</${Loaded}>
         <div class="grid">
           ${found.tasks.length > 0 && html`<${OpenTasks} listed=${found.tasks} onChange=${reload} />`}
           <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${turn}>${(receipt) => html`<${LastTurn} receipt=${receipt} />`}</${Loaded}></section>
