@@ -188,17 +188,17 @@ class Memotherm(Correction, Tasks):
         """
         return self._of(self._view.in_folder(str(folder)))
 
-    def by(self, trust: Trust | str, name: str = "") -> Self:
+    def by(self, trust: Trust | str | None = None, name: str = "") -> Self:
         """Return the same memory for an interface in front of a person, an agent or another source.
 
         What it writes has at most this trust. A program that a person uses calls `by("person")`; tools that a model
         calls must not. Without it, everything is written by an agent.
 
         Args:
-            trust: Who stands behind what is written.
+            trust: Who stands behind what is written; None: as before.
             name: Whom the ledger names as the actor of changes; if empty, the agent or the user of the scope.
         """
-        return self._of(self._view.by(Trust.of(trust), name))
+        return self._of(self._view.by(self._view.trust if trust is None else Trust.of(trust), name))
 
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
@@ -722,4 +722,5 @@ class Memotherm(Correction, Tasks):
         """Write a consistent copy of the whole store to a new file; other processes may keep writing."""
         target = Path(path).expanduser()
         self._services.all_tenants.checkpoint(target)
+        self.store.record_backup()
         return target

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from memotherm import Memotherm
+from memotherm.hooks import log as hook_log
 from tests.dashboard.conftest import Open, overflow, served, violations_in_both_schemes
 
 
@@ -58,6 +60,26 @@ def test_a_conflict_is_shown_decided_and_taken_back(address_of_a_person: str, op
     assert view.conflicts() == []
     undo(page, "Verified both")
     expect(conflict).to_be_visible()
+
+
+def test_the_first_page_says_whether_anything_is_wrong(
+    open_page: Open, mem: Memotherm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conflicts, proposals, jobs of hooks, missed deadlines and an old backup; "All well" when there is none."""
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
+    calm = mem.scoped(project="calm")
+    calm.remember("The heron stands in the reeds")
+    mem.checkpoint(tmp_path / "backup.db")
+    area = open_page("/?scope=project%3Dcalm").get_by_role("region", name="Is anything wrong?")
+    expect(area).to_have_text("Is anything wrong?All well.")
+    calm.remember("The gate of the mill opens at 8")
+    calm.remember("The gate of the mill opens at 9")
+    assert len(calm.conflicts()) == 1
+    hook_log.add(hook_log.DEADLINE, "prompt")
+    expect(area).to_contain_text("1 conflict:")
+    expect(area).to_contain_text("1 recall missed its deadline")
+    expect(area).not_to_contain_text("All well")
+    calm.erase()
 
 
 def test_one_key_decides_a_conflict(open_page: Open, mem: Memotherm) -> None:

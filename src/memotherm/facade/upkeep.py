@@ -24,7 +24,7 @@ from memotherm.model.results import Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.keyvalue import KeyValue
-from memotherm.storage.values import Search
+from memotherm.storage.values import EventFilter, Search
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TRANSCRIPTS", "Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
 
+#: The namespace of the time of the last backup, and the age from which one is due.
+_BACKUPS = "backups"
+_BACKUP_AGE = timedelta(days=7)
 #: The namespace of the transcripts that were read.
 TRANSCRIPTS = "transcripts"
 
@@ -216,6 +219,27 @@ class Upkeep:
     def missing_nodes(self) -> tuple[str, ...]:
         """Return the nodes of a distributed store that do not answer, each as host:port."""
         return self._view.services.all_tenants.missing_nodes()
+
+    def last_backup(self) -> tuple[datetime | None, bool]:
+        """Return when the last checkpoint was made, and whether one is due.
+
+        It is due if the last one, or the first change of a store without one, is older than a week; never for a
+        database server, which has backups of its own.
+        """
+        view, store = self._view, self._view.services.all_tenants
+        last = (self.key_value(_BACKUPS).get("last") or {}).get("at")
+        made = datetime.fromisoformat(last) if last else None
+        if not store.writes_checkpoints:
+            return made, False
+        spaces = store.spaces_within(Scope())
+        first = [] if made else store.ledger(spaces, None, 1, EventFilter(), oldest_first=True)
+        since = first[0].at if first else made
+        return made, since is not None and view.now() - since > _BACKUP_AGE
+
+    def record_backup(self) -> None:
+        """Record that a checkpoint was made."""
+        if self._view.services.all_tenants.writable:
+            self.key_value(_BACKUPS).put("last", {"at": self._view.now().isoformat()})
 
     def key_value(self, namespace: str) -> KeyValue:
         """Return the JSON values of a namespace, such as the server's API keys; no scope applies to them."""

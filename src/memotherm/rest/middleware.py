@@ -187,8 +187,7 @@ class Checks:
         name = ""
         if known or _is_own_page(scope):
             name = key.name if key is not None else "person" if known else "dashboard"
-        if name or (person and scope["path"] != _MCP_PATH):
-            view = view.by(Trust.PERSON if person and scope["path"] != _MCP_PATH else Trust.AGENT, name)
+        view = view.by(Trust.PERSON if person and scope["path"] != _MCP_PATH else None, name)
         scope["memotherm"] = view.read_only() if key is not None and key.read_only else view
         scope["memotherm.key"] = key
         if scope["path"] == _MCP_PATH:

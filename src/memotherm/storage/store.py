@@ -196,6 +196,9 @@ class Store(SearchStore, StateStore):
         """Rebuild the text index from the memories."""
         raise InvalidInput(f"{self.name} cannot be repaired: its store does not say how")
 
+    #: Whether `checkpoint` is possible.
+    writes_checkpoints = False
+
     def checkpoint(self, path: Path) -> None:  # noqa: ARG002
         """Write a consistent copy to a new file while the store is in use, for `memotherm.restore`."""
         raise InvalidInput(f"{self.name} cannot write checkpoints: use the backup of its database")

@@ -15,6 +15,8 @@ from fastapi.responses import StreamingResponse
 from memotherm import Memotherm, __version__
 from memotherm.doctor import findings, store_findings
 from memotherm.facade.upkeep import Key
+from memotherm.hooks.log import DEADLINE, last_week
+from memotherm.hooks.spool import user_spool
 from memotherm.operations.codec import to_json
 from memotherm.rest.dependencies import ABSENT, View, WholeStore
 from memotherm.rest.logins import LIFETIME, Logins, cookie_name, cookie_of
@@ -32,6 +34,8 @@ _PAGE = 100
 #: How often the ledger is read, and how often a comment shows that the connection is alive, in seconds.
 _POLL = 0.5
 _HEARTBEAT = 15.0
+#: The most conflicts that are counted.
+_MOST_CONFLICTS = 1000
 #: A stream ends after this time, and the client connects again: by then its key may have been revoked.
 _LONGEST = 600.0
 
@@ -194,6 +198,34 @@ def store(mem: WholeStore) -> Json:
     """Return the name, the size and the version of the store."""
     found = mem.status(include_narrower=True)
     return {"name": found.store, "bytes": found.bytes, "events": found.seq, "schema_version": found.schema}
+
+
+_ATTENTION = object_schema(
+    "Attention", "What somebody should look at; the members about the whole store are null for a part of it.",
+    conflicts=int, jobs_waiting=int | None, jobs_failed=int | None, missed_deadlines=int | None,
+    last_backup=str | None, backup_due=bool,
+)  # fmt: skip
+
+
+@described(router, "GET /attention", "attention", "store", _ATTENTION)
+def attention(view: View, request: Request) -> Json:
+    """Return what somebody should look at: conflicts at and below the scope, jobs and recalls of hooks, the backup."""
+    found: Json = {"conflicts": len(view.conflicts(limit=_MOST_CONFLICTS, include_narrower=True))}
+    mem: Memotherm = request.scope["memotherm"]
+    if mem.scope.items():
+        unknown = ("jobs_waiting", "jobs_failed", "missed_deadlines", "last_backup")
+        return {**found, **dict.fromkeys(unknown), "backup_due": False}
+    spool = user_spool()
+    missed = sum(entry.kind == DEADLINE for entry in last_week())
+    last, due = mem.store.last_backup()
+    return {
+        **found,
+        "jobs_waiting": len(spool.waiting()),
+        "jobs_failed": len(spool.failed()),
+        "missed_deadlines": missed,
+        "last_backup": None if last is None else last.isoformat(),
+        "backup_due": due,
+    }
 
 
 @described(router, "GET /doctor", "doctor", "store", _REPORT)

@@ -426,6 +426,8 @@ class SqliteStore(Store):
             # Pages that cannot be read, or that read back as something no writer writes.
             return [Problem(code="file", detail=f"the file is damaged and could not be read to the end: {exc}")]
 
+    writes_checkpoints = True
+
     def checkpoint(self, path: Path, origin: str | None = None) -> None:
         """Write a consistent copy to a new file while the store is in use; it records its origin."""
         with self._reading() as statements:
