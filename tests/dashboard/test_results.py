@@ -91,6 +91,19 @@ def test_the_playground_shows_scores_and_the_context_and_what_enters_next(open_p
     expect(page.locator(".context .part")).to_have_count(len(larger.included))
 
 
+def test_hits_that_contradict_each_other_say_so(open_page: Open, mem: Memotherm) -> None:
+    """Confidence is that of the search; a conflict among the hits is named above them and on both."""
+    mill = mem.scoped(project="mill")
+    mill.remember("The gate of the mill opens at 8")
+    mill.remember("The gate of the mill opens at 9")
+    (conflict,) = mill.conflicts()
+    page = open_page("/playground?scope=project%3Dmill&q=when%20does%20the%20gate%20of%20the%20mill%20open")
+    expect(page.locator(".notice")).to_contain_text(f"2 hits contradict each other: {conflict.about}")
+    expect(page.locator(".hit .conflict-with")).to_have_count(2)
+    expect(page.locator("main")).to_contain_text("Search confidence")
+    mill.erase()
+
+
 def test_nothing_that_is_asked_in_the_playground_is_logged(open_page: Open, mem: Memotherm) -> None:
     """Health shows the same recalls, hit rate and times as before, and no memory was used."""
     before = (mem.inspect.recalls(1000), mem.metrics(), mem.find(include_narrower=True, limit=1000))
