@@ -262,3 +262,35 @@ def test_exit_codes_follow_the_error():
     assert exit_codes.exit_of(errors.NotFound("x")) == exit_codes.NOT_FOUND
     assert exit_codes.exit_of(errors.StaleWrite("x")) == exit_codes.CONFLICT
     assert exit_codes.exit_of(errors.SettingsError("x")) == exit_codes.CONFIG
+
+
+def test_why_says_whether_a_memory_was_in_a_prompt_and_what_would_change_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its words or its id: in it, left out with the budget that it enters at, given before, or outdated."""
+    path = tmp_path / "memory.db"
+    with memotherm.open(path) as mem:
+        shop = mem.scoped(project="shop")
+        port = shop.remember("The staging database listens on port 5544")
+        session = shop.session("s1")
+        session.before_turn("which port does the staging database use?", budget=40)
+        session.before_turn("which port does the staging database use?", budget=400)
+        session.before_turn("which port does the staging database use?", budget=400)
+        _, second, first = shop.receipts.list()
+        mem.scoped(project="inn", user="ana").remember("The inn has ten rooms")
+
+    def told(*arguments: str) -> dict[str, Any]:
+        app.run(["why", *arguments, "--json", "--store", str(path), "--project", "shop"])
+        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return answer | answer["answers"][0]
+
+    assert (told("staging", "port")["rule"], told("staging", "port")["given_in"]) == ("given", second.number)
+    assert told(port.id, "--turn", str(second.number))["state"] == "included"
+    tight = told("listens on port", "--turn", str(first.number))
+    assert (tight["rule"], tight["turn"]) == ("frame", first.number)
+    assert tight["fits_at"] > 40
+    assert app.run(["why", "xylophone", "--store", str(path), "--project", "shop"]) != 0
+    assert app.run(["delete", port.id]) != 0
+    assert "did you mean 'forget'?" in capsys.readouterr().err
+    app.run(["events", "--store", str(path), "--project", "inn"])
+    assert "there are no events here; 1 in narrower scopes: --include-narrower" in capsys.readouterr().err

@@ -471,13 +471,20 @@ def test_openclaw_runs_a_flush_of_its_own(home: Path, install: Callable[..., dic
     assert "before_prompt_build" in told["events"]
 
 
-def test_people_see_the_difference_and_what_comes_next(home: Path, capsys: pytest.CaptureFixture[str]):
-    """Without --json: the patch on standard output, the rest on standard error."""
+def test_people_see_what_is_installed_and_the_difference_on_request(home: Path, capsys: pytest.CaptureFixture[str]):
+    """A dry run prints the patch; the installation the files, and last what happens from now on."""
+    app.run(["install", "claude-code", "--dry-run"])
+    assert '+            "command": ' in capsys.readouterr().out
     app.run(["install", "claude-code"])
     seen = capsys.readouterr()
-
-    assert '+            "command": ' in seen.out
+    assert all(line.startswith("changed ") for line in seen.out.splitlines())
     assert "next: " in seen.err
+    last = seen.err.splitlines()[-1]
+    assert last == (
+        "note: claude-code is installed: from its next session on, its prompts get memories, and what you say is stored"
+    )
+    app.run(["install", "claude"])
+    assert "did you mean 'claude-code'?" in capsys.readouterr().err
     app.run(["install", "claude-code"])
     assert capsys.readouterr().out == "nothing to change\n"
 

@@ -37,8 +37,19 @@ _MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.ses
             "hooks.entry", "hooks.jobs", "hooks.recall", "hooks.worker", "tools.results")  # fmt: skip
 
 
+class _Client(click.Choice[str]):
+    """The name of a coding agent; a part of it is answered with the whole name."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or say which one is meant."""
+        meant = [name for name in HOSTS if value and name.startswith(value)]
+        if value not in HOSTS and meant:
+            self.fail(f"there is no agent {value!r}: did you mean {meant[0]!r}?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("install")
-@click.argument("client", type=click.Choice(list(HOSTS)))
+@click.argument("client", type=_Client(list(HOSTS)))
 @click.option(
     "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True,
     help="Configure your user account, or this folder.",
@@ -101,6 +112,11 @@ def install(
         notes += _past_sessions(HOSTS[client].name)
     if not uninstall and find_spec("mcp") is None:
         notes.append('the tools need the MCP package: pip install "memotherm[mcp]"')
+    done = "removed from" if uninstall else "changed"
+    lines = diff.splitlines() if dry_run else [f"{done} {change.path}" for change in changes]
+    if not dry_run and not uninstall:
+        stores = "its prompts get memories" if no_capture else "its prompts get memories, and what you say is stored"
+        notes.append(f"{client} is installed: from its next session on, {stores}")
     data = {
         "client": client,
         "dry_run": dry_run,
@@ -110,7 +126,7 @@ def install(
         "backups": [str(path) for path in backups],
         "next": list(next_steps),
     }
-    return Output(data, diff.splitlines() or ["nothing to change"], notes)
+    return Output(data, lines or ["nothing to change"], notes)
 
 
 def _past_sessions(name: str) -> list[str]:

@@ -36,6 +36,7 @@ SECTIONS = {
         "remember": Command("memories", "Store a memory; `-` reads its content from standard input."),
         "recall": Command("memories", "Search memories by meaning and words, best first, with reasons."),
         "context": Command("memories", "Print pinned, hot and recalled memories within a token budget."),
+        "why": Command("why", "Say whether a memory was in a prompt, and why or why not."),
         "list": Command("memories", "List memories, newest first, a page at a time.", "list_"),
         "get": Command("memories", "Show a memory with all its fields, by its id or its key."),
         "update": Command("changes", "Change the content, kind, tags, expiry or key of a memory."),
@@ -109,6 +110,8 @@ SECTIONS = {
 COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
 #: What other programs call a command.
 OTHER_NAMES = {"search": "recall"}
+#: What people look for that does more than one command might, and the command that they mean most often.
+_MEANT = {"delete": "forget", "remove": "forget", "rm": "forget", "add": "remember", "show": "get", "explain": "why"}
 
 #: The command that helps after an error, by the code of the error.
 _HINTS = {
@@ -120,6 +123,8 @@ _HINTS = {
 
 class Commands(SuggestingGroup):
     """A group of commands that are imported when they are called, not when they are listed."""
+
+    meant = _MEANT
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of all commands."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -10,13 +10,15 @@ import click
 from memotherm import Memotherm
 from memotherm.cli.memories import changed_lines, more_note
 from memotherm.cli.options import memory_option
-from memotherm.cli.output import Output, progress_bar
+from memotherm.cli.output import Output, Titled, progress_bar
 from memotherm.cli.parsing import MemoryId
-from memotherm.cli.verbs import ID, operation_options, plain
+from memotherm.cli.verbs import ID, given, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance, Move
 from memotherm.operations.codec import to_json
 from memotherm.text.content import pluralize
 
+#: How many events and conflicts of narrower scopes are counted, and memories read at once.
+_COUNTED = 1000
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 
@@ -58,14 +60,43 @@ history = plain(
     help="Show the events of a memory: time, actor, rule and reason.",
     more=lambda _, values: {"id": values["memory_id"]},
 )  # fmt: skip
-events = plain(
-    "events",
-    iter,
-    "memotherm events --limit 20\nmemotherm events --cursor after-1200 --json",
-    help="Show the events of all memories, newest first, a page at a time.",
-    notes=lambda page: [*["there are no events"] * (not page.events), *more_note(page.cursor)],
-    defaults={"limit": 50},
-)
+
+
+@click.command("events")
+@operation_options("events", defaults={"limit": 50})
+@memory_option()
+def events(mem: Memotherm, include_narrower: bool, **options: Any) -> Output:  # noqa: ANN401
+    """Show the events of all memories, newest first, a page at a time.
+
+    \b
+    memotherm events --limit 20
+    memotherm events --cursor after-1200 --json
+    """
+    page = mem.events(include_narrower=include_narrower, **given(options))
+    notes = more_note(page.cursor)
+    if not page.events:
+        narrower = mem.events(**given(options) | {"limit": _COUNTED}, include_narrower=True)
+        notes = [f"there are no events here{_narrower(len(narrower))}"]
+    contents = _contents(mem, [event.memory_id for event in page])
+    return Output(to_json(page), [Titled(event, contents) for event in page], notes)
+
+
+def _narrower(count: int) -> str:
+    """Return where else something is, if it is in narrower scopes."""
+    number = f"{count:,} or more" if count == _COUNTED else f"{count:,}"
+    return f"; {number} in narrower scopes: --include-narrower" if count else ""
+
+
+def _contents(mem: Memotherm, ids: Iterable[str]) -> dict[str, str]:
+    """Return the contents of memories by their ids, as far as they are kept at, above or below the scope."""
+    wanted = [each for each in dict.fromkeys(ids) if each]
+    parts = (wanted[start : start + _COUNTED] for start in range(0, len(wanted), _COUNTED))
+    found: dict[str, str] = {}
+    for part in parts:
+        for narrower in (True, False):
+            page = mem.find(ids=part, retention="any", include_narrower=narrower, limit=_COUNTED)
+            found |= {memory.id: memory.content for memory in page}
+    return found
 
 
 @click.command("undo")
@@ -118,7 +149,9 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | No
         archived = mem.decide(keep, why=why)
         return Output({"memories": to_json(archived)}, archived)
     found = mem.conflicts(limit, include_narrower)
-    return Output({"conflicts": to_json(found)}, map(str, found), ["no memories disagree"] * (not found))
+    inner = 0 if found or include_narrower else len(mem.conflicts(_COUNTED, include_narrower=True))
+    notes = [f"no memories disagree here{_narrower(inner)}"] * (not found)
+    return Output({"conflicts": to_json(found)}, found, notes)
 
 
 @click.command("tasks")
@@ -165,5 +198,5 @@ def receipts(mem: Memotherm, memory_id: str | None, **options: Any) -> Output:  
     if memory_id is not None:
         answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]
         return Output({"answers": to_json(answers)}, answers, none)
-    data = to_json(page)
-    return Output(data, page, [*none, *more_note(page.cursor)])
+    contents = _contents(mem, [entry.id for receipt in page for entry in (*receipt.included, *receipt.left_out)])
+    return Output(to_json(page), [Titled(receipt, contents) for receipt in page], [*none, *more_note(page.cursor)])

@@ -12,13 +12,13 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from memotherm.cli.output import printable
+from memotherm.cli.output import Titled, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.memory import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
-from memotherm.model.results import Move, ScopeCount
-from memotherm.text.content import pluralize
+from memotherm.model.results import Conflict, Move, ScopeCount
+from memotherm.text.content import pluralize, title
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -38,8 +38,9 @@ _UNIT = re.compile(rf"(?:^\s+|[{_WIDE}][{_CLOSING}]*|[^\s{_WIDE}]+[{_CLOSING}]*)
 _SHORT_ID = 8
 #: The most characters of a content that are printed beside other memories; `get` prints all.
 _MOST_CHARS = 2_000
-#: The most columns of a content in a list.
+#: The most columns of a content in a list, and of one beside an event or a reason.
 _LISTED = 160
+_FIRST_WORDS = 60
 
 
 class _Console(Console):
@@ -117,8 +118,12 @@ def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any valu
             return _listing(value)
         case [ScopeCount(), *_]:
             return _scope_rows(value)
-        case KeptReceipt():
-            return _receipt_lines(value)
+        case Titled(value=KeptReceipt() as receipt, contents=contents):
+            return _receipt_lines(receipt, contents)
+        case Titled(value=Event() as event, contents=contents):
+            return [line_of(event, contents=contents)]
+        case Conflict():
+            return _conflict_lines(value)
         case ReceiptAnswer():
             enters = "" if value.fits_at is None else f"; it enters at {pluralize(value.fits_at, 'token')} now"
             return [row(_numbered(value.receipt), Text(f"{value.state.replace('_', ' ')}: {value.reason}{enters}"))]
@@ -130,8 +135,10 @@ def rendered(value: Any) -> Iterable[RenderableType]:  # noqa: ANN401 - any valu
             return [value]
 
 
-def line_of(value: Memory | Hit | Event | Move, indent: int = 0, *, ids: bool = True) -> Text:
-    """Return a value as a row, with or without the id of its memory."""
+def line_of(
+    value: Memory | Hit | Event | Move, indent: int = 0, *, ids: bool = True, contents: Mapping[str, str] | None = None
+) -> Text:
+    """Return a value as a row, with or without the id of its memory, and with the first words of its content."""
     match value:
         case Memory():
             head, texts = _dated(value, ids), [_content(value, _whole(value))]
@@ -139,7 +146,7 @@ def line_of(value: Memory | Hit | Event | Move, indent: int = 0, *, ids: bool = 
             head = _dated(value.memory, ids).append(f"  {value.score:4.2f}", style="bold")
             texts = [_content(value.memory, _whole(value.memory)), Text(f"why: {value.why}", style="dim")]
         case Event():
-            head, texts = _event(value, ids)
+            head, texts = _event(value, ids, (contents or {}).get(value.memory_id, ""))
         case Move():
             head = tier_badge(value.to) if value.retention is None else Text().append("×     ", style="dim")
             head.append(f"  {shown_id(value.id)}" if ids else "", style="dim")
@@ -207,7 +214,7 @@ def _content(memory: Memory, shown: str) -> Text:
     return text
 
 
-def _event(event: Event, ids: bool) -> tuple[Text, list[Text]]:
+def _event(event: Event, ids: bool, content: str) -> tuple[Text, list[Text]]:
     head = _numbered(event.seq)
     head.append(f"  {event.at:%Y-%m-%d %H:%M}  ", style="dim").append(f"{event.action:<8}", style="bold")
     changes = []
@@ -217,7 +224,8 @@ def _event(event: Event, ids: bool) -> tuple[Text, list[Text]]:
         elif str(after) not in (Priority.NORMAL, Retention.ACTIVE):
             changes.append(f"{name} {after}")
     text = Text().append(f"{shown_id(event.memory_id)}  " if ids else "", style="dim").append(", ".join(changes))
-    return head, [text, Text(event.why, style="dim")] if event.why else [text]
+    told = [Text(title(content, _FIRST_WORDS))] if content else []
+    return head, [*told, text, *([Text(event.why, style="dim")] if event.why else [])]
 
 
 def _listing(memories: Sequence[Memory]) -> Iterator[Text]:
@@ -231,13 +239,27 @@ def _listing(memories: Sequence[Memory]) -> Iterator[Text]:
         yield row(_dated(memory, ids=True), _content(memory, content.plain))
 
 
-def _receipt_lines(receipt: KeptReceipt) -> Iterator[Text]:
+def _conflict_lines(conflict: Conflict) -> Iterator[Text]:
+    yield row(Text("conflict", style="bold"), Text(conflict.about))
+    for memory in (conflict.newer, conflict.older):
+        content = _content(memory, _whole(memory))
+        yield (
+            line_of(memory, 2)
+            if memory.id != conflict.winner
+            else row(
+                Text("  ").append_text(_dated(memory, ids=True)), content.append("  counts meanwhile", style="bold")
+            )
+        )
+
+
+def _receipt_lines(receipt: KeptReceipt, contents: Mapping[str, str]) -> Iterator[Text]:
     head = _numbered(receipt.number).append(f"  {receipt.at:%Y-%m-%d %H:%M}")
     scope = Text(f"{receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
     yield row(head, scope, *([Text(receipt.query, style="dim")] if receipt.query else []))
     for entry in (*receipt.included, *receipt.left_out):
         head = Text(f"{entry.tokens if entry.form else 'out':>{_BELOW - 2}}  {shown_id(entry.id)}")
-        yield row(head, Text(f"{entry.section}: {entry.reason}", style="" if entry.form else "dim"))
+        told = [Text(title(contents[entry.id], _FIRST_WORDS))] if contents.get(entry.id) else []
+        yield row(head, *told, Text(entry.reason, style="dim"))
 
 
 def _scope_rows(counts: Sequence[ScopeCount]) -> Iterator[Text]:

@@ -10,7 +10,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -24,6 +24,13 @@ _ERRORS = "memotherm.escape"
 #: Control characters as their pictures, except tab and line feed; C1 controls and DEL have none.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
+
+
+class Titled(NamedTuple):
+    """A value that names memories by their ids, and the contents of these."""
+
+    value: object
+    contents: Mapping[str, str]
 
 
 class Output(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
+from collections.abc import Mapping
 from datetime import UTC, datetime, time
 from typing import Any
 
@@ -25,6 +26,9 @@ def kebab_case(name: str) -> str:
 class SuggestingGroup(click.Group):
     """A group that lists its commands with whole sentences, and suggests one for a misspelt name."""
 
+    #: Other words for commands, which are suggested.
+    meant: Mapping[str, str] = {}
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of the commands in the order of their declaration."""
         return list(self.commands)
@@ -39,7 +43,8 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the first argument names."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            meant = [self.meant[args[0]]] if args[0] in self.meant else []
+            close = meant or difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             hint = f": did you mean {close[0]!r}?" if close else ""
             raise click.UsageError(f"no such command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)

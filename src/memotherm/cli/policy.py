@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,8 @@ from memotherm.cli.parsing import SuggestingGroup, since
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
+from memotherm.settings import FIELDS
+from memotherm.settings import load as load_settings
 from memotherm.text.content import pluralize
 from memotherm.tiers.policies import require_adoptable
 from memotherm.tiers.policy import Finding, Policy, load
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 #: How many differing memories are listed before a confirmation.
 _SHOWN = 20
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)[^}]*\}")
 _CHANGES_RULES = "this changes which rules are in force"
 
 
@@ -55,20 +59,46 @@ def show(name: str | None, store: StoreOptions) -> Output:
     memotherm policy show coding-agent --json
     """
     if name is not None:
-        read = load(name)
+        read, settings = load(name), load_settings()
     else:
         with opened(store) as mem:
-            read = mem.policies.current()
+            read, settings = mem.policies.current(), mem.settings
     shown = policy_json(read)
-    lines = [
-        f"{read.name} ({read.digest}){f': {read.description}' if read.description else ''}",
-        *(f"  {limit} = {value}" for limit, value in read.limits.items()),
-        *(
-            f"  {rule['run']:<9} {rule['id']:<24} -> {rule['to']:<10} {rule['why']}  ({rule['origin']})"
-            for rule in shown["rules"]
-        ),
-    ]
-    return Output(shown, lines, [f"the file: {read.origin}"] if read.base is None else [])
+    values = {**{each: getattr(settings, each) for each in FIELDS}, **read.limits}
+    return Output(shown, _rule_lines(read, shown["rules"], values), [f"the file: {read.origin}"] * (read.base is None))
+
+
+def _rule_lines(read: Policy, rules: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the name and the limits of a policy, and its rules as rows, with the values of their reasons."""
+    from rich.text import Text
+
+    from memotherm.cli.formatting import row
+
+    yield row(Text(f"{read.name} ({read.digest})", style="bold"), *[Text(read.description)] * bool(read.description))
+    yield from (f"  {limit} = {value}" for limit, value in read.limits.items())
+    width, places = (max((len(rule[name]) for rule in rules), default=0) for name in ("id", "to"))
+    for rule in rules:
+        head = Text(f"  {rule['run']:<9} ").append(f"{rule['id']:<{width}}", style="cyan")
+        head.append(f"  {rule['to']:<{places}}")
+        yield row(head, Text(_told(rule, values)).append(f"  ({rule['origin']})", style="dim"))
+
+
+#: What the placeholders of a reason are limited by, where that is another condition, and what they stand for otherwise.
+_LIMITED_BY = {"days": ("idle",), "recent_uses": ("recent_uses", "uses"), "relevance": ("query_relevance",)}
+_OTHERWISE = {"reason": "a session needs room in hot"}
+
+
+def _told(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Return the reason of a rule with the limits of its conditions where the values of a memory would stand."""
+
+    def limit(placeholder: re.Match[str]) -> str:
+        names = _LIMITED_BY.get(placeholder[1], (placeholder[1],))
+        compared = [str(table[name]) for table in rule["when"] for name in names if name in table]
+        words = [text.lstrip("<>=! ").partition(",")[0].strip() for text in compared]
+        found = [f"{values[word]:g}" if word in values else word.removesuffix("d") for word in words]
+        return " or ".join(dict.fromkeys(found)) or _OTHERWISE.get(placeholder[1], "some")
+
+    return _PLACEHOLDER.sub(limit, rule["why"])
 
 
 @policy.command("lint")

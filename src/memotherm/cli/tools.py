@@ -12,7 +12,7 @@ import memotherm
 from memotherm import Scope
 from memotherm.cli import exit_codes
 from memotherm.cli.memories import whereabouts
-from memotherm.cli.options import StoreOptions, folder_option, in_folder, narrower_option, prints
+from memotherm.cli.options import StoreOptions, folder_option, narrower_option, prints
 from memotherm.cli.output import Output, printable
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.errors import MemothermError
@@ -71,7 +71,10 @@ def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Findin
         yield failure("store", error)
         return
     with outer:
-        mem = in_folder(outer, store.url) if store.as_hooks else outer.scoped(**dict(store.scope.items()))
+        fields = {name: value for name, value in store.scope.items() if name != "tenant"}
+        # Without a scope, the whole store is counted.
+        include_narrower = include_narrower or not fields
+        mem = outer.scoped(**fields)
         yield checked("project", lambda: project_finding(outer, Path.cwd()))
         yield from store_findings(
             mem, url, include_narrower=include_narrower, elsewhere=lambda hint: whereabouts(mem, store, hint)

@@ -78,18 +78,17 @@ class Changes:
     def move_many(self, scope: Scope, memory_ids: Sequence[str], tier: Tier, cause: Cause) -> list[Memory]:
         """Move active memories to another tier, some in each transaction; they are one run of the ledger."""
 
-        def move(transaction: Transaction, ids: Sequence[str]) -> list[Memory]:
-            records = [require_visible(transaction, scope, memory_id) for memory_id in ids]
-            moved = [replace(require_active(record.memory), tier=tier, tier_rule="explicit") for record in records]
-            pairs = zip(records, moved, strict=True)
-            return [self._apply_once(transaction, record, after, cause).memory for record, after in pairs]
+        def move(ids: Sequence[str]) -> list[Memory]:
+            def change(transaction: Transaction) -> list[Memory]:
+                records = [require_visible(transaction, scope, memory_id) for memory_id in ids]
+                moved = [replace(require_active(record.memory), tier=tier, tier_rule="explicit") for record in records]
+                pairs = zip(records, moved, strict=True)
+                return [self._apply_once(transaction, record, after, cause).memory for record, after in pairs]
+
+            return self._store.transact(change)
 
         parts = (memory_ids[start : start + _TOGETHER] for start in range(0, len(memory_ids), _TOGETHER))
-        return [
-            memory
-            for part in parts
-            for memory in self._store.transact(lambda transaction, ids=part: move(transaction, ids))
-        ]
+        return [memory for part in parts for memory in move(part)]
 
     def prioritize(self, scope: Scope, memory_id: str, priority: Priority, cause: Cause) -> Memory:
         """Set the priority of an active memory."""

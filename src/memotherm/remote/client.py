@@ -93,9 +93,10 @@ class RemoteMemotherm(Memotherm):
         """Return the same store seen from a narrower scope."""
         return self._seen_from(self.scope.narrowed(**fields))
 
-    def by(self, trust: Trust | str) -> Self:
+    def by(self, trust: Trust | str | None = None, name: str = "") -> Self:  # noqa: ARG002
         """Return this memory: the server says who stands behind what its clients write."""
-        Trust.of(trust)
+        if trust is not None:
+            Trust.of(trust)
         return self
 
     def in_folder(self, folder: str | PathLike[str]) -> Self:  # noqa: ARG002 - the folder is not on the server
