@@ -68,6 +68,7 @@ def _rows(name: str, found: Replay) -> Iterator[Row]:
             what=f"{name}, {policy}: live hits",
             value=round(line.live_hits, 4),
             unit="",
+            target=round(lines["recorded"].live_hits, 4),
             rising=True,
             notes={
                 "interval": [round(line.interval.low, 4), round(line.interval.high, 4)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -428,8 +429,11 @@ def test_a_check_reads_few_files_again(
     here.context()
     opened: list[str] = []
     system_open = os.open
-    monkeypatch.setattr(
-        os, "open", lambda path, *rest, **named: opened.append(str(path)) or system_open(path, *rest, **named)
-    )
+
+    def noted_open(path: Any, *rest: Any, **named: Any) -> int:
+        opened.append(str(path))
+        return system_open(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", noted_open)
     assert "workaround" in here.context().text
     assert not [path for path in opened if path.endswith("pyproject.toml")]

@@ -282,7 +282,8 @@ def test_why_says_whether_a_memory_was_in_a_prompt_and_what_would_change_that(
     def told(*arguments: str) -> dict[str, Any]:
         app.run(["why", *arguments, "--json", "--store", str(path), "--project", "shop"])
         answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return answer | answer["answers"][0]
+        first: dict[str, Any] = answer["answers"][0]
+        return answer | first
 
     assert (told("staging", "port")["rule"], told("staging", "port")["given_in"]) == ("given", second.number)
     assert told(port.id, "--turn", str(second.number))["state"] == "included"

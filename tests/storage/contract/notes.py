@@ -67,7 +67,7 @@ class NotesContract(Contract):
         home = self.transaction.space(EVERYONE)
         assert self.transaction.duplicate(home, record.memory.digest, "note", self.clock()) is None
         own = self.stored("a seal", kind="note")
-        moved = self.transaction.move_to_collection(own, space, self.cause(Action.LINK))
+        moved = self.transaction.move_to_collection(own, space, self.cause(Action.SYNC))
         duplicate = self.transaction.duplicate(home, own.memory.digest, "note", self.clock())
         assert duplicate is not None
         assert (duplicate.no, duplicate.space, moved.space) == (own.no, space, space)
@@ -77,10 +77,10 @@ class NotesContract(Contract):
         self.serving()
         space = self.collection()
         record = self.stored("an otter")
-        self.transaction.move_to_collection(record, space, self.cause(Action.LINK))
+        self.transaction.move_to_collection(record, space, self.cause(Action.SYNC))
 
         assert self.now(record).space == space
-        assert [event.action for event in self.store.events(record)] == ["remember", "link"]
+        assert [event.action for event in self.store.events(record)] == ["remember", "sync"]
         for spaces, expected in (((space,), [record.no]), ((record.space,), [])):
             by_words = self.store.search_text(self.search(spaces=spaces), ["otter"], 5).scores
             by_vector = self.store.search_vector(self.search(spaces=spaces), self.vector("an otter"), 5)
