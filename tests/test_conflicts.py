@@ -163,7 +163,7 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
         mem.remember("The staging port is 5433")
         kept = mem.remember("The staging port is 5544")
     told = CliRunner().invoke(app, ["conflicts", "--store", store]).output
-    assert f"{kept.updated_at:%Y-%m-%d} {kept.id} The staging port is 5544" in told
+    assert f"{kept.updated_at:%Y-%m-%d}  {kept.id}  The staging port is 5544  counts meanwhile" in told
     found = json.loads(CliRunner().invoke(app, ["conflicts", "--store", store, "--json"]).output)
     assert found["conflicts"][0]["winner"] == kept.id
     kept_one = CliRunner().invoke(app, ["conflicts", "--store", store, "--keep", kept.id])

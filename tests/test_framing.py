@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memotherm.text.framing import without_framing
-from memotherm.text.phrases import plain_text
+from memotherm.text.words import plain_text
 from tests.helpers import opened
 
 #: Prompts, and the questions in them. The word lists were written with these in view.

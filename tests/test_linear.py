@@ -188,7 +188,7 @@ _EXEMPT: Mapping[str, str] = {
     "storage.tombstones.Tombstones": "needs a store: forget and capture",
     "text.phrases.listed_phrases": "a name in the lists of the package",
     "text.phrases.phrases_of": "a name in the lists of the package",
-    "text.phrases.phrase_pattern": "phrases of the package",
+    "text.phrase_patterns.PhrasePattern": "phrases of the package",
     "text.redaction.compiled": "a setting of at most 200 characters",
     "text.tokens.counter": "the name of a vocabulary",
     "text.versions.Statement": "takes a slot: statement",

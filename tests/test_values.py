@@ -52,7 +52,11 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
         *(context.included[0], context.left_out[0], mem.find(), mem.events(), mem.events().events[0]),
         *(mem.status(), mem.status().tiers[stored.tier], mem.metrics(), mem.capture("otters float on the river")),
         *(session.status(), session.spill(ids=[messages[0].id]), mem.compact(dry_run=True), mem.maintain()),
-        *(mem.bulk.undo([moved.version]), memotherm.model.results.SkippedEvent(seq=1, id=stored.id, why=_LONG)),
+        *(
+            mem.bulk.cool(),
+            mem.bulk.undo([moved.version]),
+            memotherm.model.results.SkippedEvent(seq=1, id=stored.id, why=_LONG),
+        ),
         *(Suggestion(type="spill", reason=_LONG), memotherm.model.results.Problem(code="digest", detail=_LONG)),
         memotherm.model.Move(id=stored.id, from_tier=stored.tier, to=moved.tier, rule="explicit", why=_LONG),
         *(synced, item, results, results[0], notes.get("MEMORY.md"), skipped, mem.conflicts()[0]),

@@ -227,7 +227,7 @@ def test_secrets_in_commands_and_errors_are_replaced_before_they_are_cut(
         write(tmp_path, f"s{length}", *said(time, f"deploy release {length} to staging"), *records)
     run()
     contents = json.dumps([[memory.content, memory.metadata] for memory in _stored(mem)])
-    assert "It succeeded after a change of deploy.sh" in contents
+    assert "it succeeded after a change of deploy.sh" in contents
     assert secret[:12] not in contents
 
 

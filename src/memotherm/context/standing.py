@@ -6,7 +6,6 @@ A session starts with it, rules first. None of it needs to be hot or pinned.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -24,11 +23,12 @@ from memotherm.recall.values import DEFAULT_WEIGHTS
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks, phrase_pattern, plain_text
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
 from memotherm.text.relative_days import DAY_WORDS
 from memotherm.text.statements import kind_of
 from memotherm.text.times import spans
-from memotherm.text.words import content_words, weighed_words
+from memotherm.text.words import content_words, plain_text, weighed_words
 from memotherm.tiers.rules.properties import due_of, is_closed
 
 #: The most tokens of what a session starts with, besides pinned memories.
@@ -175,9 +175,9 @@ def _has_subject(query: str) -> bool:
 
 
 @functools.cache
-def _time_words() -> re.Pattern[str]:
+def _time_words() -> PhrasePattern:
     """Return a pattern for words for days, and for words that ask what was done."""
-    return phrase_pattern(
+    return PhrasePattern(
         word for text in (WORD_LISTS["other"]["days"], WORD_LISTS["other"]["did"], *DAY_WORDS) for word in text.split()
     )
 

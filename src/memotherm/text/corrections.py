@@ -12,8 +12,10 @@ import re
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import is_question, listed_phrases, phrase_pattern, plain_text, sentences
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import is_question, listed_phrases, sentences
 from memotherm.text.versions import MOST_CHARS, Statement, languages_of, phrases_in
+from memotherm.text.words import plain_text
 
 #: What ends the words that a correction begins with.
 _HEAD = re.compile(r"[,:;.!，、：；。！—–]+\s*|\s+-\s+")
@@ -108,13 +110,13 @@ def _without_head(sentence: str) -> tuple[str, bool]:
 def _is_denial(text: str) -> bool:
     plain = f" {plain_text(text)} "
     found = _negation().match(plain)
-    return found is not None and 1 <= len(plain[found.end() :].split()) <= _MOST_DENIED_WORDS
+    return found is not None and 1 <= len(plain[found.end :].split()) <= _MOST_DENIED_WORDS
 
 
 @functools.cache
-def _negation() -> re.Pattern[str]:
+def _negation() -> PhrasePattern:
     """Return a pattern for a negation at the beginning."""
-    return phrase_pattern(f"^{phrase}" for phrase in listed_phrases("negation"))
+    return PhrasePattern(f"^{phrase}" for phrase in listed_phrases("negation"))
 
 
 @functools.cache

@@ -19,9 +19,10 @@ from typing import Literal, NamedTuple
 
 from memotherm.text.intentions import states_intention
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
-from memotherm.text.phrases import clauses, is_question, listed_pattern, phrase_pattern, plain_text, sentences
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import clauses, is_question, listed_pattern, sentences
 from memotherm.text.versions import phrases_in
-from memotherm.text.words import content_words, is_unspaced
+from memotherm.text.words import content_words, is_unspaced, plain_text
 
 #: A longer sentence is a report.
 _MAX_CHARS = 200
@@ -355,7 +356,7 @@ def _actions(plain: str) -> frozenset[int]:
     return frozenset(number for number, forms in enumerate(_action_forms()) if forms.search(plain))
 
 
-def _without(pattern: re.Pattern[str], plain: str) -> str:
+def _without(pattern: PhrasePattern, plain: str) -> str:
     """Return a plain text without some phrases."""
     for _ in range(2):
         # Of two phrases with a space between them, one is found at a time.
@@ -380,10 +381,10 @@ def _verbs() -> frozenset[str]:
 
 
 @functools.cache
-def _action_forms() -> tuple[re.Pattern[str], ...]:
+def _action_forms() -> tuple[PhrasePattern, ...]:
     """Return verbs of one meaning: a task to pay something is not ended by sending it.
 
     What arrives was ordered or bought.
     """
     lists = WORD_LISTS["actions"].values()
-    return tuple(phrase_pattern(form.replace("_", " ") for form in forms.split()) for forms in lists)
+    return tuple(PhrasePattern(form.replace("_", " ") for form in forms.split()) for forms in lists)

@@ -18,8 +18,8 @@ import unicodedata
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import is_question, plain_text
-from memotherm.text.words import is_unspaced
+from memotherm.text.phrases import is_question
+from memotherm.text.words import is_unspaced, plain_text
 
 #: How many phrases are removed at either end, and the most words and characters of one.
 _MOST_PHRASES = 4

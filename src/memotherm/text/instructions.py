@@ -17,8 +17,9 @@ import functools
 import re
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import listed_pattern, listed_phrases, phrase_pattern, plain_text
-from memotherm.text.words import content_words, is_unspaced
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import listed_pattern, listed_phrases
+from memotherm.text.words import content_words, is_unspaced, plain_text
 
 #: The content words of an instruction: what is done, and to what.
 _LEAST_WORDS = 2
@@ -95,7 +96,7 @@ def _is_forbidden(plain: str) -> bool:
     found = _prohibition().search(plain)
     if found is None or _UNSPACED_FOR_NOW.search(plain):
         return False
-    rest = plain[found.end() :].split()
+    rest = plain[found.end :].split()
     if is_unspaced(found[0].strip()):
         return len(content_words(plain)) > _LEAST_WORDS
     return bool(rest) and rest[0] not in _IDLE and len(content_words(" ".join(rest))) >= _LEAST_WORDS
@@ -119,8 +120,8 @@ def _compiled(form: str) -> re.Pattern[str]:
 
 
 @functools.cache
-def _prohibition() -> re.Pattern[str]:
+def _prohibition() -> PhrasePattern:
     """Return what forbids an action; without nouns after "no", of which there may just be none."""
     nouns = ("kein", "pas d", "geen", "nada", "niente", "nichts", "nicht", "niet")
     listed = (phrase for phrase in listed_phrases("prohibition") if not phrase.lstrip("^").startswith(nouns))
-    return phrase_pattern(phrase for phrase in listed if phrase.startswith(("^", "ない")))
+    return PhrasePattern(phrase for phrase in listed if phrase.startswith(("^", "ない")))

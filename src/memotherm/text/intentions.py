@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import clauses, listed_pattern, plain_text
-from memotherm.text.words import content_words, is_unspaced
+from memotherm.text.phrase_patterns import FoundPhrase
+from memotherm.text.phrases import clauses, listed_pattern
+from memotherm.text.words import content_words, is_unspaced, plain_text
 
 _OTHER = WORD_LISTS["other"]
 #: The content words of an action: what is done, and to what.
@@ -67,9 +68,9 @@ def states_intention(sentence: str) -> bool:
     return False
 
 
-def _is_action(clause: str, found: re.Match[str], *, infinitive: bool) -> bool:
+def _is_action(clause: str, found: FoundPhrase, *, infinitive: bool) -> bool:
     """Return whether an action is around the words for a duty or an intention, and nothing denies it."""
-    before, after = clause[: found.start()] + " ", clause[found.end() :].lstrip()
+    before, after = clause[: found.start] + " ", clause[found.end :].lstrip()
     if is_unspaced(found[0].strip()):
         return not _NO_DUTY_BEFORE.search(before.rstrip()) and len(content_words(before + after)) >= _LEAST_WORDS
     if _NO_DUTY_BEFORE.search(before) or _NO_DUTY_AFTER.search(after) or (infinitive and not _INFINITIVE.search(after)):

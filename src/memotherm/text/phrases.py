@@ -14,12 +14,12 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse, groupby
-from operator import itemgetter
+from itertools import filterfalse
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
-from memotherm.text.words import is_unspaced, stemmed_words, words
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.words import is_unspaced, plain_text, stemmed_words, words
 
 
 @functools.cache
@@ -48,7 +48,6 @@ _CLAUSES = re.compile("[,，、:：;；—–]")
 _MATERIAL = re.compile('[:：\n"“„«「『]')
 _NUMBER = re.compile(r"\d+")
 _MAX_SUM_CHARS = 80
-_PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
 #: Code; a run such as a path, up to its last letter, if a digit or a sign such as `/` is before that; Latin letters.
 _SPECIFIC = re.compile(
     r"`[^`\n]++`"
@@ -293,46 +292,7 @@ def phrases_of(language: str, name: str) -> list[str]:
     return entries[name].split(", ") if name in entries else []
 
 
-def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of some phrases in a plain text between spaces, longer ones first.
-
-    In a phrase, `^` begins a sentence, `$` ends it, and `*` is the rest of a word.
-    """
-    first, anywhere, last = [], [], []
-    for phrase in phrases:
-        plain = plain_text(phrase)
-        unspaced = is_unspaced(plain)
-        text = plain if unspaced or phrase.endswith("*") else f"{plain} "
-        if phrase.startswith("^"):
-            first.append(f" {text}")
-        elif phrase.endswith("$"):
-            last.append(f" {text}")
-        else:
-            anywhere.append(text if unspaced else f" {text}")
-    return re.compile(f"^{_any_of(first)}|{_any_of(last)}$|{_any_of(anywhere)}")
-
-
 @functools.cache
-def listed_pattern(name: str) -> re.Pattern[str]:
+def listed_pattern(name: str) -> PhrasePattern:
     """Return a pattern for the phrases of all languages that are listed under a name."""
-    return phrase_pattern(listed_phrases(name))
-
-
-def _any_of(texts: Iterable[str]) -> str:
-    """Return a pattern for any of some texts, longer ones first.
-
-    Letters that begin several of them stand once: a list of alternatives takes ten times as long.
-    """
-    found = sorted(set(texts), reverse=True)
-    if len(found) == 1:
-        return re.escape(found[0])
-    alternatives = [
-        re.escape(letter) + _any_of(text[1:] for text in group) if letter else ""
-        for letter, group in groupby(found, key=itemgetter(slice(1)))
-    ]
-    return f"(?:{'|'.join(alternatives)})" if alternatives else "(?!)"
-
-
-def plain_text(text: str) -> str:
-    """Return a text in lower case with single spaces instead of punctuation."""
-    return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return PhrasePattern(listed_phrases(name))

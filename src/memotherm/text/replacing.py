@@ -20,16 +20,10 @@ from typing import NamedTuple
 
 from memotherm.text.corrections import corrections, is_hedged, retracts
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.phrases import (
-    conversational_words,
-    is_question,
-    listed_phrases,
-    phrase_pattern,
-    plain_text,
-    sentences,
-)
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import conversational_words, is_question, listed_phrases, sentences
 from memotherm.text.versions import says_now
-from memotherm.text.words import content_words, ordered_content_words
+from memotherm.text.words import content_words, ordered_content_words, plain_text
 
 #: A longer turn is a report.
 MOST_CHARS = 400
@@ -256,8 +250,8 @@ def _stated(text: str) -> str:
 
 
 @functools.cache
-def _changes() -> re.Pattern[str]:
-    return phrase_pattern((*listed_phrases("correction"), *listed_phrases("change")))
+def _changes() -> PhrasePattern:
+    return PhrasePattern((*listed_phrases("correction"), *listed_phrases("change")))
 
 
 @functools.cache

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.mentions import identifiers, tokens
-from memotherm.text.phrases import listed_phrases, plain_text
-from memotherm.text.words import content_words, is_unspaced, words
+from memotherm.text.phrases import listed_phrases
+from memotherm.text.words import content_words, is_unspaced, plain_text, words
 
 #: A name: capitalised words, with numbers and particles between or after them.
 _NAME = re.compile(

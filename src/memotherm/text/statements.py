@@ -17,19 +17,18 @@ from memotherm.text.instructions import is_standing
 from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
+from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import (
     clauses,
     is_filler,
     is_question,
     listed_pattern,
     listed_phrases,
-    phrase_pattern,
     phrases_of,
-    plain_text,
     sentences,
 )
 from memotherm.text.relative_days import last_day
-from memotherm.text.words import is_unspaced
+from memotherm.text.words import is_unspaced, plain_text
 
 
 class Kind(NamedTuple):
@@ -216,9 +215,9 @@ def may_decide(text: str) -> bool:
 
 
 @functools.cache
-def _decides() -> re.Pattern[str]:
+def _decides() -> PhrasePattern:
     """Return the phrases of decisions; in a text of several sentences, the first word of one may be anywhere."""
-    return phrase_pattern(phrase.removeprefix("^") for phrase in listed_phrases("decision"))
+    return PhrasePattern(phrase.removeprefix("^") for phrase in listed_phrases("decision"))
 
 
 def _is_instruction(sentence: str, plain: str) -> bool:
@@ -243,13 +242,13 @@ def _is_instruction(sentence: str, plain: str) -> bool:
 def _is_scoped(sentence: str, plain: str) -> bool:
     """Return whether a sentence without a statement says that something is so always, or in all projects."""
     here = _patterns()["here"].search(plain)
-    if here and here.start() <= 1 and _HABIT.search(f" {plain[here.end() :].lstrip()}"):
+    if here and here.start <= 1 and _HABIT.search(f" {plain[here.end :].lstrip()}"):
         return True
     *before, last = clauses(sentence) if sentence.strip() else [sentence]
     if before and plain_text(last) in _ALWAYS.split():
         return here is not None or not (_SUBJECTS.match(plain) or _LINKING.search(plain))
     everywhere = _patterns()["everywhere"].search(plain)
-    if _ASKED.search(plain) or (everywhere and everywhere.end() >= len(plain) - 1 and _ORDER.match(plain)):
+    if _ASKED.search(plain) or (everywhere and everywhere.end >= len(plain) - 1 and _ORDER.match(plain)):
         return True
     scoped = bool(before) and _scope_alone(last) == "everywhere"
     said = f" {plain_text(' '.join(before) if scoped else sentence)} "
@@ -266,7 +265,7 @@ def _scope_alone(sentence: str) -> str | None:
     for name in ("everywhere", "here"):
         found = _patterns()[name].search(plain)
         if found is not None:
-            rest = f"{plain[: found.start()]} {plain[found.end() :]}"
+            rest = f"{plain[: found.start]} {plain[found.end :]}"
             return name if all(word in _APPLIES for word in rest.split()) else None
     return None
 
@@ -275,8 +274,8 @@ def _after_condition(sentence: str, plain: str) -> Iterator[str]:
     """Yield the rest of a sentence, as plain text, after the words at its start that say where and when it applies."""
     for name in ("here", "everywhere"):
         found = _patterns()[name].search(plain)
-        if found and found.start() <= 1:
-            yield f" {plain[found.end() :].lstrip()}"
+        if found and found.start <= 1:
+            yield f" {plain[found.end :].lstrip()}"
     before, comma, rest = sentence.partition(",")
     if comma and (is_filler(before) or _CONDITION.match(plain_text(before))):
         yield f" {plain_text(rest)} "
@@ -294,19 +293,19 @@ def holds_until(text: str, written: date) -> datetime | None:
 
 
 @functools.cache
-def _patterns() -> dict[str, re.Pattern[str]]:
+def _patterns() -> dict[str, PhrasePattern]:
     """Return the phrases of each kind, and those that tell which rules are meant for which projects."""
     return {
         **{name: listed_pattern(name) for name in (*_KINDS, "no_rule", "rule_ends", "here", "everywhere")},
         # One search instead of eight for most sentences.
-        "any": phrase_pattern(phrase for name in _KINDS for phrase in listed_phrases(name)),
+        "any": PhrasePattern(phrase for name in _KINDS for phrase in listed_phrases(name)),
     }
 
 
 @functools.cache
-def _prohibitions() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+def _prohibitions() -> tuple[tuple[PhrasePattern, PhrasePattern], ...]:
     """Return the words that forbid and those for "without", by language: one's "without" is no other's."""
     return tuple(
-        (phrase_pattern(phrases_of(language, "prohibition")), phrase_pattern(phrases_of(language, "without")))
+        (PhrasePattern(phrases_of(language, "prohibition")), PhrasePattern(phrases_of(language, "without")))
         for language in WORD_LISTS["phrases"]
     )

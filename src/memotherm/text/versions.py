@@ -26,8 +26,9 @@ from itertools import accumulate, islice
 from typing import NamedTuple, TypeVar
 
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS, WORD_LISTS, latin_language
-from memotherm.text.phrases import conversational_words, is_question, phrase_pattern, phrases_of, plain_text, sentences
-from memotherm.text.words import folded, is_unspaced, ordered_content_words
+from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrases import conversational_words, is_question, phrases_of, sentences
+from memotherm.text.words import folded, is_unspaced, ordered_content_words, plain_text
 
 T = TypeVar("T")
 
@@ -47,8 +48,8 @@ _FIRST_WORDS, _FIRST_CHARS = 4, 80
 _LINKING, _SINGLE, _BACK, _INDEFINITE = (
     frozenset(WORD_LISTS["other"][name].split()) for name in ("linking", "single", "back", "indefinite")
 )
-_UNSPACED_LINKING = phrase_pattern(filter(is_unspaced, _LINKING))
-_NOW = phrase_pattern(WORD_LISTS["other"]["now"].split())
+_UNSPACED_LINKING = PhrasePattern(filter(is_unspaced, _LINKING))
+_NOW = PhrasePattern(WORD_LISTS["other"]["now"].split())
 _ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
 _PARTICLES = frozenset("的了在和与到于由从で に を が へ と も の 를 을 에 로 가 이 의".replace(" ", ""))
 #: Exclamations, questions and headings state nothing.
@@ -365,6 +366,6 @@ def first_words(text: str) -> frozenset[str]:
 
 
 @functools.cache
-def phrases_in(languages: tuple[str, ...], name: str) -> re.Pattern[str]:
+def phrases_in(languages: tuple[str, ...], name: str) -> PhrasePattern:
     """Return a pattern for the phrases of some languages."""
-    return phrase_pattern(phrase for language in languages for phrase in phrases_of(language, name))
+    return PhrasePattern(phrase for language in languages for phrase in phrases_of(language, name))

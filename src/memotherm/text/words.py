@@ -39,6 +39,7 @@ _WORD = re.compile(
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3])+"
 )
 #: Han, kana, Hangul, Thai, Lao, Khmer and Myanmar: no spaces between words.
+_PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
@@ -114,6 +115,11 @@ def stemmed_words(text: str) -> list[str]:
     """Return the words of a text, stemmed as English or by their script; unspaced runs are whole."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     return [folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split()]
+
+
+def plain_text(text: str) -> str:
+    """Return a text in lower case with single spaces instead of punctuation."""
+    return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 def is_unspaced(word: str) -> bool:
