@@ -67,7 +67,6 @@ FAULTS = (
     Fault("newer versions of SQLite", ("storage/test_new_sqlite.py",)),
     Fault("the permissions of files", ("test_private_files.py",)),
     Fault("thousands of different scopes", ("storage/test_sqlite.py::test_a_store_with_many",)),
-    Fault("a list in a note a thousand levels deep", ("notes/test_markdown.py::test_a_list_of_any_depth",)),
     Fault("a restore of what was purged", ("spec/test_retention_and_query.py::test_a_restore",)),
     Fault("forged and hidden markers", ("test_marker.py", "test_context.py::test_a_forged_marker")),
     Fault("long answers over MCP", ("interfaces/test_mcp.py::test_an_answer_has_a_limit",

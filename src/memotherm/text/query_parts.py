@@ -27,9 +27,9 @@ def query_parts(query: str) -> list[str]:
     ends = [query] if len(query) <= _FIRST + _LAST else [query[:_FIRST], query[-_LAST:]]
     found: list[str] = []
     short = ""
-    for sentence in (each.strip() for end in ends for each in sentences(end)):
+    for sentence in (each.strip() for end in ends for each in sentences(end) if not is_filler(each)):
         short = f"{short} {sentence}".strip()
-        if len(short) >= _LEAST and not is_filler(short):
+        if len(short) >= _LEAST:
             found.append(short)
             short = ""
     if len(found) < _FEWEST:
