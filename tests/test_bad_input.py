@@ -180,6 +180,10 @@ BAD_ARGUMENTS: dict[str, tuple[Call, type[MemothermError], str]] = {
     "restore-unknown": (lambda mem, _: mem.restore("mem_none"), NotFound, "mem_none"),
     "purge-unknown": (lambda mem, _: mem.purge("mem_none"), NotFound, "mem_none"),
     "history-unknown": (lambda mem, _: mem.history("mem_none"), NotFound, "mem_none"),
+    "get-memory": (lambda mem, _: mem.get(mem.find().memories[0]), InvalidInput, "give memory.id"),  # type: ignore[arg-type]
+    "pin-memory": (lambda mem, _: mem.pin(mem.find().memories[0]), InvalidInput, "give memory.id"),  # type: ignore[arg-type]
+    "forget-memory": (lambda mem, _: mem.forget(mem.find().memories[0]), InvalidInput, "give memory.id"),  # type: ignore[arg-type]
+    "purge-memory": (lambda mem, _: mem.purge(mem.find().memories[0]), InvalidInput, "give memory.id"),  # type: ignore[arg-type]
     "undo-unknown": (lambda mem, _: mem.undo(10_000), NotFound, "event 10000"),
     "undo-huge": (lambda mem, _: mem.undo(1 << 80), InvalidInput, "too large"),
     "undo-type": (lambda mem, _: mem.undo("last"), InvalidInput, "the number of one event"),  # type: ignore[arg-type]

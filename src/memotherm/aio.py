@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
@@ -258,6 +258,10 @@ class Opening:
     def __init__(self, opener: Callable[[], Memotherm]) -> None:
         self._opener = opener
         self._opened: AsyncMemotherm | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        message = f"the memory is not open yet: `async with memotherm.aopen(...) as mem`, then `await mem.{name}(...)`"
+        raise AttributeError(message, name=name, obj=self)
 
     async def _open(self) -> AsyncMemotherm:
         self._opened = AsyncMemotherm(await asyncio.to_thread(self._opener))

@@ -41,7 +41,7 @@ from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.authority import outranks
 from memotherm.remember.capture import is_by_user, prepared, repeated
-from memotherm.remember.changes import require_visible
+from memotherm.remember.changes import require_ids, require_visible
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -219,6 +219,7 @@ class View(Queries):
 
     def record(self, memory_id: str, *, purged: bool = False) -> Record:
         """Return a memory that the scope can see, by its id or by `#` and its number, or raise `NotFound`."""
+        require_ids(memory_id)
         record = None
         if isinstance(memory_id, str):
             number = NUMBER.fullmatch(memory_id)

@@ -28,8 +28,16 @@ from memotherm.tiers.rules.retention import changed_retention, require_active, r
 from memotherm.vectors.vectorizer import Vectorizer
 
 
+def require_ids(*memory_ids: object) -> None:
+    """Raise `InvalidInput` for a memory in the place of its id."""
+    for each in memory_ids:
+        if isinstance(each, Memory):
+            raise InvalidInput(f"this takes the id of a memory, not the memory: give memory.id ({each.id!r})")
+
+
 def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
     """Return a memory that the scope can see and change, or raise."""
+    require_ids(memory_id)
     record = transaction.get(memory_id) if isinstance(memory_id, str) else None
     if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
         raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
@@ -187,6 +195,7 @@ class Changes:
 
     def retain(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
         """Hide or restore memories, all or none; restoring an expired memory removes its expiry."""
+        require_ids(*memory_ids)
 
         def change(transaction: Transaction) -> list[Memory]:
             changed = []
@@ -261,6 +270,7 @@ class Changes:
 
         Secret values in them, also in the reason or in texts that they were `selected_by`, do not come back either.
         """
+        require_ids(*memory_ids)
         named = set().union(*map(named_values, (cause.why, *selected_by)))
         patterns = self._settings.redact_patterns
 
