@@ -83,7 +83,7 @@ def _before_endings(prompt: str, start: int) -> int:
 
 def _begins(text: str, start: int, name: str) -> int:
     """Return the end of the longest phrase that begins there, or 0."""
-    spaced, unspaced = _phrases(name)
+    spaced, unspaced, firsts, _ = _phrases(name)
     part = text[start : start + _MOST_CHARS]
     first = _WORD.search(part)
     if first is None:
@@ -91,6 +91,8 @@ def _begins(text: str, start: int, name: str) -> int:
     if is_unspaced(first[0][:1]):
         longest = max((phrase for phrase in unspaced if part.startswith(phrase, first.start())), key=len, default="")
         return start + first.start() + len(longest) if longest else 0
+    if _plain(first[0]) not in firsts:
+        return 0
     words = list(_WORD.finditer(part))[:_MOST_WORDS]
     plain = [_plain(word[0]) for word in words]
     counts = range(len(words), 0, -1)
@@ -99,12 +101,15 @@ def _begins(text: str, start: int, name: str) -> int:
 
 def _ends(text: str, start: int, end: int) -> int:
     """Return the end of a text without the longest ending, and without the punctuation before that."""
-    spaced, unspaced = _phrases("ending")
+    spaced, unspaced, _, lasts = _phrases("ending")
     least = max(start, end - _MOST_CHARS)
     tail = text[least:end].rstrip(_AFTER)
     longest = max((phrase for phrase in unspaced if tail.endswith(phrase)), key=len, default="")
     cut = len(tail) - len(longest)
     if not longest:
+        last = _WORD.findall(tail.rpartition(" ")[2])
+        if last and _plain(last[-1]) not in lasts:
+            return end
         words = list(_WORD.finditer(tail))[-_MOST_WORDS:]
         plain = [_plain(word[0]) for word in words]
         cut = next((word.start() for n, word in enumerate(words) if " ".join(plain[n:]) in spaced), len(tail))
@@ -112,13 +117,18 @@ def _ends(text: str, start: int, end: int) -> int:
 
 
 @functools.cache
-def _phrases(name: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the phrases of all languages under a name: those of words between spaces, and the others."""
+def _phrases(name: str) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], frozenset[str]]:
+    """Return the phrases of all languages under a name: those of words between spaces, and the others.
+
+    Then the first and the last words of the former: most prompts have none of these there.
+    """
     found = set[str]()
     for entries in WORD_LISTS["framing"].values():
         found.update(map(plain_text, dict(entry.split(": ") for entry in entries.split("; "))[name].split(", ")))
     unspaced = {phrase for phrase in found if is_unspaced(phrase[:1])}
-    return frozenset(found - unspaced), tuple(sorted(unspaced))
+    words = [phrase.split() for phrase in found - unspaced]
+    firsts, lasts = (frozenset(each[place] for each in words) for place in (0, -1))
+    return frozenset(found - unspaced), tuple(sorted(unspaced)), firsts, lasts
 
 
 def _plain(word: str) -> str:
