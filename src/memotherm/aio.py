@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
@@ -259,9 +259,11 @@ class Opening:
         self._opener = opener
         self._opened: AsyncMemotherm | None = None
 
-    def __getattr__(self, name: str) -> NoReturn:
-        message = f"the memory is not open yet: `async with memotherm.aopen(...) as mem`, then `await mem.{name}(...)`"
-        raise AttributeError(message, name=name, obj=self)
+    if not TYPE_CHECKING:  # a type checker sees by itself that there is no such attribute
+
+        def __getattr__(self, name: str) -> object:
+            advice = f"`async with memotherm.aopen(...) as mem`, then `await mem.{name}(...)`"
+            raise AttributeError(f"the memory is not open yet: {advice}", name=name, obj=self)
 
     async def _open(self) -> AsyncMemotherm:
         self._opened = AsyncMemotherm(await asyncio.to_thread(self._opener))
