@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memotherm.text.endings import ended
-from memotherm.text.statements import classified
+from memotherm.statements.endings import ended
+from memotherm.statements.kinds import classified
 
 Turn = dict[str, Any]
 _FILE = Path(__file__).parents[1] / "bench" / "sentences" / "daily_development.jsonl"

@@ -38,12 +38,13 @@ from memotherm.notes.search import excerpt
 from memotherm.recall.selecting import select
 from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
+from memotherm.statements.acts import Act, likely
+from memotherm.statements.endings import ended, taken_back
+from memotherm.statements.replacing import concerns
 from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text
-from memotherm.text.endings import ended, taken_back
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
-from memotherm.text.replacing import concerns
 from memotherm.text.tokens import counter
 from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import names_call_vaguely, reason_for_call
@@ -51,8 +52,8 @@ from memotherm.text.word_ids import WordIds
 from tests.hostile import HOSTILE
 
 _PACKAGES = (
-    "text", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers", "history.output",
-    "history.prompts", "history.values", "history.editors", "history.sources",
+    "text", "statements", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers",
+    "history.output", "history.prompts", "history.values", "history.editors", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 
@@ -126,11 +127,12 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     ],
     "text.claims.sentence_of": lambda text: sentence_of(text, 1),
     "text.claims.statement_of": lambda text: statement_of(text, 0),
-    "text.replacing.concerns": lambda text: concerns({"port"}, text, text),
-    "text.endings.taken_back": lambda text: [
+    "statements.acts.likely": lambda text: likely(text, Act.RULE),
+    "statements.replacing.concerns": lambda text: concerns({"port"}, text, text),
+    "statements.endings.taken_back": lambda text: [
         *taken_back(text, lambda: [text]), *taken_back(f"forget the rule {text}", lambda: [text])
     ],
-    "text.endings.ended": lambda text: [*ended(text, lambda: [text]), *ended(f"{text} is done", lambda: [text])],
+    "statements.endings.ended": lambda text: [*ended(text, lambda: [text]), *ended(f"{text} is done", lambda: [text])],
     "hooks.events.truncated": lambda text: truncated(text, 9000),
     "hooks.events.parse_event": lambda text: parse_event({"prompt": text, "hook_event_name": "Stop"}),
     "notes.files.transcript": lambda text: [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memotherm import Memotherm
+from memotherm.statements.kinds import Kind, kind_of
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrases import is_filler, is_self_contained, statements
-from memotherm.text.statements import Kind, kind_of
 
 FILLER = {
     "english": [
@@ -262,8 +262,8 @@ KINDS = {
         "The CI takes 14 minutes",
         "Run the terminal",
         "Let me do that today",
-        "It works by the way",
-        "テストにはRedisが必要です",
+        "The build works by the way",
+        "テストでRedisを使っています",
         "Сервер во Франкфурте",
     ],
 }

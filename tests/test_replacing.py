@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
+from memotherm.statements.replacing import replaced_part
 from memotherm.testing import FakeClock
-from memotherm.text.replacing import replaced_part
 from tests.helpers import opened
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from memotherm import Memotherm, Scope
+from memotherm.statements.kinds import classified
 from memotherm.text.language import WORD_LISTS
-from memotherm.text.statements import classified
 
 Open = Callable[..., Memotherm]
 

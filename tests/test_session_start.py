@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from memotherm import Memotherm
+from memotherm.statements.kinds import classified
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import asks_about_user, asks_for_rules, phrases_of
-from memotherm.text.statements import classified
 
 Open = Callable[..., Memotherm]
 

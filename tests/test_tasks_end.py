@@ -10,7 +10,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
-from memotherm.text.endings import ended
+from memotherm.statements.endings import ended
 from memotherm.text.language import WORD_LISTS
 
 #: Open tasks, what is said, and the task that this ends.

@@ -309,7 +309,7 @@ def test_recalled_text_is_never_kept(home: Path):
     process_spool(Spool(home / "spool"))
 
     with memotherm.open() as mem:
-        assert [memory.content for memory in mem.find(kind="message")] == ["We renamed the server to egret."]
+        assert [memory.content for memory in mem.find(kind="fact")] == ["We renamed the server to egret.", FACT]
 
 
 def test_what_says_nothing_is_not_kept(home: Path):
@@ -874,7 +874,7 @@ def test_a_job_that_blocks_or_kills_the_worker_is_set_aside_and_the_others_go_on
     again = work("none", seconds=60)
     assert (again.captured, len(again.failed), spool.failed()) == (1, 0, {})
     with memotherm.open(store, embedder="none") as mem:
-        assert len(mem.find(kind="message")) == 3
+        assert len([*mem.find(kind="message"), *mem.find(kind="fact")]) == 3
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])

@@ -16,9 +16,9 @@ from memotherm.model.memory import ANCHORS, MemoryFields, ends_of, outdated_sent
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
+from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.values import Record
 from memotherm.text.phrases import sentences
-from memotherm.text.statements import kind_of
 from memotherm.text.versions import first_words, statement
 from memotherm.tiers.rules.properties import is_blocker
 
@@ -268,7 +268,7 @@ def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:
 
 
 def _makes_statement(memory: MemoryFields) -> bool:
-    return memory.kind != "message" or kind_of(memory.content) is not None
+    return memory.kind != "message" or kind_by_phrases(memory.content) is not None
 
 
 def urgency(memory: MemoryFields) -> int:

@@ -20,13 +20,13 @@ from memotherm.model.reasons import Reason
 from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
+from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
 from memotherm.text.relative_days import DAY_WORDS
-from memotherm.text.statements import kind_of
 from memotherm.text.times import spans
 from memotherm.text.words import content_words, plain_text, weighed_words
 from memotherm.tiers.rules.properties import due_of, is_closed
@@ -200,5 +200,5 @@ def _overdue(due: date) -> str:
 
 
 def _is_about_user(memory: MemoryFields) -> bool:
-    kind = kind_of(memory.content)
+    kind = kind_by_phrases(memory.content)
     return kind is not None and kind.about_user

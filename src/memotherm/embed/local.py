@@ -198,13 +198,13 @@ class LocalEmbedder:
     def _tokenizer(self) -> WordPiece:
         with self._lock:
             if self._words is None:
-                self._words = _read_vocabulary(self._folder)
+                self._words = read_vocabulary(self._folder)
             return self._words
 
     def _session(self) -> Any:  # noqa: ANN401  # onnxruntime ships no types
         with self._lock:
             if self._model is None:
-                self._model = _shared(self._folder / "model.onnx", _load)
+                self._model = shared(self._folder / "model.onnx", load_model)
             return self._model
 
 
@@ -225,15 +225,16 @@ def _cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _read_vocabulary(folder: Path) -> WordPiece:
+def read_vocabulary(folder: Path) -> WordPiece:
+    """Return the word pieces of a model."""
     for name in ("vocab.txt", "tokenizer.json"):
         if (folder / name).is_file():
-            words: WordPiece = _shared(folder / name, WordPiece.from_file)
+            words: WordPiece = shared(folder / name, WordPiece.from_file)
             return words
     raise EmbedderError(f"No vocabulary in {folder}; put the model's vocab.txt or tokenizer.json there.")
 
 
-def _shared(path: Path, load: Callable[[Path], Any]) -> Any:  # noqa: ANN401
+def shared(path: Path, load: Callable[[Path], Any]) -> Any:  # noqa: ANN401
     """Load a file, or return what was loaded from it before if it is unchanged."""
     try:
         state = path.stat()
@@ -261,7 +262,7 @@ def import_onnxruntime() -> Any:  # noqa: ANN401  # onnxruntime ships no types
     return onnxruntime
 
 
-def _load(path: Path) -> Any:  # noqa: ANN401
+def load_model(path: Path) -> Any:  # noqa: ANN401
     """Load a model for single-threaded runs, without warnings."""
     onnxruntime = import_onnxruntime()
     if not path.is_file():

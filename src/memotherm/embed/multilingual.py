@@ -72,6 +72,28 @@ class StaticVectors:
         information = float(scales @ np.linalg.norm(numbers, axis=1))
         return (np.asarray(total / length, np.float32) if length else None), information
 
+    def rows(self, text: str, most: int) -> tuple[list[int], list[tuple[bool, bool]]]:
+        """Return the rows of the first pieces of a text, and of each whether its word is capitalised or has a digit.
+
+        The first word has a capital letter in most texts, which is not counted.
+        """
+        self._load()
+        rows, marks = list[int](), list[tuple[bool, bool]]()
+        for place, word in enumerate(unicodedata.normalize("NFKC", text).split()):
+            pieces = self._pieces(word.lower()[:_LONGEST_WORD])
+            rows += pieces
+            marks += [(place > 0 and word[:1].isupper(), any(map(str.isdigit, word)))] * len(pieces)
+            if len(rows) >= most:
+                break
+        return rows[:most], marks[:most]
+
+    def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Return the vectors of rows."""
+        import numpy as np
+
+        self._load()
+        return np.asarray(self._scales[rows].astype(np.float32)[:, np.newaxis] * self._numbers(rows), np.float32)
+
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per word; zeros if no piece of it is in the table."""
         import numpy as np
@@ -79,7 +101,7 @@ class StaticVectors:
         self._load()
         pieces = [self._pieces(word[:_LONGEST_WORD]) for word in words]
         rows = list(chain.from_iterable(pieces))
-        numbers = self._scales[rows].astype(np.float32)[:, np.newaxis] * self._numbers(rows)
+        numbers = self.vectors(rows)
         totals = np.zeros((len(words), 2 * self._vectors.shape[1]), np.float32)
         np.add.at(totals, np.repeat(np.arange(len(words)), list(map(len, pieces))), numbers)
         lengths = np.linalg.norm(totals, axis=1, keepdims=True)

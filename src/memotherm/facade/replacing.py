@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memotherm.model import Hit, Memory, Tier
 from memotherm.model.memory import SUMMARY
+from memotherm.statements.kinds import classified
+from memotherm.statements.replacing import denies, is_bare, may_replace, replaced_part, says_change, values_of
 from memotherm.text.claims import MOST_CHARS
-from memotherm.text.replacing import denies, is_bare, may_replace, replaced_part, says_change, values_of
-from memotherm.text.statements import classified
 
 if TYPE_CHECKING:
     from memotherm.facade.view import View

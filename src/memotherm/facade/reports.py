@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self
 
 from memotherm.model import Memory, Scope
 from memotherm.model.results import Page
-from memotherm.text.endings import ended, taken_back
+from memotherm.statements.endings import ended, taken_back
 
 #: The open tasks, and the rules, of which one may be meant by what is said.
 _MOST_OPEN = 200

@@ -52,11 +52,11 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
+from memotherm.statements.kinds import classified, holds_until
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
 from memotherm.text.deadlines import due_day
-from memotherm.text.statements import classified, holds_until
 from memotherm.tiers.rules.retention import require_editable
 from memotherm.vectors.vectorizer import Progress
 

@@ -14,8 +14,8 @@ from pathlib import PurePath
 
 from memotherm.history.records import Record
 from memotherm.hooks.turns import Content, contents_of
+from memotherm.statements.kinds import Kind, kind_of, may_decide
 from memotherm.text.phrases import is_filler, sentences, specifics
-from memotherm.text.statements import Kind, kind_of, may_decide
 from memotherm.text.tool_calls import command_shape
 from memotherm.text.triggers import FIX, is_remedy
 from memotherm.text.words import content_words

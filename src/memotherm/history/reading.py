@@ -26,10 +26,10 @@ from memotherm.model import Priority, Tier, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.settings import Settings
 from memotherm.settings.paths import create_folder, data_home
+from memotherm.statements.kinds import holds_until
 from memotherm.text.content import digest, without_blocks
 from memotherm.text.phrases import filler_reason
 from memotherm.text.redaction import redactor
-from memotherm.text.statements import holds_until
 
 #: Called with (bytes read, bytes of all transcripts).
 Progress = Callable[[int, int], None]

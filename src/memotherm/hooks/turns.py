@@ -11,9 +11,9 @@ from memotherm.hooks.spool import Job, SessionKey, session_key
 from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.settings.paths import read_regular
+from memotherm.statements.kinds import Kind, classified_sentences
 from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
 from memotherm.text.redaction import redactor
-from memotherm.text.statements import Kind, classified_sentences
 from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.rank import SCORE_GAP
 from memotherm.recall.values import State, scores_of
+from memotherm.statements.replacing import concerns
 from memotherm.storage.store import Store
-from memotherm.text.replacing import concerns
 
 #: How many of the best candidates may be superseded; the others are seldom shown.
 _FIRST = 40

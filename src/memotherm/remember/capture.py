@@ -12,13 +12,13 @@ from memotherm.model.results import Captured
 from memotherm.remember.draft import checked_metadata
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
+from memotherm.statements.kinds import kind_of
 from memotherm.storage.store import Store
 from memotherm.storage.values import Search
 from memotherm.text.content import pluralize, without_blocks
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, is_question, sentences, specifics
 from memotherm.text.redaction import MARK, redactor
-from memotherm.text.statements import kind_of
 from memotherm.text.words import query_words, stemmed_words
 
 #: Clauses with more than these odds are filler, in texts up to this length. `python -m bench.filler` shows how often

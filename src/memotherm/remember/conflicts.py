@@ -16,11 +16,11 @@ from memotherm.model.results import Conflict
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
 from memotherm.remember.summaries import remake, summaries_of
+from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, ClaimRow
 from memotherm.text.claims import is_outline, sentence_of, slot_hash, statement_of
 from memotherm.text.corrections import is_hedged
-from memotherm.text.statements import kind_of
 from memotherm.text.versions import Difference, Statement
 from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.retention import require_active
@@ -144,7 +144,7 @@ def _is_compared(memory: Memory, sentence: int, now: datetime) -> bool:
         and not is_closed(memory)
         and said not in outdated_sentences(memory)
         and not is_hedged(said)
-        and (memory.kind != "message" or kind_of(said) is not None)
+        and (memory.kind != "message" or kind_by_phrases(said) is not None)
     )
 
 

@@ -4,8 +4,8 @@ A memory that holds is superseded if a newer one says in words that something ha
 both have the same slot with another value, or one denies the other. It stays active and ceases to hold at that moment:
 contexts leave it out, and searches put it behind its successor.
 
-What a turn of a conversation replaces less clearly (`text/replacing.py`) is marked as perhaps outdated, and is still in
-contexts, behind its successor.
+What a turn of a conversation replaces less clearly (`statements/replacing.py`) is marked as perhaps outdated, and is
+still in contexts, behind its successor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from memotherm.model.actions import Action
 from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.changes import propose_decision
+from memotherm.statements.replacing import is_all_of
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.claims import hashed_slots, sentence_of
 from memotherm.text.corrections import Correction, statements
-from memotherm.text.replacing import is_all_of
 from memotherm.text.versions import Difference
 from memotherm.tiers.rules.properties import in_file, is_closed
 

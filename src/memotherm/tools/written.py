@@ -14,8 +14,8 @@ from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.memory import PriorityName, TierValue, placement
 from memotherm.operations.codec import to_json
 from memotherm.operations.forms import with_item_names
+from memotherm.statements.kinds import Kind, classified
 from memotherm.text.content import first_characters
-from memotherm.text.statements import Kind, classified
 from memotherm.tools.results import metrics_json, placement_warnings, skipped
 from memotherm.tools.tool import Json
 

@@ -27,9 +27,9 @@ from memotherm.notes.imports.entries import (
     tags_of,
     text_of,
 )
+from memotherm.statements.kinds import classified
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
 from memotherm.text.content import require_text
-from memotherm.text.statements import classified
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
 #: Tables of the database, and the lists of the export with the same rows.

@@ -1,8 +1,8 @@
 """Kinds of statements: rules, what users say about themselves, preferences, decisions, tasks, corrections.
 
 `classified` is the one place that decides what a text of a conversation is; hooks, `capture`, the tools of agents and
-imports ask it. A statement is recognised by phrases, which `word_lists.json` lists by kind and language. It is never
-reworded.
+imports ask it. A statement is recognised by what a small network makes of it (`acts`), and by phrases, which
+`word_lists.json` lists by kind and language. It is never reworded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from memotherm.text.instructions import is_standing
+from memotherm.statements.acts import LIKELY, Act, acts
 from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
@@ -58,6 +58,14 @@ _KINDS = {
     "task": Kind("task"),
     "reminder": Kind("rule"),
     "correction": Kind("fact"),
+}
+#: What the network finds, besides rules; a task before what it also says.
+_KIND_OF_ACT = {
+    Act.PROFILE: _KINDS["about_user"],
+    Act.PREFERENCE: _KINDS["preference"],
+    Act.DECISION: _KINDS["decision"],
+    Act.TASK: _KINDS["task"],
+    Act.CHANGE: _KINDS["correction"],
 }
 _RULES = frozenset(name for name, kind in _KINDS.items() if kind.name == "rule")
 #: Where "always" and "never" tell of something: an English verb in the third person or in the past follows.
@@ -173,6 +181,37 @@ def _classified(sentence: str, *, by_user: bool) -> Kind:
 
 
 def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
+    """Return the kind of a statement; None if it has none.
+
+    What a phrase marks counts, and otherwise what the network finds. The network knows what users say, not how agents
+    answer.
+    """
+    listed = kind_by_phrases(sentence, by_user=by_user)
+    if not by_user or len(sentence) > _MAX_CHARS or not sentence.strip():
+        return listed
+    found = acts(sentence)
+    correction = found[Act.CHANGE] > LIKELY or (listed is not None and listed.correction)
+    if listed is not None:
+        return listed._replace(correction=correction)
+    if found[Act.RULE] + found[Act.RULE_EVERYWHERE] > LIKELY:
+        everywhere = found[Act.RULE_EVERYWHERE] > found[Act.RULE]
+        return _scoped(_KINDS["rule"], sentence, everywhere=everywhere)._replace(correction=correction)
+    kind = next((kind for act, kind in _KIND_OF_ACT.items() if found[act] > LIKELY), None)
+    return None if kind is None else _scoped(kind, sentence, everywhere=False)._replace(correction=correction)
+
+
+def _scoped(kind: Kind, sentence: str, *, everywhere: bool) -> Kind:
+    """Return a rule or a preference with its scope, which words may name: a preference may be for one project."""
+    if kind.name not in ("preference", "rule"):
+        return kind
+    plain = f" {plain_text(sentence)} "
+    patterns = _patterns()
+    everywhere = everywhere or patterns["everywhere"].search(plain) is not None
+    here = not everywhere and patterns["here"].search(plain) is not None
+    return kind._replace(about_user=everywhere or (kind.about_user and not here))
+
+
+def kind_by_phrases(sentence: str, *, by_user: bool = True) -> Kind | None:
     """Return the kind of a statement; None if no phrase marks one."""
     if len(sentence) > _MAX_CHARS:
         return None
@@ -201,12 +240,7 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
     ):
         # What a team does is not a preference of the user.
         kind = _KINDS["decision"]
-    if kind.name in ("preference", "rule"):
-        # Scopes in words: a preference may be for one project, a rule for all of them.
-        everywhere = patterns["everywhere"].search(plain) is not None
-        here = not everywhere and patterns["here"].search(plain) is not None
-        kind = kind._replace(about_user=everywhere or (kind.about_user and not here))
-    return kind._replace(correction="correction" in marked)
+    return _scoped(kind, sentence, everywhere=False)._replace(correction="correction" in marked)
 
 
 def may_decide(text: str) -> bool:
@@ -231,8 +265,6 @@ def _is_instruction(sentence: str, plain: str) -> bool:
         return True
     french = _VERB_FIRST_FRENCH.search(plain)
     if (french and french["verb"] not in _ALL_FUNCTION_WORDS) or _is_scoped(sentence, plain):
-        return True
-    if is_standing(sentence, plain):
         return True
     rule, no_rule = _patterns()["rule"], _patterns()["no_rule"]
     later = [rest for rest in _after_condition(sentence, plain) if rule.search(rest)]

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from memotherm.statements.acts import LIKELY, Act, acts, likely
 from memotherm.text.intentions import states_intention
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
 from memotherm.text.phrase_patterns import PhrasePattern
@@ -139,7 +140,10 @@ def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
     for sentence, found in reports:
         place = next((place for said in found if (place := _one_meant(said, tasks)) is not None), None)
         if place is not None:
-            cancelled = _CANCELLED.search(f" {plain_text(sentence)} ")
+            found_acts = acts(sentence)
+            cancelled = _CANCELLED.search(f" {plain_text(sentence)} ") or (
+                found_acts[Act.CANCELLED] > max(found_acts[Act.DONE], LIKELY)
+            )
             yield Ended(place, "cancelled" if cancelled else "done", sentence)
 
 
@@ -154,7 +158,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
     """
     ends = listed_pattern("rule_ends")
     found = [each.strip() for each in sentences(text) if len(each) <= _MAX_CHARS and not is_question(each)]
-    reports = [each for each in found if ends.search(f" {plain_text(each)} ")]
+    reports = [each for each in found if ends.search(f" {plain_text(each)} ") or likely(each, Act.REVOKE) > LIKELY]
     if not reports:
         return
     rules = [_task(content).words for content in contents()]
@@ -178,15 +182,17 @@ def _reported(sentence: str) -> list[_Report]:
     # In other languages, words of English; in English, those of all of them.
     not_done = phrases_in(tuple(WORD_LISTS["phrases"]) if language == ENGLISH else (language, ENGLISH), "not_done")
     hedge = phrases_in((language, ENGLISH), "hedge")
+    reported = likely(sentence, Act.DONE, Act.CANCELLED) > LIKELY
     named = _names(sentence)
     plain = [_HOLDS.sub(" ", _plain(clause)) for clause in clauses(_TICKS.sub(" done ", sentence))]
     by_other = _BY_OTHER.search(sentence) is not None
-    found, before = list[_Report](), set[str]()
+    found, before, doubted = list[_Report](), set[str](), frozenset[str]()
     for clause in plain:
         rest = _without(done, clause)
-        told = rest != f" {' '.join(clause.split())} "
+        told = reported or rest != f" {' '.join(clause.split())} "
         hedged = any(hedge.search(_without(done, each)) for each in plain if each != clause)
         words = _words(rest) | (named & set(rest.split()))
+        doubts = frozenset(match[0].strip() for match in not_done.finditer(rest))
         if not hedged and not (told and by_other):
             has = _HAS.search(clause)
             alone = _Report(
@@ -196,10 +202,10 @@ def _reported(sentence: str) -> list[_Report]:
                 frozenset[str]() if by_other else _past_forms(clause),
                 frozenset(_words(clause[: has.start()])) if has else frozenset[str](),
                 frozenset(_words(" ".join(_FROM.findall(clause)))),
-                frozenset(match[0].strip() for match in not_done.finditer(rest)),
+                doubts,
             )
-            found += [alone, alone._replace(words=frozenset(words | before))]
-        before = words
+            found += [alone, alone._replace(words=frozenset(words | before), doubts=doubts | doubted)]
+        before, doubted = words, doubts
     return [each for each in found if each.words]
 
 

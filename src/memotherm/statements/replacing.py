@@ -18,6 +18,7 @@ import re
 from collections.abc import Set
 from typing import NamedTuple
 
+from memotherm.statements.acts import LIKELY, Act, likely
 from memotherm.text.corrections import corrections, is_hedged, retracts
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
@@ -82,7 +83,9 @@ def says_change(text: str) -> bool:
     if not said:
         return False
     plain = f" {plain_text(said)} "
-    return says_now(plain) or _changes().search(plain) is not None or denies(text)
+    if says_now(plain) or _changes().search(plain) is not None or denies(text):
+        return True
+    return any(likely(each.strip(), Act.CHANGE) > LIKELY for each in sentences(said))
 
 
 def denies(text: str) -> bool:
@@ -100,7 +103,7 @@ def replaced_part(new: str, old: str, about: str = "", frequent: Set[str] = froz
         frequent: Words that tell nothing, because many older texts have them.
     """
     said, changed, whole = values_of(_stated(new)), says_change(new), values_of(old)
-    short = len(new) <= _MOST_CHARS_NAMED and not (said.numbers or said.days)
+    short = len(new) <= _MOST_CHARS_NAMED
     clauses = [values_of(each) for each in map(str.strip, sentences(new)) if short and _states_change(each)]
     stated = [each.strip() for each in _CLAUSES.split(_stated(new))]
     if about:
@@ -213,7 +216,12 @@ def _named_otherwise(new: str, old: str) -> int:
 
 
 def _renamed(new: Values, old: Values, part: Values, frequent: Set[str]) -> int:
-    """Return how many words a sentence about a change shares with a part, if it has others as well."""
+    """Return how many words a sentence about a change shares with a part, if it has others as well.
+
+    Numbers and days replace their like.
+    """
+    if (new.numbers and part.numbers) or (new.days and part.days):
+        return 0
     shared = new.words & part.words
     return len(shared) if new.words - old.words and (len(shared) > 1 or shared - frequent) else 0
 

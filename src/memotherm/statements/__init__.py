@@ -1,0 +1,1 @@
+"""What the sentences of a conversation do: rules, tasks, reports of their ends, corrections."""

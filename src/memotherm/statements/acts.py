@@ -1,0 +1,171 @@
+"""What a sentence of a conversation does: it gives a rule, reports that a task is done, tells a story.
+
+Two small networks decide. The first reads the static vectors of the word pieces of the sentence, in any language. The
+second reads what the bundled model makes of its tokens in one of its first layers; it is asked if the first one does
+not find the sentence idle, and the model knows its language. `python -m training.acts` trains both.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from memotherm.embed.local import BUNDLED
+from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.states import token_states
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+WEIGHTS = Path(__file__).with_name("acts.npz")
+#: Pieces and tokens beyond these are not read.
+MAX_PIECES, MAX_TOKENS = 48, 64
+#: The probability of an act that is taken for what a sentence does.
+LIKELY = 0.6
+#: Sentences with less probability of an act that changes something are not read by the second network.
+_IDLE = 0.1
+
+
+class Act(StrEnum):
+    """What a sentence does; the order is that of the outputs of the networks."""
+
+    RULE = "rule"
+    #: A rule for all projects.
+    RULE_EVERYWHERE = "rule everywhere"
+    #: An instruction for this moment.
+    REQUEST = "request"
+    PREFERENCE = "preference"
+    #: Who the speaker is.
+    PROFILE = "profile"
+    TASK = "task"
+    #: A report that something is done, or is no longer to be done.
+    DONE = "done"
+    CANCELLED = "cancelled"
+    #: Something earlier is wrong, or has another value now.
+    CHANGE = "change"
+    #: A rule or a preference is taken back.
+    REVOKE = "revoke"
+    DECISION = "decision"
+    #: An option, a wish, a guess, or what others want.
+    GUESS = "guess"
+    FACT = "fact"
+    STORY = "story"
+    QUESTION = "question"
+    FILLER = "filler"
+
+
+_ACTIVE = (
+    Act.RULE, Act.RULE_EVERYWHERE, Act.PREFERENCE, Act.PROFILE, Act.TASK, Act.DONE, Act.CANCELLED, Act.CHANGE,
+    Act.REVOKE, Act.DECISION,
+)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4000)  # a turn is read as a whole and by its sentences, by several functions
+def acts(sentence: str) -> Mapping[Act, float]:
+    """Return how likely a sentence does each act; the probabilities sum up to 1."""
+    scores = _first(sentence)
+    found = _probabilities(scores)
+    if sum(found[act] for act in _ACTIVE) > _IDLE:
+        states = token_states(sentence, MAX_TOKENS)
+        if states is not None:
+            found = _probabilities(scores + _network("states").scores(states))
+    return found
+
+
+def likely(sentence: str, *wanted: Act) -> float:
+    """Return how likely a sentence does one of some acts."""
+    found = acts(sentence)
+    return sum(found[act] for act in wanted)
+
+
+def _probabilities(scores: Array) -> dict[Act, float]:
+    import numpy as np
+
+    raised = np.exp(scores - scores.max())
+    return dict(zip(Act, (raised / raised.sum()).tolist(), strict=True))
+
+
+def _first(sentence: str) -> Array:
+    """Return the scores of the first network."""
+    import numpy as np
+
+    network, learned = _network("pieces"), _learned()
+    rows, marks = _pieces().rows(sentence, MAX_PIECES)
+    if not rows:
+        return network.scores(np.zeros((1, len(network.weights["ln.weight"])), np.float32))
+    # Pieces that were rare in training have no vector of their own, which is the last row.
+    own = learned[[_places().get(row, -1) for row in rows]]
+    return network.scores(np.concatenate([_pieces().vectors(rows), np.array(marks, np.float32), own], axis=1))
+
+
+class _Network(NamedTuple):
+    """Convolutions over the rows of a sentence, attention of several heads, and a layer of sums."""
+
+    weights: Mapping[str, Array]
+
+    def scores(self, x: Array) -> Array:
+        """Return the scores of the acts, from the rows of a sentence."""
+        import numpy as np
+
+        w = self.weights
+        centred = x - x.mean(axis=1, keepdims=True)
+        x = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * w["ln.weight"] + w["ln.bias"]
+        x = x @ w["p.weight"] + w["p.bias"]
+        for layer, step in (("c", 1), ("c2", 2)):
+            # Each row with those a step before and after it.
+            padded = np.pad(np.maximum(x, 0), ((step, step), (0, 0)))
+            rows = np.concatenate([padded[start : start + len(x)] for start in (0, step, 2 * step)], axis=1)
+            x = x + np.maximum(rows @ w[f"{layer}.weight"] + w[f"{layer}.bias"], 0)
+        attention = x @ w["q.weight"] + w["q.bias"]
+        attention = np.exp(attention - attention.max(axis=0))
+        attention /= attention.sum(axis=0)
+        pooled = np.concatenate([(attention.T @ x).ravel(), x.max(axis=0)])
+        hidden = np.maximum(pooled @ w["h.weight"] + w["h.bias"], 0)
+        return np.asarray(hidden @ w["o.weight"] + w["o.bias"], np.float32)
+
+
+@functools.cache
+def _pieces() -> StaticVectors:
+    return StaticVectors(BUNDLED / "multilingual")
+
+
+@functools.cache
+def _stored() -> Mapping[str, Array]:
+    import numpy as np
+
+    with np.load(WEIGHTS) as stored:
+        return dict(stored)
+
+
+@functools.cache
+def _network(name: str) -> _Network:
+    import numpy as np
+
+    own = {key.removeprefix(f"{name}."): value for key, value in _stored().items() if key.startswith(f"{name}.")}
+    # A matrix with the inputs in its rows; those of a convolution one after the other.
+    return _Network(
+        {
+            key: np.ascontiguousarray(value.T.reshape(-1, len(value)) if value.ndim > 1 else value, np.float32)
+            for key, value in own.items()
+        }
+    )
+
+
+@functools.cache
+def _places() -> Mapping[int, int]:
+    return {int(row): place for place, row in enumerate(_stored()["rows"])}
+
+
+@functools.cache
+def _learned() -> Array:
+    """Return the vectors of the pieces that were learned, and zeros for all others."""
+    import numpy as np
+
+    learned = _stored()["learned"].astype(np.float32) * _stored()["learned_scale"]
+    return np.asarray(np.vstack([learned, np.zeros_like(learned[:1])]), np.float32)
