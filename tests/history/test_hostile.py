@@ -200,6 +200,24 @@ def read_from(
     return sum(reading.known for reading in found.readings)
 
 
+@pytest.mark.parametrize("name", [*LINES, "cline"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"v": 9, "rec": {"x": 1}}, {"type": "novel", "data": {"a": 1}}, {"kind": "x"},
+        {"type": "message_v3", "payload": {"type": "turn", "text": "hi"}}, {"event": "user", "body": "hi", "id": "7"},
+        {"id": "1", "type": "prompt", "content": "hi", "timestamp": 1}, {"role": "operator", "body": "x"},
+    ],
+)  # fmt: skip
+def test_a_file_of_an_unknown_generation_is_a_problem(tmp_path: Path, name: str, entry: Json) -> None:
+    """Whatever its entries have in common with known ones; it is read again by a later version."""
+    source, path, _ = (LINES | ARRAYS)[name]
+    write: Callable[[Path, list[Json]], object] = write_lines if name in LINES else write_array
+    write(tmp_path / path, [entry] * 4)
+    found = read(source, tmp_path)
+    assert (found.records, bool(found.reading.problem)) == ([], True), found.reading
+
+
 @pytest.mark.parametrize("name", [*LINES, *ARRAYS])
 def test_a_file_that_ends_anywhere_is_no_error(tmp_path: Path, name: str) -> None:
     """Nor is one with bytes that are no text."""

@@ -43,10 +43,7 @@ class DeletedSessions(Reader):
         there = {each.session for each in ClaudeCode().transcripts(projects)} if projects.is_dir() else set()
         for entry in entries(transcript.path, reading):
             prompt, session, time = text(entry, "display"), text(entry, "sessionId"), moment(entry.get("timestamp"))
-            if not prompt or time is None:
-                reading.unknown["prompt"] += 1
-                continue
-            reading.known += 1
-            if session and session not in there and session not in self._read:
+            reading.count("prompt", bool(prompt) and time is not None)
+            if prompt and time is not None and session and session not in there and session not in self._read:
                 key = digest(f"{session} {time.isoformat()} {prompt}")
                 yield Record(key, session, "", time, "user", prompt, text(entry, "project"), "")

@@ -68,6 +68,13 @@ class Reading:
     #: Why nothing, or not everything, could be read.
     problem: str = ""
 
+    def count(self, kind: str, known: bool = True) -> None:
+        """Count an entry of a type."""
+        if known:
+            self.known += 1
+        else:
+            self.unknown[kind or "no type"] += 1
+
 
 class Source(Protocol):
     """The reader of the transcripts of one program."""

@@ -35,11 +35,10 @@ class ChatGPT(Reader):
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         for conversation in conversations(transcript.path, reading):
-            if isinstance(conversation.get("mapping"), dict):
-                reading.known += 1
+            known = isinstance(conversation.get("mapping"), dict)
+            reading.count("conversation without a mapping", known)
+            if known:
                 yield from _conversation(conversation)
-            else:
-                reading.unknown["conversation without a mapping"] += 1
 
 
 def _conversation(conversation: Mapping[str, Any]) -> Iterator[Record]:

@@ -155,18 +155,12 @@ class _Tree:
         needed = _is_needed(head)
         if not needed:
             kind = head[9:].partition(b'"')[0].decode()
-            self._count(kind, kind in _IGNORED)
+            self._reading.count(kind, kind in _IGNORED)
         return needed
-
-    def _count(self, kind: str, known: bool) -> None:
-        if known:
-            self._reading.known += 1
-        else:
-            self._reading.unknown[kind] += 1
 
     def _take(self, number: int, entry: Mapping[str, Any]) -> None:
         kind = text(entry, "type")
-        self._count(kind, kind in _TREE or kind in _TITLES or kind in _IGNORED or kind == "last-prompt")
+        self._reading.count(kind, kind in _TREE or kind in _TITLES or kind in _IGNORED or kind == "last-prompt")
         if kind in _TITLES:
             # Old files begin with the summaries of other sessions.
             if kind != "summary" or text(entry, "leafUuid") in self._nodes:

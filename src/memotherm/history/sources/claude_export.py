@@ -33,11 +33,10 @@ class ClaudeExport(Reader):
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         for conversation in conversations(transcript.path, reading):
-            if isinstance(conversation.get("chat_messages"), list):
-                reading.known += 1
+            known = isinstance(conversation.get("chat_messages"), list)
+            reading.count("conversation without messages", known)
+            if known:
                 yield from _conversation(conversation)
-            else:
-                reading.unknown["conversation without messages"] += 1
 
 
 def _conversation(conversation: Mapping[str, Any]) -> Iterator[Record]:

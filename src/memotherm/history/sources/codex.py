@@ -32,18 +32,14 @@ _ITEM = re.compile(rb'"type":"(?:CommandExecution|FileChange)"')
 _TURN = re.compile(rb'"turn_id":"([^"\\]{1,80})"')
 _KNOWN = frozenset(
     (
-        "session_meta",
-        "turn_context",
-        "response_item",
-        "event_msg",
-        "compacted",
-        "world_state",
-        "token_usage_record",
+        "session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state", "token_usage_record",
         "state",
     )
-)
+)  # fmt: skip
 _CALLS = frozenset(("function_call", "local_shell_call", "custom_tool_call"))
 _OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output"))
+#: The types of the items in the oldest files.
+_BARE = frozenset(("message", "reasoning", *_CALLS, *_OUTPUTS))
 _NEEDED = frozenset(
     kind.encode()
     for kind in (
@@ -143,9 +139,13 @@ def _normal(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], object]:
     kind, payload = text(entry, "type"), mapping(entry, "payload")
     if "payload" in entry:
         return kind, payload, entry.get("timestamp")
-    if kind:
-        return "response_item", entry, entry.get("timestamp")
-    return ("state" if "record_type" in entry else "session_meta"), entry, entry.get("timestamp")
+    if not kind and text(entry, "id") and "timestamp" in entry:
+        kind = "session_meta"
+    elif not kind and "record_type" in entry:
+        kind = "state"
+    elif kind in _BARE:
+        kind = "response_item"
+    return kind, entry, entry.get("timestamp")
 
 
 class _Scan:
@@ -174,7 +174,7 @@ class _Scan:
                     continue
                 kind, payload, _ = _normal(entry)
                 if types is None:
-                    self._count(kind)
+                    reading.count(kind, kind in _KNOWN)
                 turns = self._take(number, kind, payload)
                 if turns:
                     rollbacks.append((number, turns))
@@ -183,14 +183,9 @@ class _Scan:
     def _is_needed(self, head: bytes) -> bool:
         types = _TYPES.search(head)
         if types is not None:
-            self._count(types[1].decode())
+            kind = types[1].decode()
+            self._reading.count(kind, kind in _KNOWN)
         return _is_one_of_needed(types)
-
-    def _count(self, kind: str) -> None:
-        if kind in _KNOWN:
-            self._reading.known += 1
-        else:
-            self._reading.unknown[kind] += 1
 
     def _must_decode(self, line: bytes, types: re.Match[bytes]) -> bool:
         head, kind = line[:_HEAD], (types[2] or types[1]).decode()

@@ -69,10 +69,7 @@ class Copilot(Reader):
         for number, entry in enumerate(entries(transcript.path, reading)):
             kind = text(entry, "type")
             reading.version = text(mapping(entry, "data"), "copilotVersion") or reading.version
-            if kind.partition(".")[0] in _FAMILIES:
-                reading.known += 1
-            else:
-                reading.unknown[kind] += 1
+            reading.count(kind, kind.partition(".")[0] in _FAMILIES)
             if number not in taken_back:
                 yield from session.records(kind, entry, mapping(entry, "data"))
         yield from session.unfinished()

@@ -18,8 +18,8 @@ from memotherm.hooks.hosts import CLIENTS
 
 _HOST = CLIENTS["gemini"]
 _NAMES = ("session-*.jsonl", "session-*.json", "*/*.jsonl")
-#: Messages that are no part of the conversation.
-_NOISE = frozenset(("info", "error", "warning", "about", "help", "quit"))
+#: The types of messages; those after the third are no part of the conversation.
+_KNOWN = frozenset(("user", "gemini", "model", "info", "error", "warning", "about", "help", "quit"))
 _ELEMENTS = ("session_context", "hook_context")
 _PREFIXES = ("<session_context>", "<hook_context>")
 _COMMANDS = frozenset(("run_shell_command", "ShellTool"))
@@ -93,8 +93,10 @@ class _Chat:
     def take(self, entry: Mapping[str, Any]) -> None:
         """Apply an entry of the log."""
         if "$rewindTo" in entry:
+            self._reading.count("$rewindTo")
             self._rewind(entry["$rewindTo"])
         elif "$set" in entry or text(entry, "sessionId"):
+            self._reading.count("$set")
             state = mapping(entry, "$set") or entry
             self._session = text(state, "sessionId") or self._session
             directories = state.get("directories")
@@ -104,12 +106,8 @@ class _Chat:
                 self._messages.clear()
                 for message in items(state, "messages"):
                     self._add(message)
-        elif text(entry, "id") and text(entry, "type"):
-            self._add(entry)
         else:
-            self._reading.unknown[text(entry, "type") or "entry"] += 1
-            return
-        self._reading.known += 1
+            self._add(entry)
 
     def records(self) -> Iterator[Record]:
         """Yield the records of the messages that are left."""
@@ -125,6 +123,7 @@ class _Chat:
 
     def _add(self, message: Mapping[str, Any]) -> None:
         kind, name = text(message, "type"), text(message, "id")
+        self._reading.count(kind, bool(name) and kind in _KNOWN)
         self._times.setdefault(name, message.get("timestamp"))
         made: list[Record] = []
         if kind == "user":
@@ -139,8 +138,6 @@ class _Chat:
             self._actions[name] = called or self._actions.get(name, [])
             made = [self._record(message, "", "assistant", text_of(message.get("content")).strip())]
             made += self._actions[name]
-        elif kind not in _NOISE:
-            self._reading.unknown[kind] += 1
         self._messages[name] = made
 
     def _called(self, message: Mapping[str, Any], place: int, call: Mapping[str, Any]) -> Iterator[Record]:

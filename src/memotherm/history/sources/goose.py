@@ -16,6 +16,7 @@ from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Database, data_of, is_database
 from memotherm.history.values import blocks_of, mapping, moment, text, text_of
 
+_ROLES = frozenset(("user", "assistant", "tool", "system"))
 _COMMANDS = frozenset(("developer__shell", "shell"))
 _EDITS = frozenset(("developer__text_editor", "text_editor", "developer__write", "developer__edit"))
 
@@ -84,16 +85,14 @@ def _content(data: object, reading: Reading) -> object:
 def _from_file(transcript: Transcript, reading: Reading) -> Iterator[Record]:
     session = _Session(transcript.session, "")
     for number, entry in enumerate(entries(transcript.path, reading)):
-        if text(entry, "role"):
-            reading.known += 1
+        role = text(entry, "role")
+        reading.count(role, role in _ROLES or "working_dir" in entry)
+        if role:
             name = text(entry, "id") or str(number)
-            yield from session.records(name, text(entry, "role"), entry.get("created"), entry.get("content"))
+            yield from session.records(name, role, entry.get("created"), entry.get("content"))
         elif "working_dir" in entry:
-            reading.known += 1
             session = _Session(transcript.session, text(entry, "working_dir"))
             yield session.record("title", None, "title", text(entry, "description"))
-        else:
-            reading.unknown["entry"] += 1
 
 
 class _Session:

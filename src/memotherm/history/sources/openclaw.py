@@ -114,10 +114,7 @@ def _session(read: Callable[[Reading], Iterator[Entry]], name: str, reading: Rea
     last = ""
     for entry in read(reading):
         kind = text(entry, "type")
-        if kind in _KNOWN:
-            reading.known += 1
-        else:
-            reading.unknown[kind] += 1
+        reading.count(kind, kind in _KNOWN)
         if text(entry, "id") and kind != "session":
             last = text(entry, "id")
             parents.setdefault(last, text(entry, "parentId"))
