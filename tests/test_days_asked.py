@@ -38,6 +38,27 @@ def test_a_question_for_a_day_is_answered_by_what_was_said_then(
     assert expected <= {entry.memory.content for entry in mem.context(question).included}
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what did I do last March?", "what happened in March?", "What did we work on in March 2025?",
+        "what did we do on March 17?", "what did I do 10 months ago?", "what did we decide in 2025?",
+        "Was habe ich im März gemacht?", "¿Qué hice en marzo?", "qu'est-ce qu'on a fait en mars ?",
+        "cosa abbiamo fatto a marzo?", "что мы делали в марте?",
+    ],
+)  # fmt: skip
+def test_what_was_said_long_ago_is_found_in_cold(mem: Memotherm, clock: FakeClock, question: str) -> None:
+    """Unless only other tiers are asked for: a question for a month is one for the archive."""
+    clock.now = datetime(2025, 3, 17, 9, tzinfo=UTC)
+    mem.remember("The parser was rewritten in Rust", tier="cold")
+    clock.now = datetime(2026, 1, 14, 9, tzinfo=UTC)
+    mem.remember("Ana likes tea")
+
+    assert mem.recall(question).hits[0].memory.content == "The parser was rewritten in Rust"
+    assert "rewritten in Rust" in mem.context(question).text
+    assert all(hit.memory.tier != "cold" for hit in mem.recall(question, tiers=("hot",)))
+
+
 def test_a_question_with_a_subject_is_searched(mem: Memotherm, clock: FakeClock) -> None:
     """Its day is one sign among others."""
     mem.remember("The gateway is Kong")

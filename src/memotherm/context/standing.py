@@ -27,7 +27,7 @@ from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
 from memotherm.text.relative_days import DAY_WORDS
-from memotherm.text.times import spans
+from memotherm.text.times import cut_spans
 from memotherm.text.words import content_words, plain_text, weighed_words
 from memotherm.tiers.rules.properties import due_of, is_closed
 
@@ -99,8 +99,8 @@ class StandingFinder:
 
     def said_on(self, query: str) -> list[Standing]:
         """Return what was said on the days that a query names, newest first, if it names nothing else."""
-        days = spans(query, self._now.date())
-        if not days or _has_subject(query):
+        days, rest = cut_spans(query, self._now.date())
+        if not days or _has_subject(rest):
             return []
         found: list[Standing] = []
         for first, last in days:

@@ -54,7 +54,7 @@ from memotherm.remember.draft import (
 )
 from memotherm.statements.kinds import classified, holds_until
 from memotherm.storage.store import Store
-from memotherm.storage.values import ACTIVE_ONLY, Cause, EventFilter, Identity, Record, Search
+from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
 from memotherm.text.deadlines import due_day
 from memotherm.tiers.rules.retention import require_editable
@@ -372,8 +372,14 @@ class View(Queries):
         if not hidden and not any(value for name, value in filters.items() if name != "listing"):
             search = question.search
             finder = StandingFinder(view.services.store, search.spaces, search.now, question.past_spaces)
-            asked = [each.record.memory for each in finder.asked(query)]
-            recall = _with_asked(recall, [memory for memory in asked if memory.tier in recall.tiers], limit)
+            # What was said on a day of long ago is cold.
+            said = EVERY_TIER if {Tier.HOT, Tier.WARM}.issubset(recall.tiers) else recall.tiers
+            asked = [
+                each.record.memory
+                for each in finder.asked(query)
+                if each.record.memory.tier in (said if each.reason.code == "said_on" else recall.tiers)
+            ]
+            recall = _with_asked(recall, asked, limit)
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall
 

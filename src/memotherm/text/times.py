@@ -1,7 +1,7 @@
 """Time expressions in a query, as spans of days.
 
 Relative expressions such as "last week" are resolved against the date that is passed in. Of other languages than
-English, only words for yesterday and the day before are recognised.
+English, words for yesterday, for the day before, and for months are recognised.
 """
 
 from __future__ import annotations
@@ -20,6 +20,18 @@ _MONTH_NAMES = (
     "december",
 )  # fmt: skip
 _MONTHS = {form: number for number, name in enumerate(_MONTH_NAMES, 1) for form in (name, name[:3])} | {"sept": 9}
+#: Months in other languages, by the words that stand before one in the past: "im März".
+_FOREIGN_MONTHS = {
+    "im|letzten|vergangenen": "januar februar märz april mai juni juli august september oktober november dezember",
+    "en": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+    " janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "in|a|nel": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "em": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "in|afgelopen": "januari februari maart april mei juni juli augustus september oktober november december",
+    "w": "styczniu lutym marcu kwietniu maju czerwcu lipcu sierpniu wrześniu październiku listopadzie grudniu",
+    "в": "январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре",
+}
+_FOREIGN = {name: place % 12 + 1 for names in _FOREIGN_MONTHS.values() for place, name in enumerate(names.split())}
 _DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAYS = {name: number for number, name in enumerate(_DAY_NAMES)}
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
@@ -27,7 +39,7 @@ _NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 #: Every time expression contains a digit or one of these words.
-_TIME_WORDS = frozenset((*_MONTHS, *_WEEKDAYS, *_UNITS, *(f"{unit}s" for unit in _UNITS)))
+_TIME_WORDS = frozenset((*_MONTHS, *_FOREIGN, *_WEEKDAYS, *_UNITS, *(f"{unit}s" for unit in _UNITS)))
 _TIME_WORDS |= {"yesterday", "today", "tonight", "morning"}
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -35,14 +47,25 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _MONTH = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 _COUNT = r"(\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_FOREIGN_MONTH = "|".join(
+    rf"\b(?:{before})\s+({'|'.join(names.split())})\b" for before, names in _FOREIGN_MONTHS.items()
+)
 _UNIT = r"(day|week|month|year)s?"
 
 
 def spans(query: str, today: date) -> list[Span]:
-    """Return the spans of days named in a query; text matched by one pattern is not matched by a later one."""
+    """Return the spans of days named in a query."""
+    return cut_spans(query, today)[0]
+
+
+def cut_spans(query: str, today: date) -> tuple[list[Span], str]:
+    """Return the spans of days named in a query, and the query without them, but for words such as "yesterday".
+
+    Text matched by one pattern is not matched by a later one.
+    """
     result = [(day, day) for day in past_days(query, today)]
     if not _may_name_a_time(query) or re.search(_ANY, query, re.IGNORECASE) is None:
-        return result
+        return result, query
     rest = query
     for pattern, parse in _PATTERNS:
 
@@ -53,7 +76,7 @@ def spans(query: str, today: date) -> list[Span]:
             return " "
 
         rest = re.sub(pattern, replace, rest, flags=re.IGNORECASE)
-    return result
+    return result, rest
 
 
 def first_day(text: str, today: date) -> date | None:
@@ -101,6 +124,10 @@ def _whole_month(year: int, month: int) -> Span | None:
     from calendar import monthrange
 
     return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+
+
+def _latest_month(month: int, today: date) -> Span | None:
+    return _whole_month(_latest(month, today), month)
 
 
 def _named_day(month: str, day: str, year: str | None, today: date) -> Span | None:
@@ -157,8 +184,9 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str], date], Span | None]], ...] 
     ),
     (
         rf"\b(?:in|during|since|of|last|this|early|late|mid)[ -]{_MONTH}(?=\W|$)",
-        lambda m, today: _whole_month(_latest(_MONTHS[m[1].lower()], today), _MONTHS[m[1].lower()]),
+        lambda m, today: _latest_month(_MONTHS[m[1].lower()], today),
     ),
+    (_FOREIGN_MONTH, lambda m, today: _latest_month(_FOREIGN[m[m.lastindex or 0].lower()], today)),
     (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _ago),
     (rf"\b(?:last|past|previous)\s+(?:{_COUNT}\s+)?{_UNIT}\b", _past),
     (r"\b(?:last|this past|on)\s+(" + "|".join(_WEEKDAYS) + r")\b", _weekday),
