@@ -62,7 +62,8 @@ def test_sessions_keep_their_times_projects_and_places(mem: Memotherm, run: Run,
     assert "checkout slow" in memory.content
     assert (memory.scope.project or "").startswith("shop-")
     assert memory.scope.user == user_name()
-    expected = {"session": "s1", "branch": "main", "files": ["db/orders.sql"], "client": "claude", "role": "assistant"}
+    where = {"session": "s1", "folder": "/w/shop", "branch": "main", "files": ["db/orders.sql"]}
+    expected = {**where, "client": "claude", "role": "assistant"}
     assert memory.metadata == expected
     assert memory.source == "history:claude-code"
     assert memory.scope.agent == "history"

@@ -56,7 +56,7 @@ def test_a_preview_stores_nothing_and_names_what_was_found(cli: Cli, tmp_path: P
     assert "Claude Code: 1 session" in shown.out
     assert f"{_DAY:%Y-%m-%d}" in shown.out
     assert "1 decision" in shown.out
-    assert "2 memories would be stored" in shown.out
+    assert "this would store 2 memories" in shown.out
     (found,) = cli("backfill", "--dry-run", "--json").data["found"]
     assert (found["source"], found["sessions"], found["kept"]) == ("claude-code", 1, {"message": 1, "decision": 1})
     assert cli("list", "--everywhere", "--json").data["memories"] == []
@@ -85,9 +85,11 @@ def test_what_was_said_last_month_is_recalled_and_undone(cli: Cli, tmp_path: Pat
 
 
 def test_an_exclusion_holds_for_later_runs(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
-    """It becomes a setting, which the hooks obey, too; what is there is named with the command that removes it."""
+    """It becomes a setting, which the hooks obey, too; what hooks have stored is named with what removes it."""
     _session(tmp_path, "s1", *_TURNS, folder="/w/diary")
     cli("backfill", "--yes")
+    project = next(each for each in cli("list", "--everywhere", "--json").data["memories"])["scope"]["project"]
+    cli("remember", "The diary is kept in blue ink.", "--project", project)
     _session(tmp_path, "s2", *_TURNS, folder="/w/shop")
     _session(tmp_path, "s3", ("The diary has 300 pages.", "Noted."), folder="/w/diary")
     second = cli("backfill", "--yes", "--exclude", "diary")
@@ -99,7 +101,24 @@ def test_an_exclusion_holds_for_later_runs(cli: Cli, tmp_path: Path) -> None:  #
     cli("backfill", "--yes")
     contents = json.dumps(cli("list", "--everywhere", "--json").data)
     assert "300 pages" not in contents
-    assert "blue" not in contents
+    assert "The diary is blue" not in contents
+
+
+@pytest.mark.parametrize("pattern", ["diary", "/w/diary", "s1"])
+def test_what_is_excluded_after_it_was_stored_is_forgotten(cli: Cli, tmp_path: Path, pattern: str) -> None:  # noqa: F811
+    """By project, folder or session, facts about the user included, and if the transcript is gone; only if agreed."""
+    path = _session(tmp_path, "s1", ("My dog is called Rex.", "Noted."), *_TURNS, folder="/w/diary")
+    _session(tmp_path, "s2", ("The blog is made with Hugo.", "Noted."))
+    cli("backfill", "--yes")
+    path.unlink()
+    asked = cli("backfill", "--exclude", pattern)
+    assert asked.code == 2
+    assert "forget 3 memories of past sessions that are excluded now" in asked.err
+    assert len(cli("list", "--everywhere", "--json").data["memories"]) == 4
+    assert cli("backfill", "--exclude", pattern, "--yes", "--json").data["excluded"] == 3
+    (kept,) = cli("list", "--everywhere", "--json").data["memories"]
+    assert "Hugo" in kept["content"]
+    assert cli("backfill", "--yes", "--json").data["excluded"] == 0
 
 
 def test_prompts_of_deleted_sessions_are_rescued(cli: Cli, tmp_path: Path) -> None:  # noqa: F811

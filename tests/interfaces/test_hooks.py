@@ -352,9 +352,12 @@ def test_secrets_reach_neither_the_spool_nor_the_store(home: Path) -> None:
     assert b"hunter2" not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_a_folder_that_is_excluded_is_not_captured(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("excluded", ["{}/client*,other", "s1"])
+def test_a_folder_or_session_that_is_excluded_is_not_captured(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, excluded: str
+) -> None:
     """Nothing of its conversations is spooled or logged, and memories are recalled as before."""
-    monkeypatch.setenv("MEMOTHERM_CAPTURE_EXCLUDE", f"{tmp_path}/client*,other")
+    monkeypatch.setenv("MEMOTHERM_CAPTURE_EXCLUDE", excluded.format(tmp_path))
     folder = tmp_path / "clients" / "acme"
     folder.mkdir(parents=True)
     prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Tell me of the staging heron"}

@@ -20,6 +20,7 @@ from memotherm.history.timeline import activities, lines
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.jobs import start_command
 from memotherm.model import Memory
+from memotherm.model.memory import HISTORY
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
@@ -97,35 +98,43 @@ def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Outp
     """Show what was found, ask, and store it."""
     exclude = wanted.exclude
     with opened(StoreOptions(store), creates=True) as mem, Backfill(mem, SOURCES, wanted) as run:
-        if not run.found:
-            return Output({"found": [], "result": None}, ["no past sessions were found"])
         with progress_bar("bytes read", keeps=False) as progress:
             run.read(progress)
-        data = {"found": [found.as_dict() for found in run.found], "result": None}
-        preview = [line for found in run.found for line in _found_lines(found)]
+        excluded = run.excluded()
+        data = {"found": [found.as_dict() for found in run.found], "excluded": len(excluded), "result": None}
+        preview = [line for found in run.found for line in _found_lines(found)] or ["no past sessions were found"]
         notes = [*_cleanup_notes(), *_excluded_notes(mem, exclude)]
-        if dry_run or not run.entries:
-            if not dry_run:
-                # What has nothing to keep is read as well.
-                _exclude(mem, exclude)
-                run.store()
-            total = f"{pluralize(run.entries, 'memory')} would be stored" if run.entries else "nothing new to store"
-            return Output(data, [*preview, total], notes).after_dry_run(dry_run)
-        if not yes and not is_json():
-            show(Output(None, preview, notes))
-        confirm(f"Store {pluralize(run.entries, 'memory')}?", f"this stores {run.entries} memories", yes=yes)
+        changes = [f"store {pluralize(run.entries, 'memory')}"] * bool(run.entries)
+        if excluded:
+            changes.append(f"forget {pluralize(len(excluded), 'memory')} of past sessions that are excluded now")
+        if dry_run:
+            return Output(data, [*preview, f"this would {_joined(changes)}"], notes).after_dry_run(dry_run)
+        if changes:
+            if not yes and not is_json():
+                show(Output(None, preview, notes))
+                preview, notes = [], []
+            asked = _joined(changes)
+            confirm(f"{asked[0].upper()}{asked[1:]}?", f"this is to {asked},", yes=yes)
         _exclude(mem, exclude)
+        # What has nothing to keep is read as well.
         with progress_bar("memories") as progress:
             done = run.store(progress)
-        data["result"] = to_json(done)
+        run.forget(excluded)
+        data["result"] = to_json(done) if run.entries else None
+        lines = [str(done)] if run.entries else ["nothing new to store"]
+        lines += [f"{pluralize(len(excluded), 'memory')} forgotten"] * bool(excluded)
         if done.batch:
-            notes = [*notes * yes, f"`memotherm undo --batch {done.batch}` takes it back"]
+            notes.append(f"`memotherm undo --batch {done.batch}` takes it back")
         status = mem.status(include_narrower=True)
-        pending = status.pending_vectors if status.embedder != "none" else 0
+        pending = status.pending_vectors if done.batch and status.embedder != "none" else 0
         if pending:
             start_command(["store", "reembed", *(["--store", _absolute(store)] if store else [])])
             notes.append(f"found by words at once; vectors of {pluralize(pending, 'memory')} follow")
-        return Output(data, [*preview * yes, str(done)], notes)
+        return Output(data, [*preview, *lines], notes)
+
+
+def _joined(changes: list[str]) -> str:
+    return " and ".join(changes) or "store nothing new"
 
 
 def _absolute(store: str) -> str:
@@ -185,11 +194,11 @@ def _exclude(mem: Memotherm, patterns: tuple[str, ...]) -> None:
 
 
 def _excluded_notes(mem: Memotherm, patterns: tuple[str, ...]) -> Iterator[str]:
-    """Yield how to remove memories of projects that are excluded."""
+    """Yield how to remove what hooks and others have stored in projects that are excluded."""
     excluded = (*mem.settings.capture_exclude, *patterns)
     counts: Counter[str] = Counter()
     for count in mem.inspect.scopes():
-        if count.scope.project and is_excluded(excluded, count.scope.project):
+        if count.scope.project and count.scope.agent != HISTORY and is_excluded(excluded, count.scope.project):
             counts[count.scope.project] += count.memories
     for project, memories in counts.items():
         if memories:

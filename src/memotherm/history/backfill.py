@@ -25,7 +25,9 @@ from memotherm.history.deleted_sessions import DeletedSessions
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
 from memotherm.history.records import Source, Transcript
-from memotherm.model import Trust
+from memotherm.facade.queries import LARGEST_PAGE
+from memotherm.model import Memory, Trust
+from memotherm.model.memory import HISTORY
 from memotherm.model.value import Value
 from memotherm.settings.paths import environment
 from memotherm.text.content import digest, pluralize
@@ -121,6 +123,25 @@ class Backfill:
     def entries(self) -> int:
         """How many memories `store` would store, unless they are known."""
         return len(self._reader.entries)
+
+    def excluded(self) -> list[Memory]:
+        """Return the memories of past sessions whose project, folder or session is excluded now."""
+        found: list[Memory] = []
+        cursor = "" if self._places.exclude else None
+        while cursor is not None:
+            page = self._mem.find(include_narrower=True, limit=LARGEST_PAGE, cursor=cursor or None)
+            found += [memory for memory in page if memory.scope.agent == HISTORY and self._is_excluded(memory)]
+            cursor = page.cursor
+        return found
+
+    def _is_excluded(self, memory: Memory) -> bool:
+        session, folder = (str(memory.metadata.get(name, "")) for name in ("session", "folder"))
+        return self._places.excludes(session, memory.scope.project or "", folder)
+
+    def forget(self, memories: Sequence[Memory]) -> None:
+        """Delete memories, as `forget` does."""
+        for memory in memories:
+            self._mem.scoped(**dict(memory.scope.items())).forget(memory.id, why="excluded")
 
     def _list(self, source: Source, roots: Sequence[Path]) -> None:
         """List the transcripts of a program, without parsing them."""

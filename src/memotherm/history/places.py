@@ -10,6 +10,9 @@ from memotherm.hooks.scopes import name_of, trust_first, trusted_folders
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
 
+#: Why something is left out that the settings or the user exclude.
+EXCLUDED = "excluded"
+
 
 class Place(NamedTuple):
     """The project of a folder, as the hooks name it."""
@@ -23,7 +26,8 @@ class Places:
     """The projects of the folders that transcripts name; each folder is looked at once."""
 
     def __init__(self, settings: Settings, exclude: Sequence[str] = (), projects: Sequence[str] = ()) -> None:
-        self._exclude = (*settings.capture_exclude, *exclude)
+        #: The patterns of what is left out.
+        self.exclude = (*settings.capture_exclude, *exclude)
         self._projects = tuple(projects)
         self._found: dict[tuple[str, str], Place] = {}
         #: The folder that the memories of each remote belong to.
@@ -36,9 +40,11 @@ class Places:
             self._found[key] = self._look(folder, source)
         return self._found[key]
 
-    def excludes(self, session: str) -> bool:
-        """Return whether a session is excluded by its id."""
-        return is_excluded(self._exclude, session)
+    def excludes(self, session: str, project: str = "", folder: str = "") -> bool:
+        """Return whether a session is excluded by its id, a project by its name, or a folder."""
+        if is_excluded(self.exclude, project, session=session):
+            return True
+        return bool(self.exclude and folder) and self.place(folder, "").left_out == EXCLUDED
 
     def trust(self) -> None:
         """Trust the folders with their remotes, as the first hook in each would do."""
@@ -54,8 +60,8 @@ class Places:
             if project.remote == name and self._trusted.setdefault(name, str(project.place)) != str(project.place):
                 # Any folder can name any remote: only the first has its memories.
                 name = project.local
-        if is_excluded(self._exclude, name, folder):
-            return Place(name, "excluded")
+        if is_excluded(self.exclude, name, folder):
+            return Place(name, EXCLUDED)
         if self._projects and not is_excluded(self._projects, name, folder):
             return Place(name, "another project")
         return Place(name)

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
-from memotherm.history.places import Places
+from memotherm.history.places import EXCLUDED, Places
 from memotherm.history.records import Reading, Source, Transcript
 from memotherm.hooks.hosts import HOSTS, PREFIXES
 from memotherm.hooks.scopes import user_name
@@ -205,7 +205,7 @@ class TranscriptReader:
         """Add what is worth storing of an exchange."""
         time = min(exchange.time, self._now) if exchange.time else None
         place = self._places.place(exchange.folder, transcript.source)
-        reason = place.left_out or ("excluded" if self._places.excludes(exchange.session) else "")
+        reason = place.left_out or (EXCLUDED if self._places.excludes(exchange.session) else "")
         if not reason and self._since is not None and (time is None or time < self._since):
             reason = "older"
         stored = self._captured.get(exchange.session)
@@ -251,8 +251,8 @@ class TranscriptReader:
     ) -> dict[str, Any] | None:
         """Return the memory to store for a text; None if it says nothing."""
         metadata: dict[str, Any] = {"role": content.role, "session": exchange.session, "client": _client(source)}
-        metadata |= {"branch": exchange.branch} if exchange.branch else {}
-        metadata |= {"files": exchange.files} if exchange.files else {}
+        said = {"folder": exchange.folder, "branch": exchange.branch, "files": exchange.files}
+        metadata |= {name: value for name, value in said.items() if value}
         metadata |= {} if time is not None else {"time": "unknown"}
         text = content.text
         if filler_reason(text):

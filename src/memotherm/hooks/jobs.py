@@ -95,10 +95,10 @@ def redacted(job: Job, settings: Settings) -> Job:
 
 
 def excluded(job: Job) -> bool:
-    """Return whether a resolved job belongs to an excluded project or folder."""
+    """Return whether a resolved job belongs to an excluded project, folder or session."""
     patterns = job["settings"].get("capture_exclude", ())
     return job["do"] in ("capture", "fixes") and is_excluded(
-        patterns, job["scope"].get("project"), str(job.get("folder") or "")
+        patterns, job["scope"].get("project"), str(job.get("folder") or ""), job.get("session")
     )
 
 

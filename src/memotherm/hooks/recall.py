@@ -26,7 +26,7 @@ def text_for(event: HookEvent, options: Options) -> str:
     """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
     settings = load()
     scope = scope_of(options.scope, event.folder)
-    if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd())):
+    if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd()), event.session):
         settings = replace(settings, recall_log="off")
     at_tool, task = event.moment in ("tool", "agent"), ""
     if at_tool and event.agent and not settings.recall_in_subagents:

@@ -123,8 +123,8 @@ def read_lines(path: Path) -> Iterator[list[Any]]:
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")
 
 
-def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "") -> bool:
-    """Return whether a pattern of `capture_exclude` matches a project, a folder, or a parent of the folder.
+def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "", session: str | None = None) -> bool:
+    """Return whether a pattern of `capture_exclude` matches a project, a session, a folder, or a parent of the folder.
 
     It may match the whole name or path, or its last part: `shop` matches github.com/acme/shop, shop-1a2b3c4d and
     ~/code/shop.
@@ -132,7 +132,7 @@ def is_excluded(patterns: Sequence[str], project: str | None, folder: str = "") 
     if not patterns:
         return False
     last = (project or "").rpartition("/")[2]
-    names = [project or "", last, _DIGEST.sub("", last)]
+    names = [session or "", project or "", last, _DIGEST.sub("", last)]
     for path in {Path(folder), Path(os.path.realpath(folder))} if folder else ():
         names += [text for each in (path, *path.parents) for text in (str(each), each.name)]
     expanded = [str(Path(pattern).expanduser()) for pattern in patterns]

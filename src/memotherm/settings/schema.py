@@ -267,7 +267,9 @@ class Settings:
         "Sources whose memories wait until somebody approves them, such as extracted, hook or import:mem0.",
     )
     capture_exclude: tuple[str, ...] = setting(
-        (), "Projects and folders (with everything in them) whose conversations are not captured; `*` matches any text."
+        (),
+        "Projects, folders (with everything in them) and sessions whose conversations are not captured;"
+        " `*` matches any text.",
     )
     max_pinned: int = setting(5, "Maximum number of pinned memories that a scope sees.", project=True)
     max_critical: int = setting(10, "Maximum number of critical memories that a scope sees.", project=True)
