@@ -140,6 +140,24 @@ def test_forks_and_replays_are_stored_once(mem: Memotherm, run: Run, tmp_path: P
     assert len(_stored(mem)) == 1
 
 
+@pytest.mark.parametrize("copy", ["s0", "s2"])
+def test_of_two_copies_of_a_turn_the_longer_one_is_stored(
+    mem: Memotherm, run: Run, source: Lines, tmp_path: Path, copy: str
+) -> None:
+    """A session that goes on in the background has its first turn in two files, and the answer only in one."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    turn = said("2026-11-01T09:00:00+00:00", f"which port does the gateway use? The token is {secret}.", "Let me look.")
+    write(tmp_path, "s1", *turn)
+    answer = {"role": "assistant", "text": "The gateway uses port 8443.", "time": "2026-11-01T09:05:00+00:00"}
+    write(tmp_path, copy, *turn, answer, copies="s1")
+    with Backfill(mem, {source.name: source}, Wanted(), {}, tmp_path) as backfill:
+        backfill.read()
+        assert (backfill.entries, backfill.found[0].redacted) == (1, 1)
+    run()
+    (memory,) = _stored(mem)
+    assert "8443" in memory.content
+
+
 def test_the_turn_of_a_running_session_waits(mem: Memotherm, run: Run, clock: FakeClock, tmp_path: Path) -> None:
     """Its answer may be still to come, so it is read again."""
     prompt = said("2026-11-18T11:50:00+00:00", "which port does the gateway use?")

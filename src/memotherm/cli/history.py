@@ -20,8 +20,8 @@ from memotherm.history.timeline import activities, lines
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.jobs import start_command
 from memotherm.model import Memory
-from memotherm.model.memory import HISTORY
 from memotherm.model.clock import as_moment, system_clock
+from memotherm.model.memory import HISTORY
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
 from memotherm.settings.sources import with_setting

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, Self
 
 from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
+from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.undoing import BATCHES
 from memotherm.history.deleted_sessions import DeletedSessions
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
 from memotherm.history.records import Source, Transcript
-from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Memory, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.model.value import Value

@@ -109,17 +109,29 @@ class Entries:
         create_folder(data_home())
         self._file = tempfile.TemporaryFile(dir=data_home())  # noqa: SIM115 - closed by `close`
         self._times, self._offsets, self._transcripts = array("d"), array("q"), array("l")
+        #: The place of each entry by the hash of its id, and the time at which its exchange ends.
+        self._known, self._ends = dict[int, int](), array("d")
 
     def __len__(self) -> int:
         return len(self._times)
 
-    def add(self, entry: Mapping[str, Any], time: datetime, transcript: int) -> None:
-        """Add an entry of the transcript with a number."""
-        self._times.append(time.timestamp())
-        self._transcripts.append(transcript)
-        self._offsets.append(self._file.tell())
+    def add(self, entry: Mapping[str, Any], time: datetime, end: datetime, transcript: int) -> bool:
+        """Add an entry of the transcript with a number, and return whether it is new.
+
+        A fork or a replay has the same exchanges: of each, the copy that goes on for longest is kept.
+        """
+        place = self._known.setdefault(hash(entry["state"]["id"]), len(self))
+        is_new, ends = place == len(self), end.timestamp()
+        if is_new:
+            for values in (self._times, self._ends, self._transcripts, self._offsets):
+                values.append(0)
+        elif ends <= self._ends[place]:
+            return False
+        self._times[place], self._ends[place] = time.timestamp(), ends
+        self._transcripts[place], self._offsets[place] = transcript, self._file.tell()
         self._file.write(json.dumps(entry, ensure_ascii=False, default=datetime.isoformat).encode("utf-8", "replace"))
         self._file.write(b"\n")
+        return is_new
 
     def counts(self) -> Counter[int]:
         """Return how many entries each transcript has, by its number."""
@@ -168,7 +180,6 @@ class TranscriptReader:
         self._captured = captured
         self._trust = trust
         self._since = since
-        self._known: set[int] = set()
         self._next = 0
         self._user = user_name()
 
@@ -219,32 +230,33 @@ class TranscriptReader:
             found.add_time(time)
         found.sessions.add(exchange.session)
         found.projects[place.name] += 1
-        for position, content in enumerate(self._texts(exchange, found)):
-            memory_id = f"mem_{digest(f'{transcript.source} {exchange.id} {position}')[:26]}"
-            # A fork or a replay has the same records.
-            if (mark := hash(memory_id)) in self._known:
-                continue
+        contents, secrets = self._texts(exchange)
+        for position, content in enumerate(contents):
             entry = self._entry(exchange, content, transcript.source, place.name, time)
-            if entry is not None and found.deleted:
+            if entry is None:
+                continue
+            entry["state"]["id"] = f"mem_{digest(f'{transcript.source} {exchange.id} {position}')[:26]}"
+            if found.deleted:
                 entry["metadata"]["transcript"] = "deleted"
                 entry["trust"] = str(Trust.IMPORT)
-            if entry is not None:
-                self._known.add(mark)
+            if self.entries.add(entry, time or self._now, exchange.end or time or self._now, number):
                 found.kept[entry["kind"]] += 1
-                entry["state"]["id"] = memory_id
-                self.entries.add(entry, time or self._now, number)
+                found.redacted, secrets = found.redacted + secrets, 0
 
-    def _texts(self, exchange: Exchange, found: Found) -> list[Content]:
-        """Return what is worth storing of an exchange, after it was redacted."""
+    def _texts(self, exchange: Exchange) -> tuple[list[Content], int]:
+        """Return what is worth storing of an exchange, after it was redacted, and how many secrets were replaced."""
+        secrets = 0
 
         def redacted(text: str) -> str:
+            nonlocal secrets
             clean, count = self._redactor.redact(text.strip()[:_READ_CHARS])
-            found.redacted += count
+            secrets += count
             return clean[:_MAX_CHARS]
 
         exchange.prompt, exchange.answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
         exchange.files = [redacted(file) for file in exchange.files]
-        return [*texts_of(exchange, self._settings.tokenizer), *(fix_of(each, redacted) for each in exchange.fixes)]
+        fixes = [fix_of(each, redacted) for each in exchange.fixes]
+        return [*texts_of(exchange, self._settings.tokenizer), *fixes], secrets
 
     def _entry(
         self, exchange: Exchange, content: Content, source: str, project: str, time: datetime | None
