@@ -69,6 +69,8 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
             mem.inspect.heat(stored.id),
             mem.inspect.uses(stored.id),
             mem.inspect.tier_history(since="1d", points=2)[0],
+            mem.inspect.timeline()[0],
+            memotherm.model.reports.Batch(name="backfill-1", at=stored.created_at, stored=2, left=1),
             mem.inspect.everything(),
             mem.inspect.everything().recalls[0],
             mem.scoped(user="ana").erase(),

@@ -178,7 +178,10 @@ def test_undo_takes_back_exactly_the_batch(mem: Memotherm, run: Run, tmp_path: P
     write(tmp_path, "s3", *said("2026-05-02T09:00:00+00:00", "The gateway listens on port 8443."))
     batch = run().batch
     assert len(_stored(mem)) == 4
-    undone = mem.by("person").store.undo_batch(batch)
+    last, first = mem.inspect.batches()
+    assert (last.name, last.stored, last.left, first.stored, first.left) == (batch, 2, 2, 1, 1)
+    undone = mem.by("person").bulk.undo(batch=batch)
+    assert [each.left for each in mem.inspect.batches()] == [0, 1]
     assert {memory.content for memory in _stored(mem)} == {
         "The retry limit of the gateway is 5.", "The office is in Vienna",
     }  # fmt: skip

@@ -145,6 +145,7 @@ COMMANDS: Mapping[str, str] = {
     "compact": "compact",
     "maintain": "maintain",
     "events": "events",
+    "timeline": "timeline",
     "undo": "undo 2",
     "undo_many": "undo 1 2 --run",
     "policy_lint": "policy lint research --on-store",
@@ -164,7 +165,7 @@ OTHER_FORMS = {
 WITHOUT_COMMAND = {
     "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
     "session_forget", "session_heard", "session_start", "session_before_turn", "session_before_tool",
-    "session_context_compacted", "session_run_ended", "sent_context", "tier_history", "start", "cool",
+    "session_context_compacted", "session_run_ended", "sent_context", "tier_history", "start", "cool", "batches",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {

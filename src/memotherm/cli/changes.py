@@ -102,7 +102,7 @@ def _contents(mem: Memotherm, ids: Iterable[str]) -> dict[str, str]:
 @click.command("undo")
 @click.argument("events", metavar="SEQ...", type=click.IntRange(1), nargs=-1)
 @click.option("--batch", metavar="NAME", help="Undo all that a run of `backfill` has stored, in all scopes.")
-@operation_options("undo_many", left_out="events")
+@operation_options("undo_many", left_out="events batch")
 @memory_option(dry_run=True)
 def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, include_narrower: bool) -> Output:
     """Undo events of the ledger by their numbers in `history` and `events`.

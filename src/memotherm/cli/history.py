@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import click
@@ -16,12 +17,11 @@ from memotherm.history.backfill import Backfill, Wanted
 from memotherm.history.cleanup import KEEP_DAYS, cleanup
 from memotherm.history.reading import Found
 from memotherm.history.sources import SOURCES
-from memotherm.history.timeline import activities, lines
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.jobs import start_command
-from memotherm.model import Memory
 from memotherm.model.clock import as_moment, system_clock
 from memotherm.model.memory import HISTORY
+from memotherm.model.reports import Activity
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
 from memotherm.settings.sources import with_setting
@@ -30,8 +30,6 @@ from memotherm.text.content import pluralize
 #: How many projects and unreadable files of a program are named.
 _MOST_NAMED = 5
 _KEPT = {"message": "turn"}
-#: How many memories are read at once.
-_PAGE = 1000
 
 
 @click.command("backfill")
@@ -219,13 +217,18 @@ def timeline(mem: Memotherm, since: str, until: str | None) -> Output:
     memotherm timeline --since 2026-03-01 --until 2026-04-01
     memotherm timeline --everywhere --since 7d
     """
-    everywhere = bool(click.get_current_context().params.get("everywhere"))
-    memories: list[Memory] = []
-    page, cursor = None, None
-    while page is None or cursor is not None:
-        page = mem.find(since=since, until=until, limit=_PAGE, cursor=cursor, include_narrower=everywhere)
-        memories += page
-        cursor = page.cursor
-    found = activities(memories, mem.settings)
-    data = {"activities": [activity.as_dict() for activity in found]}
-    return Output(data, lines(found), ["nothing was stored then"] * (not found))
+    found = mem.inspect.timeline(since, until)
+    return Output({"activities": to_json(found)}, _days(found), ["nothing was stored then"] * (not found))
+
+
+def _days(found: list[Activity]) -> Iterator[str]:
+    """Yield the lines of a timeline: each day once, each project of a day once."""
+    day = project = None
+    for activity in found:
+        if activity.day != day:
+            day, project = activity.day, None
+            yield f"{date.fromisoformat(day):%Y-%m-%d %A}"
+        if activity.project != project:
+            project = activity.project
+            yield f"  {project or 'no project'}"
+        yield f"    {activity}"

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE
-from memotherm.facade.undoing import undo_events
+from memotherm.facade.undoing import undo_batch, undo_events
 from memotherm.facade.view import View
 from memotherm.model import Memory, Priority, Retention, Tier
 from memotherm.model.actions import Action
@@ -107,7 +107,9 @@ class Bulk:
         moved = view.services.changes.move_many(view.scope, chosen, Tier.WARM, cause)
         return Cooled(count=len(moved), tokens=left, limit=limit, event=moved[0].version if moved else None)
 
-    def undo(self, events: Sequence[int], *, run: bool = False, include_narrower: bool = False) -> Undone:
+    def undo(
+        self, events: Sequence[int] = (), *, run: bool = False, include_narrower: bool = False, batch: str = ""
+    ) -> Undone:
         """Undo several events of the ledger, the newest first, in one transaction.
 
         An event that cannot be undone, because its memory was changed again since, is skipped with the reason.
@@ -116,7 +118,12 @@ class Bulk:
             events: The numbers of the events.
             run: Also undo all that was made by the same call, such as every move of a compaction.
             include_narrower: Undo events of narrower scopes as well.
+            batch: Instead of events: all that a run of `backfill` has stored at and below this scope.
         """
+        if bool(events) == bool(batch):
+            raise InvalidInput("name the numbers of events, or a batch")
+        if batch:
+            return undo_batch(self._view, batch)
         return undo_events(self._view, events, run=run, include_narrower=include_narrower)
 
     def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:

@@ -13,6 +13,8 @@ from memotherm.context.standing import START_TOKENS
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
+from memotherm.facade.timeline import activities
+from memotherm.facade.undoing import BATCHES
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Retention, Tier, Trust
@@ -21,7 +23,7 @@ from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
-from memotherm.model.reports import Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
+from memotherm.model.reports import Activity, Batch, Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
 from memotherm.recall.past import state_at
 from memotherm.remember import export_scope
@@ -181,6 +183,22 @@ class Inspection:
     def scopes(self) -> list[ScopeCount]:
         """Return every scope at and below this one that holds memories, with counts and tokens."""
         return self._view.store_inside.scopes(self._view.spaces_inside())
+
+    def timeline(self, since: datetime | str = "30d", until: datetime | str | None = None) -> list[Activity]:
+        """Return what was said when inside this scope, from all tiers: newest day first, by project and session.
+
+        Args:
+            since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
+            until: Only what was said before this.
+        """
+        view = self._view
+        store, search = view.listing(since=since, until=until, include_narrower=True)
+        found = store.each(replace(search, limit=LARGEST_PAGE))
+        return activities((record.memory for record in found), view.services.settings)
+
+    def batches(self) -> list[Batch]:
+        """Return what each run of `backfill` has stored inside this scope, newest first; `undo` takes one back."""
+        return self._view.store_inside.batches(self._view.spaces_inside(), BATCHES)
 
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""

@@ -46,7 +46,7 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
     return _undo(view, list(found.values()))
 
 
-def undo_batch(view: View, batch: str, progress: Progress | None) -> Undone:
+def undo_batch(view: View, batch: str, progress: Progress | None = None) -> Undone:
     """Undo all events of a batch, the newest first, some in each transaction."""
     if not batch.startswith(BATCHES):
         # The actor of other events is whoever made them.

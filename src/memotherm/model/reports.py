@@ -12,6 +12,8 @@ from memotherm.model.results import Event, LoggedRecall, TierCount
 from memotherm.model.value import Value
 
 __all__ = [
+    "Activity",
+    "Batch",
     "Durations",
     "Erased",
     "Everything",
@@ -118,6 +120,39 @@ class Uses(Value):
     #: How many contexts with a stored receipt included it, and when the last one did; None if none did.
     injected_count: int = 0
     last_injected_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Activity(Value):
+    """What one session, or all that was stored outside of sessions, said in a project on a day."""
+
+    #: The day, such as 2026-01-31.
+    day: str
+    project: str
+    session: str
+    first: datetime
+    last: datetime
+    memories: int = 0
+    #: The first sentence that was said, and the files that were edited.
+    title: str = ""
+    files: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        span = f"{self.first:%H:%M}" if self.first == self.last else f"{self.first:%H:%M}-{self.last:%H:%M}"
+        files = f" [{', '.join(self.files[:5])}]" if self.files else ""
+        return f"{span} {self.title} ({self.memories}){files}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Batch(Value):
+    """What one run of `backfill` has stored."""
+
+    #: The name, for `undo`.
+    name: str
+    at: datetime
+    #: The memories that it has stored, and how many of them were not deleted since.
+    stored: int
+    left: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

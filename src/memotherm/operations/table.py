@@ -373,6 +373,8 @@ _TABLE = (
             description="List the scopes at and below this one, with counts.",
         ),
     ),
+    _read("Inspection.timeline", "search", "GET /timeline", conflicts=True, result="activities"),
+    _read("Inspection.batches", "tiers", "GET /batches", result="batches"),
     _read("Inspection.everything", "store", "GET /everything"),
     _read("Inspection.recalls", "store", "GET /recalls", result="recalls"),
     Operation(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED
+from memotherm.model.reports import Batch
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase
 from memotherm.storage.filters import found_count, found_rows
@@ -261,6 +262,14 @@ class MemoryStore(StoreBase):
         """Return whether memories of some spaces were created or changed after a moment and up to another."""
         values = {"spaces": list(spaces), "after": to_micros(after), "until": to_micros(until)}
         return bool(self._rows("changed_between", **values)[0][0])
+
+    def batches(self, spaces: Sequence[int], prefix: str) -> list[Batch]:
+        """Return what actors whose names begin with a prefix have stored in some spaces, newest first."""
+        values = {"spaces": list(spaces), "name": f"{prefix}%", "deleted": RETENTIONS.index(Retention.DELETED)}
+        return [
+            Batch(name=name, at=from_micros(at), stored=stored, left=int(left))
+            for name, at, stored, left in self._rows("batches", **values)
+        ]
 
     def tier_changes(
         self, spaces: Sequence[int], since: datetime, until: datetime, step: timedelta

@@ -371,6 +371,12 @@ GROUP BY m.tier, m.retention, CASE WHEN EXISTS (SELECT 1 FROM {table events o} W
     THEN -e.seq ELSE (:until - e.at) / :step END
 ORDER BY max(e.seq) DESC
 
+-- batches: The batches that have stored memories of some spaces, with the memories that are there and not deleted.
+SELECT e.actor, min(e.at), count(*), sum(CASE WHEN m.retention < :deleted THEN 1 ELSE 0 END)
+FROM {table events e} {cross} {table memories m} ON {same e m}m.no = e.no
+WHERE {own e}e.actor LIKE :name AND e.action = 'remember' AND m.space {in spaces}
+GROUP BY e.actor ORDER BY min(e.seq) DESC
+
 -- events_moved_by: The memories with moves by a policy.
 SELECT DISTINCT m.id FROM {table events e} JOIN {table memories m} ON {same e m}m.no = e.no 
 WHERE {own e}e.policy = :policy AND e.policy <> '' ORDER BY m.id

@@ -9,6 +9,7 @@ export const NAVIGATION = [
     { path: "", title: "Overview", icon: "M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1zM8 17v-5h4v5", load: async () => (await import("./overview.js")).Overview },
     { path: "memories", title: "Memories", icon: "M4 5h12M4 10h12M4 15h8", load: async () => (await import("./memories.js")).Memories },
     { path: "activity", title: "Activity", icon: "M10 5v5l3 2M17 10a7 7 0 1 1-7-7", load: async () => (await import("./activity.js")).Activity },
+    { path: "timeline", title: "Timeline", icon: "M5 4v12M5 6h10M5 10h7M5 14h9", inMenu: true, load: async () => (await import("./timeline.js")).Timeline },
     { path: "conflicts", title: "Conflicts", icon: "M3 7h11l-3-3M17 13H6l3 3", inMenu: true, load: async () => (await import("./conflicts.js")).Conflicts },
     { path: "review", title: "Review", icon: "M3 11h4l1 2h4l1-2h4M3 11l2-7h10l2 7v5H3z", inMenu: true, load: async () => (await import("./review.js")).Review },
   ] },
