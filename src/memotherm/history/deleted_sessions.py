@@ -34,9 +34,7 @@ class DeletedSessions(Reader):
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the one file."""
         if root.name == _FILE and root.is_file() and not root.is_symlink():
-            found = transcript(ClaudeCode.name, root)
-            if found is not None:
-                yield found
+            yield transcript(ClaudeCode.name, root)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         projects = transcript.path.parent / "projects"

@@ -68,12 +68,12 @@ def children(folder: Path, suffix: str) -> list[Path]:
     return list(_below(folder, [(f"*{suffix}",)], 0))
 
 
-def transcript(source: str, path: Path, session: str = "") -> Transcript | None:
-    """Return the transcript in a file, or None if it is gone."""
+def transcript(source: str, path: Path, session: str = "") -> Transcript:
+    """Return the transcript in a file; of one that is gone, reading it says so."""
     try:
         status = path.stat(follow_symlinks=False)
     except OSError:
-        return None
+        return Transcript(source, path, session, 0, "")
     return Transcript(source, path, session, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
 
 
@@ -83,8 +83,6 @@ def stored(source: str, path: Path, states: Mapping[str, str] | None) -> Iterato
     Without states, because the tables are not known, the file itself is a transcript: reading it says what is wrong.
     """
     whole = transcript(source, path)
-    if whole is None:
-        return
     if states is None:
         yield whole
         return

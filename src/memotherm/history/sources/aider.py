@@ -38,11 +38,8 @@ class Aider(Reader):
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the history in a folder, and in the folders in it."""
         for path in files(root, "*.md") if root.is_file() else files(root, _FILE, f"*/{_FILE}"):
-            found = (
-                transcript(self.name, path) if root.is_dir() or b"# aider chat started at " in head_of(path) else None
-            )
-            if found is not None:
-                yield found
+            if root.is_dir() or b"# aider chat started at " in head_of(path):
+                yield transcript(self.name, path)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         history = _History(transcript.path, reading)

@@ -29,9 +29,8 @@ class ChatGPT(Reader):
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the files of an export."""
         for path in export_files(root):
-            found = transcript(self.name, path) if has_field(path, "mapping") else None
-            if found is not None:
-                yield found
+            if has_field(path, "mapping"):
+                yield transcript(self.name, path)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         for conversation in conversations(transcript.path, reading):

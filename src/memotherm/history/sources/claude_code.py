@@ -75,9 +75,8 @@ class ClaudeCode(Reader):
         for path in files(
             root, "*.jsonl", "*/*.jsonl", "*/subagents/**/agent-*.jsonl", "*/*/subagents/**/agent-*.jsonl"
         ):
-            found = transcript(self.name, path, path.stem.removeprefix("agent-"))
-            if found is not None and (known or _is_ours(head_of(path))):
-                yield found
+            if known or _is_ours(head_of(path)):
+                yield transcript(self.name, path, path.stem.removeprefix("agent-"))
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         subagent = transcript.path.name.startswith("agent-")

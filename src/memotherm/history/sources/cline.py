@@ -61,9 +61,8 @@ class Cline(Reader):
                 for item in elements(file, Reading()):
                     self._folders[text(item, "id")] = text(item, "cwdOnTaskInitialization")
         for path in files(root, "sessions/*/*.messages.json", f"tasks/*/{_HISTORY}"):
-            found = transcript(self.name, path, path.parent.name)
-            if found is not None and _is_roo(path) == (self.name == Roo.name):
-                yield found
+            if _is_roo(path) == (self.name == Roo.name):
+                yield transcript(self.name, path, path.parent.name)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         name = transcript.session

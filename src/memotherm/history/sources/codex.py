@@ -81,9 +81,8 @@ class Codex(Reader):
             if path.suffix == ".zst" and path.with_suffix("") in plain:
                 continue
             found = transcript(self.name, path, name[1] if name else "")
-            if found is not None:
-                self._rollouts[found.session] = path
-                yield found
+            self._rollouts[found.session] = path
+            yield found
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         scan = _Scan(transcript.path, reading)

@@ -50,14 +50,11 @@ class Copilot(Reader):
         names = {path.stem for path in chats}
         for path in files(root, *_EVENTS):
             name = path.parent.name if path.name == "events.jsonl" else path.stem
-            found = transcript(self.name, path, name)
-            if found is not None and name not in names:
-                yield found
+            if name not in names:
+                yield transcript(self.name, path, name)
         for path in chats:
-            copied = path.suffix == ".json" and path.with_suffix(".jsonl") in newer
-            found = None if copied else transcript(self.name, path, path.stem)
-            if found is not None:
-                yield found
+            if path.suffix != ".json" or path.with_suffix(".jsonl") not in newer:
+                yield transcript(self.name, path, path.stem)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.parent.name in ("chatSessions", "emptyWindowChatSessions"):

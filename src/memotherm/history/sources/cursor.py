@@ -54,9 +54,7 @@ class Cursor(Reader):
             if is_database(path):
                 yield from self._conversations(path)
         for path in files(root, "projects/*/agent-transcripts/*/*.jsonl", "projects/*/agent-transcripts/*.jsonl"):
-            found = transcript(self.name, path, path.stem)
-            if found is not None:
-                yield found
+            yield transcript(self.name, path, path.stem)
 
     def _conversations(self, path: Path) -> Iterator[Transcript]:
         states: dict[str, str] | None = None

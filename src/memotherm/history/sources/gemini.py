@@ -52,9 +52,8 @@ class Gemini(Reader):
         newer = {path for path in found if path.suffix == ".jsonl"}
         for path in found:
             copied = path.suffix == ".json" and path.with_suffix(".jsonl") in newer
-            each = None if copied or _is_left_over(path.name) else transcript(self.name, path)
-            if each is not None:
-                yield each
+            if not (copied or ".unreadable-" in path.name or ".tmp-" in path.name):
+                yield transcript(self.name, path)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         chats = next((parent for parent in transcript.path.parents if parent.name == "chats"), transcript.path.parent)
@@ -70,10 +69,6 @@ class Gemini(Reader):
             for entry in entries(transcript.path, reading):
                 chat.take(entry)
         yield from chat.records()
-
-
-def _is_left_over(name: str) -> bool:
-    return ".unreadable-" in name or ".tmp-" in name
 
 
 class _Chat:

@@ -39,9 +39,8 @@ class Goose(Reader):
                 known.add(found.session)
                 yield found
         for path in files(root, "*.jsonl"):
-            each = transcript(self.name, path, path.stem)
-            if each is not None and path.stem not in known:
-                yield each
+            if path.stem not in known:
+                yield transcript(self.name, path, path.stem)
 
     def _stored(self, path: Path) -> Iterator[Transcript]:
         states: dict[str, str] | None = None

@@ -49,11 +49,11 @@ class OpenClaw(Reader):
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions; one that is in a database and in a file is one transcript."""
-        written = {}
-        for path in files(root, "agents/*/sessions/*.jsonl", "sessions/*/*.jsonl"):
-            found = None if any(mark in path.name for mark in _COPIES) else transcript(self.name, path, path.stem)
-            if found is not None:
-                written[path] = found
+        written = {
+            path: transcript(self.name, path, path.stem)
+            for path in files(root, "agents/*/sessions/*.jsonl", "sessions/*/*.jsonl")
+            if not any(mark in path.name for mark in _COPIES)
+        }
         for path in files(root, f"agents/*/agent/{_DATABASE}"):
             if is_database(path):
                 yield from self._stored(path, written)

@@ -47,9 +47,8 @@ class OpenCode(Reader):
                     known.add(found.session)
                     yield found
         for path in files(root, "storage/session/*/*.json"):
-            each = transcript(self.name, path, path.stem)
-            if each is not None and path.stem not in known:
-                yield each
+            if path.stem not in known:
+                yield transcript(self.name, path, path.stem)
 
     def _listed(self, path: Path) -> Iterator[Transcript]:
         states: dict[str, str] | None = None
