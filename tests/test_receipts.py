@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memory, Memotherm, NotFound
+from memotherm.model import reasons
 from memotherm.testing import FakeClock
 
 Open = Callable[..., Memotherm]
@@ -291,3 +292,11 @@ def test_the_receipt_of_a_scope_that_stores_nothing_has_its_agent_and_session(me
     assert [each.number for each in coder.receipts.list(session="s7")] == [last.number]
     assert coder.feedback(answer="They live in the river").reflected
     assert [str(each.scope) for each in mem.inspect.scopes()] == ["project=shop"]
+
+
+def test_every_reason_to_consider_a_memory_belongs_to_a_part_of_the_context() -> None:
+    """The bar of a context on the dashboard leaves none out."""
+    considered = [
+        code for code in reasons.WORDS if list(reasons.WORDS).index(code) < list(reasons.WORDS).index("shortened")
+    ]
+    assert set(considered) == set(reasons.PARTS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.errors import ContentTooLarge, InvalidInput
-from memotherm.text.content import digest, pluralize, require_text
+from memotherm.text.content import digest, first_line, pluralize, require_text
 from memotherm.text.words import is_english, is_fragment, query_words, words
 
 _ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -163,3 +163,20 @@ def test_a_number_has_its_noun() -> None:
     """One of a thing is not many of it."""
     assert [pluralize(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
     assert [pluralize(number, "file") for number in (1, 1234)] == ["1 file", "1,234 files"]
+
+
+@given(text=_ANY_TEXT)
+def test_the_first_line_is_the_beginning_of_the_text(text: str) -> None:
+    """No letter is lost, and dots stand for what follows."""
+    found = first_line(text, 20)
+    if found.endswith("…") and found != text.strip():
+        assert text.strip().startswith(found[:-1])
+    else:
+        assert found == text.strip()
+    assert "\n" not in found
+    assert len(found) <= 21
+
+
+def test_a_first_line_keeps_markup() -> None:
+    """Backticks and underscores are letters of a name."""
+    assert first_line("`make_all` in __init__.py\nand more") == "`make_all` in __init__.py…"

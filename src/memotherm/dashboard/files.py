@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from memotherm.model.actions import Action
-from memotherm.model.reasons import GROUPS
+from memotherm.model.reasons import GROUPS, PARTS
 
 #: The path of the page, and that of its scripts and styles.
 INDEX_PATH = "/"
@@ -40,8 +40,10 @@ def routes() -> list[BaseRoute]:
     """Return the routes of the page and of its files, which are read once: a page needs some forty of them."""
     paths = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
     contents = {path.relative_to(_FOLDER).as_posix(): path.read_bytes() for path in paths}
-    done = json.dumps({action.value: action.done for action in Action})
-    contents[_WORDS] = f"export const DONE = {done};\nexport const GROUPS = {json.dumps(dict(GROUPS))};\n".encode()
+    words = {"DONE": {action.value: action.done for action in Action}, "GROUPS": GROUPS, "PARTS": PARTS}
+    contents[_WORDS] = "".join(
+        f"export const {name} = {json.dumps(dict(each))};\n" for name, each in words.items()
+    ).encode()
     assets = f"{ASSETS_PATH}{hashlib.sha256(b''.join(contents.values())).hexdigest()[:16]}/"
     page = contents.pop(_INDEX).replace(ASSETS_PATH.encode(), assets.encode())
 

@@ -73,6 +73,14 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys(_NOT_VALID, "Does not hold now"),
 }
 
+#: The part of a context that a memory is in, by why it was considered.
+PARTS: Mapping[str, str] = {
+    "pinned": "pinned", "rule": "rules", "profile": "about the user", "task": "open tasks",
+    "blocker": "current work", "current": "current work", "current_priority": "current work",
+    "summary": "the last session", "said_on": "recalled", "best_hit": "recalled", "hit": "recalled",
+    "call": "recalled", "similar_call": "recalled",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Reason(Value):

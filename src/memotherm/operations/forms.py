@@ -15,7 +15,7 @@ from memotherm.model import Event, Memory, Priority, Tier, Why
 from memotherm.model.reasons import Reason
 from memotherm.model.results import SessionStatus, Suggestion, TierCount
 from memotherm.model.value import Lazy
-from memotherm.text.content import title
+from memotherm.text.content import first_line
 
 #: A member of the JSON that is computed: its type, and a function of the value.
 Shown = tuple[Any, Callable[[Any], object]]
@@ -162,7 +162,7 @@ FORMS: Mapping[str, Form] = {
         left_out=("_memory", "_why", "lines"),
         shown={
             "id": (str, lambda entry: entry.id),
-            "title": (str, lambda entry: title(entry.content)),
+            "title": (str, lambda entry: first_line(entry.content)),
             "tier": (Tier, lambda entry: entry._memory.tier),
             "priority": (Priority, lambda entry: entry._memory.priority),
             "parts": (Why | None, lambda entry: entry.why),

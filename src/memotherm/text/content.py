@@ -167,6 +167,15 @@ def _title(text: str, most: int) -> str:
     return (plain[:cut] if cut > 0 else first_characters(plain, most)).rstrip(" ,;:-–—")
 
 
+def first_line(text: str, most: int = 140) -> str:
+    """Return the first line of a text, as much of it as fits and as it is; "…" stands for what follows."""
+    text = text.strip()
+    line = text[: most + 1].split("\n", 1)[0]
+    if len(line) == len(text):
+        return line
+    return f"{first_characters(line, most).rstrip()}…"
+
+
 def first_characters(text: str, most: int) -> str:
     """Return at most `most` code points from the start, without splitting a character of several code points."""
     if len(text) <= most:

@@ -1,4 +1,4 @@
-// Numbers and times in the form and zone of the reader. There is one form of a moment: its day, or its day and time.
+// Numbers and times in the form and zone of the reader; words such as "yesterday" are those of the page.
 const NUMBER = new Intl.NumberFormat();
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 // By the number of digits behind the point; making one takes longer than a thousand uses.
@@ -6,8 +6,9 @@ const DECIMALS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat(undefined
 const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const UNITS = [["year", 31_557_600], ["month", 2_629_800], ["week", 604_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const WEEKDAY = new Intl.DateTimeFormat("en", { weekday: "long" });
+const WEEK = 7, DAY_MILLISECONDS = 86_400_000;
 
 export const number = (value) => NUMBER.format(value);
 export const compact = (value) => COMPACT.format(value);
@@ -19,10 +20,32 @@ export const lastDay = (moment) => new Date(new Date(moment) - 1).toISOString().
 export const clock = (moment) => CLOCK.format(new Date(moment));
 export const time = (moment) => (moment ? `${day(moment)}, ${clock(moment)}` : "–");
 
-export function relative(iso, now = Date.now()) {
-  const seconds = (new Date(iso) - now) / 1000;
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) || ["second", 1];
-  return RELATIVE.format(Math.round(seconds / size), unit);
+// Return by how many days a moment is after today, in the reader's zone.
+const daysFromNow = (moment) => Math.round((new Date(moment).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / DAY_MILLISECONDS);
+
+// Return a moment within a week as how long it is from now, and another one as its day.
+export function when(moment) {
+  const days = daysFromNow(moment);
+  if (Math.abs(days) >= WEEK) return day(moment);
+  if (days) return RELATIVE.format(days, "day");
+  const minutes = Math.trunc((new Date(moment) - Date.now()) / 60_000);
+  if (!minutes) return "now";
+  return Math.abs(minutes) < 60 ? RELATIVE.format(minutes, "minute") : RELATIVE.format(Math.trunc(minutes / 60), "hour");
+}
+
+// Return the name of a day: that of the week if it was one of the last seven.
+export function dayName(moment, { today = "Today", yesterday = "Yesterday" } = {}) {
+  const days = daysFromNow(moment);
+  if (days > 0 || days <= -WEEK) return day(moment);
+  return [today, yesterday][-days] ?? WEEKDAY.format(new Date(moment));
+}
+export const weekday = (moment) => dayName(moment, { today: WEEKDAY.format(new Date(moment)), yesterday: WEEKDAY.format(new Date(moment)) });
+
+// Return the first line of a text, as much of it as fits; what follows is marked by dots.
+export function titleOf(text, most = 140) {
+  const [line] = text.trimStart().split("\n", 1);
+  const whole = line.length <= most && line.trimEnd() === text.trim();
+  return whole ? line.trimEnd() : `${line.slice(0, most).trimEnd()}…`;
 }
 
 // Return the beginning of a long text; what follows is marked by dots.
@@ -30,4 +53,13 @@ export const shortened = (text, most) => (text.length > most ? `${text.slice(0, 
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const memories = (value) => count(value, "memory", "memories");
 export const tokens = (value) => count(value, "token");
-export const scopeName = (scope) => Object.entries(scope).map(([name, value]) => `${name}=${value}`).join(" ") || "(no scope)";
+// The fields of a scope as the command line takes them.
+export const scopeFields = (scope) => Object.entries(scope).map(([name, value]) => `${name}=${value}`).join(" ") || "no field is set";
+
+// A scope by its names, such as "payments-api · ana"; a field that is not told by its place is named.
+//   session: what to call its session; default: its id, or the beginning of a long one.
+export function scopeName({ session: id, ...scope }, session = id && `session ${id.length > 20 ? id.slice(0, 8) : id}`) {
+  const plain = scope.project === undefined ? [] : ["project", "user"];
+  const names = Object.entries(scope).map(([name, value]) => (plain.includes(name) ? value : `${name} ${value}`));
+  return [...names, ...(session ? [session] : [])].join(" · ") || "everywhere";
+}

@@ -4,9 +4,9 @@ import { useEffect, useRef } from "./html.js";
 // The keys as the help shows them.
 export const SHORTCUTS = [
   ["⌘K or Ctrl K", "Search memories and pages"], ["/", "Search on this page"], ["n", "Add a memory"], ["?", "Show these shortcuts"],
-  ["↑ ↓", "Go to another row of a table"], ["Space", "Choose the row"], ["Enter", "Open the memory of the row"], ["e", "Edit the memory of the row"],
+  ["↑ ↓", "Go to another row of a table, or to its memory beside it"], ["Space", "Choose the row"], ["Enter", "Open the memory of the row"], ["e", "Edit the memory of the row, or the open one"],
   ["Delete", "Forget the memory of the row"], ["j k", "Go to another conflict"], ["1 2 b", "Keep its first memory, its second one, or both"],
-  ["Esc", "Close what is open"],
+  ["Esc", "Close what is open, like a click beside it"],
 ];
 
 // Whether a key belongs to the browser, to a field that the reader types into, or to an open dialog.

@@ -15,7 +15,7 @@ from memotherm.operations.codec import to_json
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import in_session
 from memotherm.rest.routes.derived import Act, Call, With, perform
-from memotherm.text.content import pluralize, title
+from memotherm.text.content import first_line, pluralize
 from memotherm.tools.results import added_warnings, metrics_json, secret_warnings, skipped
 
 Json = dict[str, Any]
@@ -124,7 +124,7 @@ def _receipt(call: Call) -> With:
             memory = inner.get(entry.id)
         except NotFound:
             return {**to_json(entry), "title": None, "tier": None}
-        return {**to_json(entry), "title": title(memory.content), "tier": str(memory.tier)}
+        return {**to_json(entry), "title": first_line(memory.content), "tier": str(memory.tier)}
 
     sections = {"included": found.included, "left_out": found.left_out}
     return With(found, {name: [titled(entry) for entry in entries] for name, entries in sections.items()})

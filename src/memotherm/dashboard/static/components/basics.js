@@ -1,12 +1,13 @@
 // Small parts that several pages use.
 import { html } from "../html.js";
-import { clock, day, percent, relative, scopeName, time } from "../format.js";
+import { scopeFields, scopeName, time, when } from "../format.js";
 import { hrefOf } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
-// A moment; in a narrow column, the time is below the day.
-export const Time = ({ at, narrow = false }) => (at ? html`<time datetime=${at} title=${relative(at)}>${narrow ? html`${day(at)}<br /><span class="hint">${clock(at)}</span>` : time(at)}</time>` : "–");
-export const ScopeName = ({ scope }) => html`<span class="scope">${scopeName(scope)}</span>`;
+// A moment in the words that say most; the exact one is its title.
+export const Time = ({ at, text = at && when(at) }) => (at ? html`<time datetime=${at} title=${time(at)}>${text}</time>` : "–");
+// A scope by its names; its fields are its title. `session` is what to call its session.
+export const ScopeName = ({ scope, session }) => html`<span class="scope" title=${scopeFields(scope)}>${scopeName(scope, session)}</span>`;
 
 export const memoryHref = (id) => hrefOf(["memory", id]);
 export const MemoryLink = ({ id, children }) => html`<a href=${memoryHref(id)}>${children ?? id}</a>`;
@@ -24,12 +25,6 @@ export function Loaded({ state, children, rows }) {
 
 export const ErrorNotice = ({ error, retry }) => html`<div class="notice row" role="alert"><p>${error.message}</p>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
-
-// The used part of a budget as a bar; what is above it is said by the text beside it.
-export function BudgetMeter({ used, budget }) {
-  const share = budget ? used / budget : 0;
-  return html`<div class="bar-meter ${used > budget ? "over" : ""}" role="img" aria-label=${`${percent(share)} of the budget`}><span style=${{ width: `${100 * Math.min(1, share)}%` }}></span></div>`;
-}
 
 // What to do where there is nothing to show.
 export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children && html`<p>${children}</p>`}</div>`;

@@ -3,8 +3,8 @@ import { html, useState } from "../html.js";
 import { post } from "../api.js";
 import { number, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { BudgetMeter, Loaded, MemoryLink } from "./basics.js";
-import { ContextText, Entries, inText, nextToEnter } from "./context.js";
+import { Loaded, MemoryLink } from "./basics.js";
+import { ContextBar, ContextText, Entries, Included, nextToEnter } from "./context.js";
 
 const SHOWN = 15;
 
@@ -23,10 +23,10 @@ export function ContextResult({ state, setting, of = "" }) {
     const next = nextToEnter(receipt, setting.budget);
     return html`<div aria-busy=${state.loading ? "true" : "false"}>
       <p class="hint">${number(used)} of ${tokens(receipt.budget)}. ${next ? html`Next to enter: <strong>${next.title}</strong> at ${number(next.fits_at)} tokens, ${number(next.fits_at - setting.budget)} more.` : "A larger budget adds nothing."}</p>
-      <${BudgetMeter} used=${used} budget=${receipt.budget} />
+      <${ContextBar} receipt=${receipt} />
       ${[...receipt.notes, ...receipt.degraded].map((note) => html`<p key=${note} class="notice">${note}</p>`)}
-      ${parts.length > 0 && html`<${ContextText} of=${of} parts=${parts} included=${receipt.included} selected=${selected} onSelect=${(id) => setSelected(id === selected ? null : id)} />`}
-      <h3>In the context: ${number(receipt.included.length)}</h3><${Entries} entries=${receipt.included} facts=${inText} most=${SHOWN} />
+      ${parts.length > 0 && html`<${ContextText} of=${of} parts=${parts} included=${receipt.included} selected=${(entry) => entry?.id === selected} onSelect=${(id) => setSelected(id === selected ? null : id)} />`}
+      <${Included} title="In the context" entries=${receipt.included} most=${SHOWN} />
       <h3>Left out: ${number(receipt.left_out.length)}</h3><${Entries} entries=${receipt.left_out} facts=${entersAt} most=${SHOWN} />
     </div>`;
   }}</${Loaded}>`;

@@ -1,4 +1,4 @@
-// Modal dialogs: the element <dialog> keeps the focus inside and closes with Escape.
+// Modal dialogs: the element <dialog> keeps the focus inside; Escape or a click beside it closes it.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 
 export function Dialog({ title, titleHidden = false, kind = "", onClose, children }) {
@@ -8,7 +8,13 @@ export function Dialog({ title, titleHidden = false, kind = "", onClose, childre
     element.current.showModal();
     return () => { if (before?.isConnected) before.focus(); };
   }, []);
-  return html`<dialog ref=${element} class=${kind} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
+  // A click beside the dialog is one on the dialog itself, outside of its box. What was written is not lost by it.
+  const click = ({ target, clientX, clientY }) => {
+    const { left, right, top, bottom } = element.current.getBoundingClientRect();
+    const beside = clientX < left || clientX > right || clientY < top || clientY > bottom;
+    if (target === element.current && beside && ![...target.querySelectorAll("textarea")].some((field) => field.value)) onClose();
+  };
+  return html`<dialog ref=${element} class=${kind} aria-labelledby="dialog-title" onClose=${onClose} onClick=${click}>
     <h2 id="dialog-title" class=${titleHidden ? "hidden" : ""}>${title}</h2>
     ${children}
   </dialog>`;

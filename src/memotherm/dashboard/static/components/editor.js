@@ -35,7 +35,8 @@ export function Editor({ memory, onClose, onChange }) {
   };
   const take = (mine) => { setBase(newer); if (!mine) setFields(fieldsOf(newer)); setNewer(null); setError(""); };
   const keys = (event) => {
-    if (event.key === "Escape") { event.stopPropagation(); onClose(); }
+    // What was written is cancelled first; otherwise the same key closes what the editor is in.
+    if (event.key === "Escape") { if (JSON.stringify(fields) !== JSON.stringify(fieldsOf(base))) event.stopPropagation(); onClose(); }
     if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) save(event);
   };
   const rows = Math.min(20, Math.max(4, fields.content.slice(0, 4000).split("\n").length + fields.content.slice(0, 2000).length / 70));

@@ -3,13 +3,13 @@ import { html, useEffect, useState } from "../html.js";
 import { undoEvents } from "../actions.js";
 import { post } from "../api.js";
 import { difference } from "../diff.js";
-import { clock, memories, shortened } from "../format.js";
+import { clock, memories, shortened, titleOf } from "../format.js";
 import { useWritable } from "../login.js";
-import { MemoryLink, Tier } from "./basics.js";
+import { MemoryLink, Tier, Time } from "./basics.js";
 // Made by the server of the events that it knows.
 import { DONE } from "./words.js";
 
-const LONGEST = 140, AT_ONCE = 500;
+const AT_ONCE = 500;
 // What follows from other changes, or is said in another way.
 const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 
@@ -42,7 +42,7 @@ export function MemoryTitle({ id }) {
   useEffect(() => { let current = true; textOf(id).then((found) => current && setText(found)); return () => { current = false; }; }, [id]);
   if (text === null) return html`<span class="hint">a memory that is gone</span>`;
   if (text === undefined) return html`<span class="hint loading">${id}</span>`;
-  return html`<${MemoryLink} id=${id}>${shortened(text, LONGEST)}</${MemoryLink}>`;
+  return html`<${MemoryLink} id=${id}>${titleOf(text)}</${MemoryLink}>`;
 }
 
 export const Difference = ({ change }) => html`<p class="content diff">${difference(change.from, change.to).map(({ kind, text }) =>
@@ -74,7 +74,7 @@ const Undo = ({ events, label, onChange }) => {
 export function EventRow({ event, named = true, when = clock(event.at), onChange }) {
   const writable = useWritable();
   const edited = event.changes.content?.from;
-  return html`<li class="event"><time datetime=${event.at} class="hint">${when}</time>
+  return html`<li class="event"><span class="hint when">${when && html`<${Time} at=${event.at} text=${when} />`}</span>
     <div class="what">${named && event.id && html`<div class="line">${event.action === "purge" ? html`<span class="hint">a memory that was purged</span>` : html`<${MemoryTitle} id=${event.id} />`}</div>`}
       <div><${Changes} event=${event} /> <${Cause} event=${event} /></div>
       ${edited && html`<${Difference} change=${event.changes.content} />`}</div>
@@ -87,7 +87,7 @@ function RunRow({ events, partial, onChange }) {
   const [open, setOpen] = useState(false);
   const rules = [...new Set(events.map((event) => event.rule).filter((rule) => rule && rule !== "explicit" && rule !== "default"))];
   const [first] = events;
-  return html`<li class="event"><time datetime=${first.at} class="hint">${clock(first.at)}</time>
+  return html`<li class="event"><span class="hint when"><${Time} at=${first.at} text=${clock(first.at)} /></span>
     <div class="what"><strong>${done(first.action)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
     ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`the run of ${memories(events.length)}`} onChange=${onChange} />`}
     <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="hint">Show each</summary>

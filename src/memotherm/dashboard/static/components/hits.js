@@ -1,10 +1,10 @@
 // The hits of a question, best first, each with the parts of its score; equal texts are one hit.
 import { html } from "../html.js";
 import { get, post } from "../api.js";
-import { count, lastDay, percent, scopeName, shortened } from "../format.js";
+import { count, lastDay, percent, scopeName, shortened, titleOf } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf } from "../route.js";
-import { Empty, Loaded, MemoryLink, Tier, Time } from "./basics.js";
+import { Empty, Loaded, MemoryLink, ScopeName, Tier, Time } from "./basics.js";
 import { ScoreBar } from "./scores.js";
 
 const SHOWN_CHARACTERS = 300;
@@ -35,11 +35,11 @@ function conflictsOf(hits, conflicts) {
 }
 
 function Hit({ hit, place, expected, other, onSelect }) {
-  return html`<li class="hit"><div class="hit-top"><span class="hint">${place}</span><${Tier} tier=${hit.tier} /> <span class="hint">${hit.kind} · ${scopeName(hit.scope)} · <${Time} at=${hit.updated_at} />${hit.valid_until ? ` · until ${lastDay(hit.valid_until)}` : ""}</span>
+  return html`<li class="hit"><div class="hit-top"><span class="hint">${place}</span><${Tier} tier=${hit.tier} /> <span class="hint">${hit.kind} · <${ScopeName} scope=${hit.scope} /> · <${Time} at=${hit.updated_at} />${hit.valid_until ? ` · until ${lastDay(hit.valid_until)}` : ""}</span>
       <label class="check hint"><input type="checkbox" checked=${expected} onChange=${() => onSelect(hit.id)} /> expected</label></div>
     <p class="content"><${MemoryLink} id=${hit.id}>${shortened(hit.content, SHOWN_CHARACTERS) || hit.id}</${MemoryLink}></p>
     <${ScoreBar} score=${hit.score} parts=${hit.parts} />
-    ${other && html`<p class="conflict-with"><strong>Conflict:</strong> <${MemoryLink} id=${other.id}>${shortened(other.content, 120)}</${MemoryLink}> says otherwise.</p>`}
+    ${other && html`<p class="conflict-with"><strong>Conflict:</strong> <${MemoryLink} id=${other.id}>${titleOf(other.content)}</${MemoryLink}> says otherwise.</p>`}
     ${hit.same.length > 0 && html`<p class="hint">The same text ${hit.same.length === 1 ? "once more" : `${hit.same.length} times more`}: ${hit.same.map((each, index) => html`${index ? ", " : ""}<${MemoryLink} id=${each.id}>${scopeName(each.scope)}</${MemoryLink}>`)}</p>`}</li>`;
 }
 

@@ -2,7 +2,8 @@
 import { html, useState } from "../html.js";
 import { ACTIONS, applyAction, PRIORITIES, prioritizing, PURGE } from "../actions.js";
 import { get, readMemory } from "../api.js";
-import { decimal, lastDay, memories, number, percent, scopeName, shortened, time, tokens } from "../format.js";
+import { decimal, lastDay, memories, number, percent, time, titleOf, tokens, when } from "../format.js";
+import { useKeys } from "../keys.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useLogin, useWritable } from "../login.js";
@@ -13,7 +14,6 @@ import { EventRow } from "./events.js";
 
 const SHOWN_CHARACTERS = 20_000;
 const NEIGHBOURS = 6;
-const LONGEST = 140;
 
 function Content({ text }) {
   const [all, setAll] = useState(text.length <= SHOWN_CHARACTERS);
@@ -30,11 +30,11 @@ function Facts({ memory }) {
     <dt>Kind and tags</dt><dd>${[memory.kind, ...memory.tags].join(", ")}</dd>
     <dt>Uses</dt><dd>${memory.access_count ? html`${number(memory.access_count)}, ${number(memory.recent_uses)} of late, last <${Time} at=${memory.accessed_at} />` : "never used"}</dd>
     ${memory.access_count > 0 && html`<dt>Heat</dt><dd>${decimal(memory.heat)}, decayed to ${percent(memory.decay)} since the last use</dd>`}
-    <dt>Stored</dt><dd>${time(memory.created_at)}, from ${memory.source}, ${tokens(memory.tokens)}</dd>
+    <dt>Stored</dt><dd><${Time} at=${memory.created_at} />, from ${memory.source}, ${tokens(memory.tokens)}</dd>
     <dt>Trust</dt><dd>${memory.trust}</dd>
     ${(memory.valid_from || memory.valid_until) && html`<dt>Holds</dt><dd>${[memory.valid_from && `from ${time(memory.valid_from)}`, memory.valid_until && `until ${lastDay(memory.valid_until)}`].filter(Boolean).join(" ")}</dd>`}
     ${memory.key && html`<dt>Key</dt><dd>${memory.key}</dd>`}
-    ${memory.expires_at && html`<dt>Expires</dt><dd>${time(memory.expires_at)}</dd>`}
+    ${memory.expires_at && html`<dt>Expires</dt><dd><${Time} at=${memory.expires_at} /></dd>`}
     ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
     ${Object.keys(memory.metadata).length > 0 && html`<dt>Metadata</dt><dd><code>${JSON.stringify(memory.metadata)}</code></dd>`}
     <dt>Id</dt><dd><code>${memory.id}</code></dd>
@@ -44,8 +44,8 @@ function Facts({ memory }) {
 function Actions({ memory, onEdit, onChange }) {
   const run = (action) => applyAction(action, [memory], { onChange });
   const active = memory.retention === "active";
-  return html`<div class="buttons">
-    ${(active || memory.retention === "proposed") && html`<button type="button" class="primary" onClick=${onEdit}>Edit</button>`}
+  return html`<div class="buttons actions">
+    ${isEditable(memory) && html`<button type="button" class="primary" onClick=${onEdit}>Edit</button>`}
     ${ACTIONS.filter((action) => action.fits(memory)).map((action) => html`<button key=${action.name} type="button" onClick=${() => run(action)}>${action.name}</button>`)}
     ${active && html`<label class="check">Priority <select value=${memory.priority} onChange=${(event) => run(prioritizing(event.target.value))}>
       ${PRIORITIES.map((name) => html`<option key=${name} value=${name} selected=${name === memory.priority}>${name}</option>`)}</select></label>`}
@@ -54,14 +54,14 @@ function Actions({ memory, onEdit, onChange }) {
 
 function History({ events, onChange }) {
   return html`<section aria-label="History"><h2>History</h2>
-    <ol class="plain dated">${[...events].reverse().map((event) => html`<${EventRow} key=${event.seq} event=${event} named=${false} when=${time(event.at)} onChange=${onChange} />`)}</ol></section>`;
+    <ol class="plain dated">${[...events].reverse().map((event) => html`<${EventRow} key=${event.seq} event=${event} named=${false} when=${when(event.at)} onChange=${onChange} />`)}</ol></section>`;
 }
 
 function Uses({ id, uses }) {
   const entryOf = (receipt) => [...receipt.included, ...receipt.left_out].find((entry) => entry.id === id);
   const told = (receipt) => { const entry = entryOf(receipt); return entry?.form ? `in the prompt, ${entry.form}, ${tokens(entry.tokens)}: ${entry.reason}` : `left out: ${entry?.reason ?? ""}`; };
   return html`<section aria-label="Uses"><h2>Uses</h2><p><a href=${hrefOf(["prompts"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
-    <h3>In prompts</h3>${uses.injected_count ? html`<p>${number(uses.injected_count)} times, last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? shortened(receipt.query, LONGEST) : "The start of a session"}</a>
+    <h3>In prompts</h3>${uses.injected_count ? html`<p>${number(uses.injected_count)} times, last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? titleOf(receipt.query) : "The start of a session"}</a>
       <div class="meta"><${Time} at=${receipt.at} /><span>${told(receipt)}</span></div></li>`)}</ol>` : html`<${Empty} title="No prompt has considered it." />`}
     <h3>Recalled</h3>${uses.recalls.length ? html`<ol class="plain rows">${uses.recalls.map((recall, index) => html`<li key=${index}>${recall.query || "(without a question)"}
       <div class="meta"><${Time} at=${recall.at} /><span>among ${memories(recall.returned)}</span></div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
@@ -70,10 +70,12 @@ function Uses({ id, uses }) {
 function Neighbours({ memory }) {
   const found = useLoaded(() => get(`/memories/${memory.id}/neighbours`, { limit: NEIGHBOURS }, { scope: memory.scope }), [memory.version]);
   return html`<section aria-label="Neighbours"><h2>Neighbours by meaning</h2><${Loaded} state=${found}>${({ items }) => (items.length
-    ? html`<ol class="plain rows">${items.map((item) => html`<li key=${item.id}><${MemoryLink} id=${item.id}>${shortened(item.content, LONGEST)}</${MemoryLink}>
-      <div class="meta"><${Tier} tier=${item.tier} /><span>score ${decimal(item.score)}</span><span>${scopeName(item.scope)}</span></div></li>`)}</ol>`
+    ? html`<ol class="plain rows">${items.map((item) => html`<li key=${item.id}><${MemoryLink} id=${item.id}>${titleOf(item.content)}</${MemoryLink}>
+      <div class="meta"><${Tier} tier=${item.tier} /><span>score ${decimal(item.score)}</span><${ScopeName} scope=${item.scope} /></div></li>`)}</ol>`
     : html`<${Empty} title="Nothing similar is stored." />`)}</${Loaded}></section>`;
 }
+
+const isEditable = (memory) => ["active", "proposed"].includes(memory?.retention);
 
 const Purge = ({ memory, onGone }) => html`<details class="card"><summary>Purge this memory</summary>
   <p>Its content, vectors and words are erased permanently, also from the history. Forgetting can be undone; this cannot.</p>
@@ -94,6 +96,7 @@ export function MemoryDetail({ id, editing: begun = false, onChange = () => {}, 
   const writable = useWritable();
   const [editing, setEditing] = useState(begun);
   const state = useLoaded(() => load(id, login), [id]);
+  useKeys(writable && !state.value?.elsewhere && isEditable(state.value?.memory) ? { e: () => setEditing(true) } : {});
   const changed = () => { state.reload(); onChange(); };
   useEvents(state.reload, { concerns: (event) => event.id === id && event.action !== "purge" });
   return html`<${Loaded} state=${state} rows=${8}>${({ memory, elsewhere, events, uses }) => html`<div class="grid">

@@ -1,6 +1,6 @@
 // Search from anywhere: memories by meaning and words, and pages by name.
 import { html, useEffect, useRef, useState } from "../html.js";
-import { shortened } from "../format.js";
+import { shortened, titleOf } from "../format.js";
 import { NAVIGATION } from "../pages/index.js";
 import { navigate } from "../route.js";
 import { search } from "../search.js";
@@ -9,12 +9,11 @@ import { Dialog } from "./dialog.js";
 
 const DELAY_MILLISECONDS = 150;
 const SHOWN = 8;
-const LONGEST = 140;
 
 const pagesOf = (text) => NAVIGATION.flatMap((group) => group.pages).filter((page) => page.title.toLowerCase().includes(text.toLowerCase()))
   .map((page) => ({ key: `page ${page.path}`, open: () => navigate([page.path]), label: html`<span>Go to ${page.title}</span>` }));
 const entryOf = (memory) => ({ key: memory.id, open: () => navigate(["memory", memory.id]),
-  label: html`<div class="row"><${Tier} tier=${memory.tier} /><span class="grow line">${shortened(memory.content, LONGEST)}</span></div>` });
+  label: html`<div class="row"><${Tier} tier=${memory.tier} /><span class="grow line">${titleOf(memory.content)}</span></div>` });
 
 export function Palette({ onClose }) {
   const [text, setText] = useState("");

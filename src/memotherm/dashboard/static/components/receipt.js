@@ -1,11 +1,11 @@
 // One turn: its context as it was sent, the groups, the difference to the turn before, and the answer for any memory.
 import { html } from "../html.js";
 import { formatScope, get, post, readMemory } from "../api.js";
-import { number, scopeName, shortened, time, tokens } from "../format.js";
+import { number, titleOf, tokens } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { hrefOf, useParam } from "../route.js";
-import { BudgetMeter, Empty, Loaded, MemoryLink } from "./basics.js";
-import { ContextText, Entries, inText, leftOutGroups } from "./context.js";
+import { Empty, Loaded, MemoryLink, ScopeName, Time } from "./basics.js";
+import { ContextBar, ContextText, Entries, Included, leftOutGroups, partOf } from "./context.js";
 import { MemoryTitle } from "./events.js";
 import { TextFilter } from "./filters.js";
 
@@ -36,7 +36,7 @@ const HELP = {
 };
 
 const Answer = ({ memory, answer, receipt }) => html`<li class="answer ${answer.state}"><strong>${STATES[answer.state]}</strong>: ${answer.reason}.${HELP[answer.fits_at === null ? answer.rule : "budget"]?.(receipt, answer)}
-  <p><${MemoryLink} id=${memory.id}>${shortened(memory.content, 160)}</${MemoryLink}></p></li>`;
+  <p><${MemoryLink} id=${memory.id}>${titleOf(memory.content)}</${MemoryLink}></p></li>`;
 
 function Question({ receipt }) {
   const [text] = useParam("memory");
@@ -70,18 +70,20 @@ async function load(number) {
   return { receipt, sent };
 }
 
-export function ReceiptDetail({ receiptNumber }) {
+export function ReceiptDetail({ receiptNumber, names }) {
+  const [part] = useParam("part");
   const state = useLoaded(() => load(receiptNumber), [receiptNumber]);
-  return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent }) => html`<div class="grid">
+  return html`<section aria-label="The chosen turn"><${Loaded} state=${state} rows=${8}>${({ receipt, sent }) => { const session = names.get(formatScope(receipt.scope)); return html`<div class="grid">
     <div><h2>Turn ${receipt.number}</h2>
       ${receipt.query !== null ? html`<p><q>${receipt.query}</q></p>` : html`<p class="hint">No question: the start of a session, or a prompt whose text is not kept.</p>`}
-      <p class="hint">${time(receipt.at)}, ${scopeName(receipt.scope)}, ${number(receipt.tokens)} of ${tokens(receipt.budget)} as ${receipt.format}</p>
-      <${BudgetMeter} used=${receipt.tokens} budget=${receipt.budget} /></div>
+      <p class="hint"><${Time} at=${receipt.at} />, <${ScopeName} scope=${receipt.scope} session=${session} />, ${number(receipt.tokens)} of ${tokens(receipt.budget)} as ${receipt.format}</p>
+      <${ContextBar} receipt=${receipt} /></div>
     <div class="card"><${Question} receipt=${receipt} /></div>
     <div><h3>${sent.exact ? "The context as it was sent" : "The context, made again"}</h3>
       ${!sent.exact && html`<p class="hint">Receipts keep no texts, and memories of this turn were edited or purged since: the text may differ.</p>`}
-      ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} />` : html`<${Empty} title="Nothing was sent.">${leftOutGroups(receipt).filter(([, entries]) => entries.length).map(([title, entries]) => `${title}: ${number(entries.length)}`).join(" · ")}</${Empty}>`}</div>
-    ${[["In the prompt", receipt.included], ...leftOutGroups(receipt)].map(([title, entries]) => html`<details key=${title} class="card" open=${title === "In the prompt"}><summary><strong>${title}: ${number(entries.length)}</strong></summary>
-      <${Entries} entries=${entries} facts=${(entry) => (entry.form ? inText(entry) : html`<span>${tokens(entry.tokens)}</span>`)} /></details>`)}
-    <div class="card"><h3>Since the turn before</h3><${SinceTurnBefore} key=${receipt.number} receipt=${receipt} /></div></div>`}</${Loaded}></section>`;
+      ${sent.parts.length ? html`<${ContextText} parts=${sent.parts} included=${receipt.included} selected=${(entry) => entry && partOf(entry) === part} />` : html`<${Empty} title="Nothing was sent.">${leftOutGroups(receipt).filter(([, entries]) => entries.length).map(([title, entries]) => `${title}: ${number(entries.length)}`).join(" · ")}</${Empty}>`}</div>
+    <div class="card"><${Included} title="In the prompt" entries=${receipt.included} /></div>
+    ${leftOutGroups(receipt).filter(([, entries]) => entries.length).map(([title, entries]) => html`<details key=${title} class="card"><summary><strong>${title}: ${number(entries.length)}</strong></summary>
+      <${Entries} entries=${entries} facts=${(entry) => html`<span>${tokens(entry.tokens)}</span>`} /></details>`)}
+    <div class="card"><h3>Since the turn before</h3><${SinceTurnBefore} key=${receipt.number} receipt=${receipt} /></div></div>`; }}</${Loaded}></section>`;
 }

@@ -1,7 +1,7 @@
 // Try a policy before it is adopted: lint, its tests, what it would move, and a replay of the past.
 import { html, useState } from "../html.js";
 import { post } from "../api.js";
-import { memories, number, shortened } from "../format.js";
+import { memories, number, titleOf } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { setParams, useParam } from "../route.js";
 import { useWritable } from "../login.js";
@@ -13,7 +13,6 @@ import { Table } from "./table.js";
 import { toast } from "./toast.js";
 
 const PRESETS = ["builtin", "coding-agent", "customer-support", "personal-assistant", "research"];
-const LONGEST = 120;
 const IN_FORCE = "the one in force";
 const TEXT = "a text of your own";
 
@@ -32,7 +31,7 @@ const Tests = ({ tests, failed }) => html`<p>${number(tests.length - failed)} of
 const Next = ({ move }) => (move ? html`<${Tier} tier=${move.to} /> (${move.rule})` : "stays");
 const Differences = ({ differences }) => html`<p>The next move of ${memories(differences.length)} differs.</p>
   <${Table} caption="Memories whose next move differs" empty="Nothing differs." rows=${differences} most=${100} columns=${[
-    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.memory.id}>${shortened(each.memory.content, LONGEST)}</${MemoryLink}>` },
+    { name: "memory", label: "Memory", cell: (each) => html`<${MemoryLink} id=${each.memory.id}>${titleOf(each.memory.content)}</${MemoryLink}>` },
     { name: "tier", label: "Is", cell: (each) => html`<${Tier} tier=${each.memory.tier} />` }, { name: "run", label: "Run", cell: (each) => each.run },
     { name: "first", label: "In force", cell: (each) => html`<${Next} move=${each.first} />` }, { name: "second", label: "This policy", cell: (each) => html`<${Next} move=${each.second} />` },
   ]} />`;

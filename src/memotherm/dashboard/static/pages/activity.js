@@ -5,7 +5,7 @@ import { Empty, ErrorNotice, Skeleton } from "../components/basics.js";
 import { ACTIONS, done, forgetText, Run, runsOf } from "../components/events.js";
 import { SelectFilter, TextFilter } from "../components/filters.js";
 import { useReconnected } from "../connection.js";
-import { day } from "../format.js";
+import { dayName } from "../format.js";
 import { useEvents } from "../live.js";
 import { hrefOf, useRoute } from "../route.js";
 
@@ -63,7 +63,7 @@ export function Activity() {
     // The last run may go on in what was not read.
     if (ledger.cursor && runs.length) runs.at(-1).partial = true;
     const found = new Map();
-    for (const run of runs) found.set(day(run.events[0].at), [...(found.get(day(run.events[0].at)) || []), run]);
+    for (const run of runs) found.set(dayName(run.events[0].at), [...(found.get(dayName(run.events[0].at)) || []), run]);
     return [...found];
   }, [ledger.events, ledger.cursor]);
   return html`<div class="filters">

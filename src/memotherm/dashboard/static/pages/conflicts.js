@@ -2,9 +2,9 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { undoOf } from "../actions.js";
 import { change, get, post } from "../api.js";
-import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
+import { Empty, Loaded, MemoryLink, ScopeName, Time } from "../components/basics.js";
 import { toast, toastError } from "../components/toast.js";
-import { count, scopeName } from "../format.js";
+import { count, titleOf } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
@@ -34,8 +34,8 @@ function Marked({ text, value }) {
 function Side({ memory, value, wins, busy, shortcut, onKeep }) {
   const writable = useWritable();
   return html`<div class="side ${wins ? "wins" : ""}"><p class="content" dir="auto"><${Marked} text=${memory.content} value=${value} /></p>
-    <div class="meta"><${Time} at=${memory.updated_at} /><span>by ${BY[memory.trust]}</span><span class="scope">${scopeName(memory.scope)}</span><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
-    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this: ${memory.content.slice(0, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
+    <div class="meta"><${Time} at=${memory.updated_at} /><span>by ${BY[memory.trust]}</span><${ScopeName} scope=${memory.scope} /><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
+    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this: ${titleOf(memory.content, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
 }
 
 function reasonOf({ older, newer, winner }) {

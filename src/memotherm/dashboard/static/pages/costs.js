@@ -1,13 +1,14 @@
 // What prompts cost: tokens injected by day, session and agent, the share of the budget, and what not repeating saves.
 import { html, useMemo } from "../html.js";
-import { get } from "../api.js";
-import { Empty, Loaded } from "../components/basics.js";
+import { formatScope, get, parseScope } from "../api.js";
+import { Empty, Loaded, ScopeName } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
 import { SelectFilter, useTypedParam } from "../components/filters.js";
 import { Table } from "../components/table.js";
-import { compact, count, day, decimal, number, percent, scopeName } from "../format.js";
+import { compact, count, day, decimal, number, percent } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { useParam } from "../route.js";
+import { sessionNames } from "../sessions.js";
 
 const PERIODS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"]];
 const PAGE = 1000, MOST_PAGES = 12;
@@ -40,8 +41,8 @@ function grouped(receipts, keyOf) {
   return [...groups.values()].sort((one, other) => other.tokens - one.tokens);
 }
 
-const columnsOf = (label, money) => [
-  { name: "name", label, cell: (group) => group.id }, { name: "turns", label: "Turns", number: true, cell: (group) => number(group.turns) },
+const columnsOf = (label, money, cell = (group) => group.id) => [
+  { name: "name", label, cell }, { name: "turns", label: "Turns", number: true, cell: (group) => number(group.turns) },
   { name: "tokens", label: "Tokens", number: true, cell: (group) => number(group.tokens) },
   { name: "share", label: "Of the budget", number: true, cell: (group) => percent(group.budget ? group.tokens / group.budget : 0) },
   { name: "saved", label: "Not repeated", number: true, cell: (group) => number(group.saved) },
@@ -59,6 +60,7 @@ function Report({ receipts, cut, days, price }) {
     for (const receipt of receipts) used.set(day(receipt.at), (used.get(day(receipt.at)) ?? 0) + receipt.tokens);
     return { times, series: [{ label: "tokens in prompts", colour: "one", values: times.map((time) => used.get(day(time * 1000)) ?? 0) }] };
   }, [receipts, days]);
+  const names = useMemo(() => sessionNames(receipts), [receipts]);
   const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map((receipt) => receipt.given_tokens)), budget = sum(receipts.map((receipt) => receipt.budget));
   return html`${cut && html`<p class="notice">The newest ${number(receipts.length)} turns are counted; there were more.</p>`}
     <div class="card"><dl class="stats"><div><dt>In prompts</dt><dd>${compact(used)} <small>tokens in ${count(receipts.length, "turn")}</small></dd></div>
@@ -68,7 +70,7 @@ function Report({ receipts, cut, days, price }) {
       ${money && html`<div><dt>Price</dt><dd>${money(used)} <small>${money(saved)} saved</small></dd></div>`}</dl>
       <${Chart} title="Tokens in prompts by day" times=${chart.times} series=${chart.series} single label=${(time) => day(time * 1000)} /></div>
     <div class="grid even" style=${{ marginTop: "1.25rem" }}>
-      <section><h2>By session</h2><${Table} caption="By session" rows=${grouped(receipts, (receipt) => scopeName(receipt.scope))} most=${20} columns=${columnsOf("Session", money)} /></section>
+      <section><h2>By session</h2><${Table} caption="By session" rows=${grouped(receipts, (receipt) => formatScope(receipt.scope))} most=${20} columns=${columnsOf("Session", money, ({ id }) => html`<${ScopeName} scope=${parseScope(id)} session=${names.get(id)} />`)} /></section>
       <section><h2>By agent</h2><${Table} caption="By agent" rows=${grouped(receipts, (receipt) => receipt.scope.agent ?? receipt.scope.user ?? receipt.scope.project ?? "(no agent)")} most=${20} columns=${columnsOf("Agent, user or project", money)} /></section></div>`;
 }
 

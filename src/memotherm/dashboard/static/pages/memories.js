@@ -1,14 +1,14 @@
 // All memories in one table: one search, chips for filters, actions on one or many, and a drawer for one memory.
 import { html, useEffect, useState } from "../html.js";
 import { ACTIONS, applyAction, TIERS } from "../actions.js";
-import { Empty, ErrorNotice, memoryHref, Skeleton, Tier, Time } from "../components/basics.js";
+import { Empty, ErrorNotice, memoryHref, ScopeName, Skeleton, Tier, Time } from "../components/basics.js";
 import { Bulk } from "../components/bulk.js";
 import { Drawer } from "../components/drawer.js";
 import { FilterForm, filtersOf, FILTERS } from "../components/memory-filters.js";
 import { useTypedParam } from "../components/filters.js";
 import { VirtualTable } from "../components/table.js";
 import { toastError } from "../components/toast.js";
-import { memories as memoriesText, number, scopeName } from "../format.js";
+import { memories as memoriesText, number, titleOf } from "../format.js";
 import { handleKey } from "../keys.js";
 import { useEvents } from "../live.js";
 import { useWritable } from "../login.js";
@@ -49,13 +49,13 @@ const facts = (memory) => [memory.kind, ...memory.tags.map((tag) => `#${tag}`), 
 function columnsOf({ writable, chosen, toggle, order, open }) {
   const columns = [
     ...(writable ? [{ name: "choose", label: html`<span class="hidden">Choose</span>`, cell: (memory) => html`<input type="checkbox"
-      aria-label=${`Choose ${memory.content.slice(0, 60)}`} checked=${chosen.has(memory.id)} onChange=${() => toggle(memory)} />` }] : []),
-    { name: "content-cell", label: "Memory", cell: (memory) => html`<a class="line" href=${memoryHref(memory.id)} onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); open(memory); } }}>${memory.content.slice(0, LONGEST) || memory.id}</a>
-      <div class="meta line"><${Tier} tier=${memory.tier} /> ${facts(memory).join(" · ")} · ${scopeName(memory.scope)}</div>` },
+      aria-label=${`Choose ${titleOf(memory.content, 60)}`} checked=${chosen.has(memory.id)} onChange=${() => toggle(memory)} />` }] : []),
+    { name: "content-cell", label: "Memory", cell: (memory) => html`<a class="line" href=${memoryHref(memory.id)} onClick=${(event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); open(memory); } }}>${titleOf(memory.content, LONGEST) || memory.id}</a>
+      <div class="meta line"><${Tier} tier=${memory.tier} /> ${facts(memory).join(" · ")} · <${ScopeName} scope=${memory.scope} /></div>` },
     { name: "uses", label: "Uses", cell: (memory) => number(memory.access_count) },
-    { name: "used", label: "Last use", cell: (memory) => html`<${Time} at=${memory.accessed_at} narrow />` },
+    { name: "used", label: "Last use", cell: (memory) => html`<${Time} at=${memory.accessed_at} />` },
     { name: "tokens", label: "Tokens", cell: (memory) => number(memory.tokens) },
-    { name: "stored", label: "Stored", cell: (memory) => html`<${Time} at=${memory.created_at} narrow />` },
+    { name: "stored", label: "Stored", cell: (memory) => html`<${Time} at=${memory.created_at} />` },
   ];
   return columns.map((column) => ({ ...column, sorted: SORTED[column.name]?.includes(order) ? (ASCENDING.has(order) ? "ascending" : "descending") : undefined }));
 }
@@ -71,6 +71,7 @@ export function Memories({ route }) {
   const { params } = route;
   const filters = filtersOf(params), text = params.get("q") || "", order = params.get("order") || "newest";
   const rows = useRows(filters, order, text);
+  const count = (rows.count ?? 0) + rows.near.length;
   const [chosen, setChosen] = useState(new Map());
   const [editing, setEditing] = useState(false);
   const opened = params.get("open");
@@ -78,6 +79,14 @@ export function Memories({ route }) {
   useEvents(rows.reload, { delay: DELAY_MILLISECONDS });
   const open = (memory, edit = false) => { setEditing(edit); setParams({ open: memory.id }, { replace: false }); };
   const close = () => { setEditing(false); setParams({ open: "" }, { replace: false }); };
+  const moveTo = (step) => {
+    const place = Array.from({ length: count }, (_, index) => index).find((index) => rows.row(index)?.id === opened);
+    const next = place === undefined ? undefined : rows.row(place + step);
+    if (!next) return;
+    setEditing(false);
+    setParams({ open: next.id });
+    document.querySelector(`tr[data-id="${next.id}"]`)?.scrollIntoView({ block: "nearest" });
+  };
   const toggle = (memory) => {
     const next = new Map(chosen);
     if (!next.delete(memory.id)) next.set(memory.id, memory);
@@ -91,7 +100,6 @@ export function Memories({ route }) {
     if (memory && memory.id === id && writable) handleKey(event, { " ": () => toggle(memory), Delete: () => applyAction(FORGET, [memory], { onChange: rows.reload }), e: () => open(memory, true) });
   };
   const columns = columnsOf({ writable, chosen, toggle, order, open });
-  const count = (rows.count ?? 0) + rows.near.length;
   const classOf = (memory) => `${chosen.has(memory.id) ? "selected" : ""} ${memory.id === opened ? "open" : ""}`;
   return html`<${Chips} params=${params} />
     ${rows.error && html`<${ErrorNotice} error=${rows.error} retry=${rows.reload} />`}
@@ -102,5 +110,5 @@ export function Memories({ route }) {
       header=${(column) => html`<${Heading} column=${column} order=${order} />`} onOpen=${open} />`}</div>
     ${rows.count === 0 && count === 0 && html`<${Empty} title="No memory matches."><a href=${hrefOf(["memories"])}>Show all memories</a>, or those that were
       ${" "}<a href=${hrefOf(["memories"], { retention: "deleted" })}>forgotten</a>. ${writable && "Press n to add one."}</${Empty}>`}
-    ${opened && html`<${Drawer} key=${opened} id=${opened} editing=${editing} onClose=${close} onChange=${rows.reload} />`}`;
+    ${opened && html`<${Drawer} id=${opened} editing=${editing} onClose=${close} onMove=${moveTo} onChange=${rows.reload} />`}`;
 }

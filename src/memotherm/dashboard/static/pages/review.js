@@ -2,10 +2,10 @@
 import { html, useState } from "../html.js";
 import { applyAction, APPROVE, REJECT } from "../actions.js";
 import { post } from "../api.js";
-import { Empty, Loaded, MemoryLink, Time } from "../components/basics.js";
+import { Empty, Loaded, MemoryLink, ScopeName, Time } from "../components/basics.js";
 import { Editor } from "../components/editor.js";
 import { MemoryTitle } from "../components/events.js";
-import { count, number, scopeName, shortened } from "../format.js";
+import { count, number, shortened, titleOf } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
@@ -16,12 +16,12 @@ const LONGEST = 600;
 function Proposal({ memory, chosen, onChoose, onChange }) {
   const writable = useWritable();
   const [editing, setEditing] = useState(false);
-  const name = memory.content.slice(0, 60);
+  const name = titleOf(memory.content, 60);
   const button = (action, style) => html`<button type="button" class="small ${style}" aria-label=${`${action.name} ${name}`} onClick=${() => applyAction(action, [memory], { onChange })}>${action.name}</button>`;
   if (editing) return html`<li><${Editor} memory=${memory} onClose=${() => setEditing(false)} onChange=${onChange} /></li>`;
   return html`<li class="proposal">${writable && html`<input type="checkbox" aria-label=${`Choose ${name}`} checked=${chosen} onChange=${onChoose} />`}
     <div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
-      <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>from ${memory.source}</span><${Time} at=${memory.created_at} /><span class="scope">${scopeName(memory.scope)}</span></div>
+      <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>from ${memory.source}</span><${Time} at=${memory.created_at} /><${ScopeName} scope=${memory.scope} /></div>
       ${memory.supersedes && html`<div class="meta line">replaces <${MemoryTitle} id=${memory.supersedes} /></div>`}</div>
     ${writable && html`<div class="row">${button(APPROVE, "primary")}<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => setEditing(true)}>Edit</button>${button(REJECT, "")}</div>`}</li>`;
 }

@@ -1,0 +1,138 @@
+"""What a reader is used to from other programs: names, relative dates, keys, addresses; on the store of a team."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import memotherm
+from memotherm import Memotherm
+from memotherm.testing import FakeClock, HashEmbedder
+from tests import team
+from tests.dashboard.conftest import Open
+
+PAYMENTS = {"project": "payments-api", "user": "ana"}
+
+
+@pytest.fixture(scope="module")
+def mem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memotherm]:
+    """The store of a team, at its end."""
+    path: Path = tmp_path_factory.mktemp("team") / "memory.db"
+    team.make(path, embedder=HashEmbedder())
+    with memotherm.open(path, embedder=HashEmbedder(), clock=FakeClock(team.END)) as found:
+        yield found
+
+
+def test_scopes_and_sessions_have_names_and_dates_are_relative(open_page: Open, mem: Memotherm) -> None:
+    """The fields of a scope and the exact moment are titles; a session is numbered on its day."""
+    page = open_page("/prompts")
+    turns = page.get_by_role("navigation", name="Turns")
+    expect(turns.get_by_role("heading").first).to_have_text("payments-api · ana · session 3 of Tuesday")
+    expect(turns).to_contain_text("payments-api · ben · session 1 of Monday")
+    assert "project=" not in page.locator("main").inner_text()
+    title = turns.locator(".scope").first.get_attribute("title")
+    assert title is not None
+    assert title.startswith("project=payments-api user=ana session=")
+    turn = page.get_by_role("region", name="The chosen turn")
+    expect(turn.locator("time").first).to_have_text("1 hour ago")
+    expect(turn.locator("time").first).to_have_attribute("title", "30. Juni 2026, 17:00")
+    page.goto(f"{page.url.split('#')[0]}#/memories?order=oldest")
+    first = page.locator('tr[data-index="0"]')
+    expect(first.locator("td.stored")).to_have_text("27. Mai 2026")
+    expect(first).to_contain_text("everywhere")
+    page.goto(f"{page.url.split('#')[0]}#/activity")
+    for day in ("Today", "Yesterday", "Sunday"):
+        expect(page.get_by_role("region", name=day)).to_be_visible()
+
+
+def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, mem: Memotherm) -> None:
+    """Backticks and underscores stay, and dots tell that there is more."""
+    view = mem.scoped(project="titles")
+    view.remember("Call `make_all` in __init__.py\nand nothing else", priority="pinned")
+    view.context("make_all", budget=400)
+    page = open_page("/prompts?scope=project%3Dtitles")
+    listed = page.get_by_role("region", name="The chosen turn").get_by_role("listitem")
+    expect(listed.get_by_role("link").last).to_have_text("Call `make_all` in __init__.py…")
+    page.goto(f"{page.url.split('#')[0]}#/memories?scope=project%3Dtitles")
+    expect(page.locator("td.content-cell a")).to_have_text("Call `make_all` in __init__.py…")
+    view.erase()
+
+
+def test_a_12_hour_clock_does_not_wrap(open_page: Open) -> None:
+    """Neither in the list of changes nor in the history of a memory."""
+    page = open_page("/activity", locale="en-US", timezone_id="America/New_York")
+    times = page.locator(".event time")
+    expect(times.first).to_have_text(re.compile("AM|PM"))
+    lines = "found => found.filter((each) => each.getClientRects().length > 1).length"
+    assert times.evaluate_all(lines) == 0
+
+
+def test_the_open_panel_has_keys_and_closes_at_once(open_page: Open, mem: Memotherm) -> None:
+    """`e` edits, the arrow keys go to the next memory, Escape or a click beside it closes; its actions stay in view."""
+    first, second = mem.find(include_narrower=True, limit=2)
+    page = open_page("/memories")
+    page.get_by_role("link", name=first.content).click()
+    panel = page.get_by_role("complementary")
+    expect(panel.locator(".memory-content")).to_have_text(first.content)
+    page.keyboard.press("ArrowDown")
+    expect(panel.locator(".memory-content")).to_have_text(second.content)
+    page.keyboard.press("ArrowUp")
+    expect(panel.locator(".memory-content")).to_have_text(first.content)
+    page.keyboard.press("e")
+    expect(panel.get_by_label("Content")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    page.get_by_role("link", name=second.content).click()
+    expect(panel.locator(".memory-content")).to_have_text(second.content)
+    page.get_by_role("heading", name="Memories").click()
+    expect(panel).to_have_count(0)
+
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.mouse.click(5, 5)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("n")
+    page.get_by_label("Content").fill("What I write is not lost by a click")
+    page.mouse.click(5, 5)
+    expect(page.get_by_label("Content")).to_have_value("What I write is not lost by a click")
+
+
+def test_the_actions_stay_under_a_long_text(open_page: Open, mem: Memotherm) -> None:
+    """In the panel and on the page of the memory."""
+    long = mem.scoped(project="long").remember("\n".join(f"Line {number} of a long log" for number in range(300)))
+    page = open_page(f"/memories?scope=project%3Dlong&open={long.id}")
+    for path in (None, f"/memory/{long.id}"):
+        if path:
+            page.goto(f"{page.url.split('#')[0]}#{path}")
+        button = page.get_by_role("button", name="Forget", exact=True)
+        expect(button).to_be_in_viewport()
+        box = button.bounding_box()
+        assert box is not None
+        assert box["y"] > 700
+    mem.scoped(project="long").erase()
+
+
+def test_the_budget_of_a_turn_is_a_bar_of_its_parts(open_page: Open, mem: Memotherm) -> None:
+    """Each part leads to its memories; the parts and the frame are the tokens of the turn."""
+    starts = [each for each in mem.receipts.list(limit=50) if each.query is None and each.scope.session]
+    start = next(each for each in starts if each.scope.project == "payments-api" and each.scope.user == "ana")
+    page = open_page(f"/prompts?receipt={start.number}")
+    turn = page.get_by_role("region", name="The chosen turn")
+    parts = turn.locator(".legend li")
+    expect(parts.filter(has_text="pinned")).to_be_visible()
+    told = [re.findall(r"(\d+) tokens", text)[0] for text in parts.all_inner_texts()]
+    assert sum(map(int, told)) == start.tokens
+    profile = [entry for entry in start.included if entry.reasons[0].code == "profile"]
+    turn.get_by_role("link", name=f"about the user {len(profile)}").click()
+    expect(turn).to_contain_text(f"In the prompt: {len(start.included)} · about the user: {len(profile)}")
+    expect(turn.locator(".card ol").first.get_by_role("link")).to_have_count(len(profile))
+    expect(turn.locator(".context .chosen")).to_have_count(len(profile))
+    page.goto(f"{page.url.split('#')[0]}#/")
+    page.get_by_role("region", name="What a prompt starts with").get_by_role("link", name="open tasks").click()
+    expect(page.get_by_role("region", name="What a prompt starts with").get_by_role("listitem")).not_to_contain_text(
+        ["Answer in English"]
+    )
