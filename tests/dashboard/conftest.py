@@ -172,7 +172,8 @@ _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 _RUN_AXE = """async (only) => {
   const repeated = document.querySelectorAll("tbody tr:nth-child(n+5), .hits li:nth-child(n+3)");
   for (const each of repeated) each.hidden = true;
-  const found = await axe.run({ runOnly: only, resultTypes: ["violations"] });
+  const rules = only.type === "tag" ? { "label-content-name-mismatch": { enabled: true } } : {};
+  const found = await axe.run({ runOnly: only, rules, resultTypes: ["violations"] });
   for (const each of repeated) each.hidden = false;
   return found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html)}`);
 }"""

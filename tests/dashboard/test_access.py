@@ -90,6 +90,9 @@ def test_the_token_of_the_address_logs_one_browser_in(mem: Memotherm, open_page:
         page.reload()
         expect(page.get_by_role("heading", name="Memories")).to_be_visible()
         second = open_page("/?token=once", at=address, expected=(401,))
+        expect(second.get_by_role("alert").first).to_contain_text(
+            "This login link is wrong, was used before, or has ended"
+        )
         expect(second.get_by_label("API key")).to_be_visible()
         page.context.close()
         second.context.close()

@@ -136,3 +136,26 @@ def test_the_budget_of_a_turn_is_a_bar_of_its_parts(open_page: Open, mem: Memoth
     expect(page.get_by_role("region", name="What a prompt starts with").get_by_role("listitem")).not_to_contain_text(
         ["Answer in English"]
     )
+
+
+def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, mem: Memotherm) -> None:
+    """The number of all is said, and what follows is one click away."""
+    view = mem.scoped(project="many")
+    birds = [f"{colour} {bird}" for colour in ("red", "blue", "green", "grey", "white", "black", "brown", "pale")
+             for bird in ("otter", "heron", "crane", "stork", "pelican", "puffin", "gull")]  # fmt: skip
+    view.remember_many([{"content": f"The {bird} port is {port}"} for bird in birds for port in (5433, 5544)])
+    view.remember_many([{"content": f"The {bird} likes fish", "source": "extracted"} for bird in birds])
+    count = len(view.conflicts(limit=1000))
+    assert count > 50
+    page = open_page("/conflicts?scope=project%3Dmany")
+    expect(page.locator("main")).to_contain_text(f"{count} conflicts")
+    expect(page.locator(".conflict")).to_have_count(50)
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".conflict")).to_have_count(count - 50)
+    expect(page.get_by_role("navigation", name="Parts of the list")).to_contain_text(f"51 to {count} of {count}")
+    page.goto(f"{page.url.split('#')[0]}#/review?scope=project%3Dmany")
+    expect(page.locator("main")).to_contain_text("56 proposals wait")
+    expect(page.locator(".proposal")).to_have_count(50)
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".proposal")).to_have_count(6)
+    view.erase()

@@ -131,7 +131,7 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     run = day.locator("li.event", has_text="Stored 7 memories")
     run.get_by_text("Show each").click()
     expect(run).to_contain_text("Barge 3 is late")
-    run.get_by_role("button", name="Undo the run").click()
+    run.get_by_role("button", name="Undo all: the run").click()
     page.get_by_role("dialog").get_by_role("button", name="Undo all").click()
     expect(page.locator(".toast").last).to_contain_text("Undone: 7 changes")
     assert view.count(contains="Barge") == 0

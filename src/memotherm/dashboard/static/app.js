@@ -26,7 +26,7 @@ async function authenticate() {
   params.delete("token");
   navigate(path, Object.fromEntries(params), { replace: true });
   // A second use of the same link is refused; the browser may be logged in already.
-  return login(token).catch(() => loginStatus());
+  return login(token).catch(() => loginStatus().catch((error) => { throw Object.assign(error, { refusedLink: error.status === 401 }); }));
 }
 
 function Page({ route, onAdd }) {
@@ -90,14 +90,15 @@ function App() {
   const route = useRoute();
   const [who, setWho] = useState(null);
   const [problem, setProblem] = useState(null);
+  const [refused, setRefused] = useState(false);
   const enter = useCallback(() => authenticate().then((found) => { setProblem(null); setWho(found); },
-    (error) => (error.status === 401 ? setWho(false) : setProblem(error))), []);
+    (error) => { setRefused(error.refusedLink); if (error.status === 401) setWho(false); else setProblem(error); }), []);
   useEffect(() => { whenUnauthorized(() => setWho(false)); enter(); }, []);
   useReconnected(useCallback(() => { if (problem) enter(); }, [problem]));
   const leave = () => logout().then(() => setWho(false), toastError);
   if (problem) return html`<main><h1>Memotherm</h1><${ErrorNotice} error=${problem} retry=${enter} /></main>`;
   if (who === null) return html`<main><${Skeleton} rows=${6} /></main>`;
-  if (who === false) return html`<${LoginPage} onLogin=${setWho} />`;
+  if (who === false) return html`<${LoginPage} refused=${refused} onLogin=${setWho} />`;
   return html`<${Login.Provider} value=${who}><${Dashboard} route=${route} login=${who} onLogout=${leave} /><${Confirmations} /><${Toasts} /></${Login.Provider}>`;
 }
 

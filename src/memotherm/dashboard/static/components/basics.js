@@ -1,7 +1,7 @@
 // Small parts that several pages use.
 import { html } from "../html.js";
-import { scopeFields, scopeName, time, when } from "../format.js";
-import { hrefOf } from "../route.js";
+import { number, scopeFields, scopeName, time, when } from "../format.js";
+import { hrefOf, parseRoute } from "../route.js";
 
 export const Tier = ({ tier }) => html`<span class="tier ${tier}">${tier}</span>`;
 // A moment in the words that say most; the exact one is its title.
@@ -25,6 +25,15 @@ export function Loaded({ state, children, rows }) {
 
 export const ErrorNotice = ({ error, retry }) => html`<div class="notice row" role="alert"><p>${error.message}</p>
   ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}</div>`;
+
+// Which part of a long list is shown, with links to the others; `first` is a parameter of the address.
+export const PAGE = 50;
+export function Pager({ count, first }) {
+  const { path, params } = parseRoute();
+  const link = (place, text) => html`<a class="button" href=${hrefOf(path, { ...Object.fromEntries(params), first: place || "" })}>${text}</a>`;
+  return count > PAGE && html`<nav class="buttons" aria-label="Parts of the list">${first > 0 && link(Math.max(0, first - PAGE), "Previous")}
+    <span class="hint">${number(first + 1)} to ${number(Math.min(count, first + PAGE))} of ${number(count)}</span>${first + PAGE < count && link(first + PAGE, "Next")}</nav>`;
+}
 
 // What to do where there is nothing to show.
 export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children && html`<p>${children}</p>`}</div>`;

@@ -89,7 +89,7 @@ function RunRow({ events, partial, onChange }) {
   const [first] = events;
   return html`<li class="event"><span class="hint when"><${Time} at=${first.at} text=${clock(first.at)} /></span>
     <div class="what"><strong>${done(first.action)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
-    ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`the run of ${memories(events.length)}`} onChange=${onChange} />`}
+    ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`all: the run of ${memories(events.length)}`} onChange=${onChange} />`}
     <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="hint">Show each</summary>
       ${open && html`<ol class="plain">${events.map((event) => html`<${EventRow} key=${event.seq} event=${event} when="" onChange=${onChange} />`)}</ol>`}</details></li>`;
 }

@@ -2,15 +2,16 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { undoOf } from "../actions.js";
 import { change, get, post } from "../api.js";
-import { Empty, Loaded, MemoryLink, ScopeName, Time } from "../components/basics.js";
+import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, titleOf } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
+import { useParam } from "../route.js";
 
-const DELAY_MILLISECONDS = 3000;
+const DELAY_MILLISECONDS = 3000, MOST = 1000;
 // The server is asked again after this many times as long as it took before, so that it has time for others.
 const PAUSE = 20;
 const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
@@ -20,7 +21,7 @@ const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) =
 // A conflict is decided from the narrower scope of its two, which sees both.
 async function load() {
   const begun = performance.now();
-  const { conflicts } = await get("/conflicts", { include_narrower: true });
+  const { conflicts } = await get("/conflicts", { include_narrower: true, limit: MOST });
   const listed = conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
   return { listed, begun, milliseconds: performance.now() - begun };
 }
@@ -35,7 +36,7 @@ function Side({ memory, value, wins, busy, shortcut, onKeep }) {
   const writable = useWritable();
   return html`<div class="side ${wins ? "wins" : ""}"><p class="content" dir="auto"><${Marked} text=${memory.content} value=${value} /></p>
     <div class="meta"><${Time} at=${memory.updated_at} /><span>by ${BY[memory.trust]}</span><${ScopeName} scope=${memory.scope} /><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
-    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this: ${titleOf(memory.content, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
+    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this ${shortcut ?? ""}: ${titleOf(memory.content, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
 }
 
 function reasonOf({ older, newer, winner }) {
@@ -59,10 +60,10 @@ function Conflict({ conflict, current, busy, onDecide }) {
   useEffect(() => current && card.current.scrollIntoView({ block: "nearest" }), [current]);
   const { older, newer, values, winner } = conflict;
   const shortcut = (key) => (current ? key : null);
-  return html`<section ref=${card} class="card conflict" aria-label=${conflict.about} aria-current=${current ? "true" : null}><div class="card-head"><h2>${conflict.about}</h2><span class="hint">${values.every(Boolean) ? `${values[1]} or ${values[0]}` : `one of them says "${values.join("")}"`}</span></div>
+  return html`<article ref=${card} class="card conflict" aria-label=${conflict.about} aria-current=${current ? "true" : null}><div class="card-head"><h2>${conflict.about}</h2><span class="hint">${values.every(Boolean) ? `${values[1]} or ${values[0]}` : `one of them says "${values.join("")}"`}</span></div>
     <div class="grid even"><${Side} memory=${newer} value=${values[1]} wins=${winner === newer.id} busy=${busy} shortcut=${shortcut("1")} onKeep=${() => onDecide("1")} />
       <${Side} memory=${older} value=${values[0]} wins=${winner === older.id} busy=${busy} shortcut=${shortcut("2")} onKeep=${() => onDecide("2")} /></div>
-    <div class="buttons"><span class="hint grow">${reasonOf(conflict)}</span>${writable && html`<button type="button" disabled=${busy} onClick=${() => onDecide("b")}>Both hold${current && html` <kbd>b</kbd>`}</button>`}</div></section>`;
+    <div class="buttons"><span class="hint grow">${reasonOf(conflict)}</span>${writable && html`<button type="button" disabled=${busy} onClick=${() => onDecide("b")}>Both hold${current && html` <kbd>b</kbd>`}</button>`}</div></article>`;
 }
 
 export function Conflicts() {
@@ -76,7 +77,11 @@ export function Conflicts() {
   // What was decided before the list was asked for is not in it.
   useEffect(() => setHidden((before) => before.filter(({ at }) => at > (state.value?.begun ?? 0))), [state.value]);
   useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
-  const conflicts = (state.value?.listed ?? []).filter(({ key, older, newer }) => !hidden.some(({ what }) => [key, older.id, newer.id].includes(what)));
+  const all = (state.value?.listed ?? []).filter(({ key, older, newer }) => !hidden.some(({ what }) => [key, older.id, newer.id].includes(what)));
+  const [wanted] = useParam("first", "0");
+  // What was decided makes room for what follows.
+  const first = Math.max(0, Math.min(Number(wanted) || 0, Math.floor((all.length - 1) / PAGE) * PAGE));
+  const conflicts = all.slice(first, first + PAGE);
   // The frame stays at its conflict when others come before it, and goes to the next one when it was decided.
   const found = conflicts.findIndex(({ key }) => key === chosen.key);
   const at = found >= 0 ? found : Math.max(0, Math.min(chosen.place, conflicts.length - 1));
@@ -103,7 +108,7 @@ export function Conflicts() {
   const decideCurrent = (key) => () => conflicts.length && writable && !busy && decide(conflicts[at], key);
   useKeys({ j: () => choose(at + 1), k: () => choose(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
-    ${conflicts.length > 0 && html`<p class="hint" role="status">${count(conflicts.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span></p>`}
-    <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div>
+    ${conflicts.length > 0 && html`<p class="hint" role="status">${all.length === MOST ? "The newest " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span></p>`}
+    <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div><${Pager} count=${all.length} first=${first} />
     ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }

@@ -2,7 +2,7 @@
 import { html, useState } from "../html.js";
 import { login } from "../api.js";
 
-export function LoginPage({ onLogin }) {
+export function LoginPage({ refused, onLogin }) {
   const [secret, setSecret] = useState("");
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
@@ -18,6 +18,7 @@ export function LoginPage({ onLogin }) {
   };
   return html`<main class="login">
     <h1>Memotherm</h1>
+    ${refused && html`<p class="notice" role="alert">This login link is wrong, was used before, or has ended: each works once. <code>memotherm dashboard</code> makes a new one.</p>`}
     <form onSubmit=${submit}>
       <p>This server asks for an API key. <code>memotherm keys create NAME --tenant TENANT --person</code> makes one for a person.
         With a key of an agent, what you change here has the trust of an agent.

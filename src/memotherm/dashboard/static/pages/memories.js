@@ -27,7 +27,7 @@ function Chips({ params }) {
   return html`<form class="chips" role="search" onSubmit=${(event) => event.preventDefault()}>
     <input class="searchbox" type="search" aria-label="Search memories" placeholder="Search by meaning or words" value=${text} onInput=${change} />
     ${TIERS.map((tier) => html`<button key=${tier} type="button" class="chip" aria-pressed=${params.get("tier") === tier ? "true" : "false"} onClick=${() => setParams({ tier: params.get("tier") === tier ? "" : tier })}><${Tier} tier=${tier} /></button>`)}
-    ${given.map((name) => html`<button key=${name} type="button" class="chip" aria-label=${`Remove the filter ${name}`} onClick=${() => setParams({ [name]: "" })}>${name}: ${params.get(name)} ×</button>`)}
+    ${given.map((name) => html`<button key=${name} type="button" class="chip" onClick=${() => setParams({ [name]: "" })}><span class="hidden">Remove the filter </span>${name}: ${params.get(name)} ×</button>`)}
     <${FilterForm} />
     ${(given.length > 0 || params.get("tier") || params.get("q")) && html`<button type="button" class="link" onClick=${() => setParams(Object.fromEntries([...FILTERS, "q"].map((name) => [name, ""])))}>Clear</button>`}
   </form>`;

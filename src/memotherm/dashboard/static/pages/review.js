@@ -2,15 +2,15 @@
 import { html, useState } from "../html.js";
 import { applyAction, APPROVE, REJECT } from "../actions.js";
 import { post } from "../api.js";
-import { Empty, Loaded, MemoryLink, ScopeName, Time } from "../components/basics.js";
+import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
 import { Editor } from "../components/editor.js";
 import { MemoryTitle } from "../components/events.js";
 import { count, number, shortened, titleOf } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
+import { useParam } from "../route.js";
 
-const PAGE = 100;
 const LONGEST = 600;
 
 function Proposal({ memory, chosen, onChoose, onChange }) {
@@ -26,7 +26,7 @@ function Proposal({ memory, chosen, onChoose, onChange }) {
     ${writable && html`<div class="row">${button(APPROVE, "primary")}<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => setEditing(true)}>Edit</button>${button(REJECT, "")}</div>`}</li>`;
 }
 
-function Proposals({ listed, more, onChange }) {
+function Proposals({ listed, waiting, first, onChange }) {
   const writable = useWritable();
   const [ids, setIds] = useState(new Set());
   // What was decided meanwhile is no longer chosen.
@@ -34,16 +34,22 @@ function Proposals({ listed, more, onChange }) {
   const toggle = (id) => setIds((before) => { const next = new Set(before); if (!next.delete(id)) next.add(id); return next; });
   const all = chosen.length === listed.length;
   const run = (action) => applyAction(action, chosen, { onChange });
-  return html`<p class="hint" role="status">${more ? `The newest ${number(listed.length)} proposals; older ones follow when these are decided.` : `${count(listed.length, "proposal")} ${listed.length === 1 ? "waits" : "wait"}.`} A rejected one is not proposed or captured again.</p>
+  return html`<p class="hint" role="status">${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}. A rejected one is not proposed or captured again.</p>
     ${writable && html`<div class="buttons"><label class="check"><input type="checkbox" checked=${all} onChange=${() => setIds(new Set(all ? [] : listed.map((memory) => memory.id)))} /> Choose all</label>
       ${[APPROVE, REJECT].map((action) => html`<button key=${action.name} type="button" class="small" disabled=${!chosen.length} onClick=${() => run(action)}>${action.name} ${number(chosen.length)} chosen</button>`)}</div>`}
-    <ul class="plain rows">${listed.map((memory) => html`<${Proposal} key=${memory.id} memory=${memory} chosen=${ids.has(memory.id)} onChoose=${() => toggle(memory.id)} onChange=${onChange} />`)}</ul>`;
+    <ul class="plain rows">${listed.map((memory) => html`<${Proposal} key=${memory.id} memory=${memory} chosen=${ids.has(memory.id)} onChoose=${() => toggle(memory.id)} onChange=${onChange} />`)}</ul><${Pager} count=${waiting} first=${first} />`;
 }
 
 export function Review() {
-  const state = useLoaded(() => post("/memories:find", { retention: "proposed", include_narrower: true, limit: PAGE }));
+  const [wanted] = useParam("first", "0");
+  const state = useLoaded(async () => {
+    const proposed = { retention: "proposed", include_narrower: true };
+    const { count: waiting } = await post("/memories:count", proposed);
+    const first = Math.max(0, Math.min(Number(wanted) || 0, Math.floor((waiting - 1) / PAGE) * PAGE));
+    return { waiting, first, ...await post("/memories:find", { ...proposed, skip: first, limit: PAGE }) };
+  }, [wanted]);
   useEvents(state.reload);
-  return html`<${Loaded} state=${state} rows=${6}>${({ memories, cursor }) => (memories.length
-    ? html`<${Proposals} listed=${memories} more=${Boolean(cursor)} onChange=${state.reload} />`
+  return html`<${Loaded} state=${state} rows=${6}>${({ memories, waiting, first }) => (memories.length
+    ? html`<${Proposals} listed=${memories} waiting=${waiting} first=${first} onChange=${state.reload} />`
     : html`<${Empty} title="No proposal waits.">Memories from the sources of the setting <code>propose_sources</code>, such as a model's extractions, are in no prompt until they are approved here.</${Empty}>`)}</${Loaded}>`;
 }
