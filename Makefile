@@ -35,7 +35,7 @@ $(VENV)/.ready: $(VENV)/.runtime
 	else echo "There is no Chromium: the tests of the dashboard are skipped until \`apt-get install chromium\` installs it."; fi
 	@touch $@
 
-demo: $(VENV)/.runtime ## Watch an agent's week of memories, told in the terminal
+demo: $(VENV)/.runtime ## Watch what an agent reads in 60 tokens, its receipt and a correction, in the terminal
 	$(BIN)/memotherm demo
 
 test: style site browser ## Style, the site of the docs, and every test but the slow ones

@@ -47,15 +47,13 @@ def steps(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
-def test_the_demo_shows_the_week_from_monday_to_friday(demo: subprocess.CompletedProcess[str]):
-    """A newcomer sees every day, every tier, a reason and what to do next."""
-    days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
-
+def test_the_demo_is_six_steps_on_one_screen(demo: subprocess.CompletedProcess[str]):
+    """A newcomer sees a budget that holds, its receipt, a correction, its undo and what to do next."""
     assert demo.returncode == 0, demo.stderr
-    assert [day for day in days if day in demo.stdout] == days
-    for word in ("hot", "warm", "cold", "why: relevance", "undo", "archived", "Next"):
-        assert word in demo.stdout
+    assert re.findall(r"^(\d) ", demo.stdout, re.MULTILINE) == list("123456")
+    assert len(demo.stdout.splitlines()) < 60
+    for words in ("in 60 tokens", "enters at", "capture(", "undo(", "Next"):
+        assert words in demo.stdout
 
 
 def test_the_demo_pads_no_line_outside_a_terminal(demo: subprocess.CompletedProcess[str]):
@@ -101,52 +99,37 @@ def test_the_golden_terminal_output_is_unchanged():
 @pytest.mark.parametrize("width", terminal.WIDTHS)
 @pytest.mark.parametrize("command", ["demo", "doctor"])
 def test_no_line_is_wider_than_the_terminal(command: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Neither those of the demonstration's chart nor long findings; what continues a line is indented."""
+    """Neither the texts of the demonstration nor long findings; what continues a line is indented."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
     lines = terminal.shown((command,), width).splitlines()
 
     assert max(map(cell_len, lines)) <= width
     if command == "demo":
-        assert sum(line.startswith("    week ") for line in lines) == 8
-        assert not [line for line in lines if re.match(r"\d", line)]
+        assert len(lines) < 100
     else:
         assert not [line for line in lines if line[0] not in "✓·!✗ "]
 
 
-@pytest.mark.slow
-def test_the_demo_as_json_lines_says_the_same(steps: list[dict[str, Any]]):
-    """Each step is one JSON object with what it shows."""
-    assert len(steps) == 10
-    assert all(set(step) == {"at", "title", "text", "code", "results"} for step in steps)
-    assert {kind for step in steps for result in step["results"] for kind in result} >= {
-        "memory",
-        "hit",
-        "event",
-        "status",
-    }
-
-
 def test_the_texts_of_the_demo_are_true(steps: list[dict[str, Any]]):
-    """The texts of the steps agree with the results in the store."""
-    titled = {step["title"]: step for step in steps}
-
-    cold = titled["An old memory becomes cold"]
-    pinned = titled["A preference is pinned"]["results"][0]["hit"]["memory"]
-    new, old = titled["A fact changes"]["results"]
-    deleted, restored = titled["A memory is deleted and restored"]["results"]
-    assert "does not search it" in cold["text"]
-    assert cold["results"][1]["hit"]["memory"]["tier"] == "cold"
-    assert pinned["priority"] == "pinned"
-    assert "5544" in new["hit"]["memory"]["content"]
-    assert old["memory"]["retention"] == "archived"
-    assert (deleted["memory"]["retention"], restored["memory"]["retention"]) == ("deleted", "active")
-    assert titled["Every change is recorded and can be undone"]["results"][-1]["memory"]["tier"] == "hot"
-    assert "no problems" in titled["The week in one file"]["text"]
+    """What the titles and calls of the steps say is what their results show."""
+    _, read, receipt, enough, correction, undone = steps
+    assert all(set(step) == {"title", "code", "results"} for step in steps)
+    (considered,) = receipt["results"]
+    assert considered["included"][0]["reason"].startswith("pinned")
+    assert int(re.findall(r"\[(\d+)/60 tokens\]", str(read["results"]))[0]) <= 60
+    budget = min(entry["fits_at"] for entry in considered["left_out"] if entry["fits_at"])
+    assert f"With {budget} tokens" in enough["title"]
+    assert "5433" in enough["results"][-1]["text"]
+    new, old, event = correction["results"]
+    assert "5544" in new["memory"]["content"]
+    assert "5433" in old["memory"]["content"]
+    assert event["event"]["changes"]["valid_until"][0] == "None"
+    assert undone["results"][1]["event"]["changes"]["valid_until"][1] == "None"
 
 
 def test_the_demo_ignores_the_settings_of_the_user(home: Path, steps: list[dict[str, Any]]):
     """The demonstration is the same for everybody, and nothing is written to the user's folders."""
-    assert steps[0]["results"][1]["memory"]["tier"] == "warm"
+    assert steps[0]["results"][2]["memory"]["tier"] == "warm"
     assert not list(home.iterdir())
 
 

@@ -8,7 +8,7 @@ const COMMANDS = [
   ["Connect Claude Code, so that it remembers by itself", "memotherm install claude-code"],
   ["Import what another program has remembered", "memotherm import --help"],
   ["Store a memory in the terminal", 'memotherm remember "We deploy on Fridays"'],
-  ["Watch an agent's week of memories", "memotherm demo"],
+  ["Watch what an agent reads in 60 tokens, and why", "memotherm demo"],
 ];
 
 function FirstMemory({ onStored }) {
