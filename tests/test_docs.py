@@ -113,12 +113,12 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def commands(page: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, command) of every `$ ` line, with its continuation lines."""
+    """Yield (line, command) of every block of `bash`, with its continuation lines."""
     for block in blocks(page):
-        if block.language in {"console", "bash", "sh", "shell"}:
+        if block.language == "bash":
             for offset, line in enumerate(block.body.replace("\\\n", " ").splitlines()):
-                if line.startswith("$ "):
-                    yield block.line + offset, line.removeprefix("$ ").strip()
+                if line.strip():
+                    yield block.line + offset, line.strip()
 
 
 def makefile_targets() -> set[str]:
@@ -152,10 +152,11 @@ def _shell(
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=title)
 def test_shell_commands_work(page: Path, tmp_path: Path, shell: Callable[[str], tuple[int, str]]) -> None:
-    """Every `$ memotherm ...` and `$ python ...` succeeds in one folder per page; every `$ make ...` names a target."""
+    """Every `memotherm ...` and `python ...` succeeds in one folder per page; every `make ...` names a target."""
     write_files(page, tmp_path)
     for line, command in commands(page):
         words = shlex.split(command, comments=True)
+        assert words[:1] != ["$"], f"{title(page)}:{line}: a reader copies the prompt as well"
         if words[:1] == ["make"]:
             targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
             assert set(targets) <= makefile_targets(), f"{title(page)}:{line}: {command}"
