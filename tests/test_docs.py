@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +22,10 @@ import pytest
 from bench.page import files as pages_of_numbers
 
 import memotherm
-from memotherm import Memotherm, Settings, errors
+from memotherm import Memotherm, Scope, Settings, errors
 from memotherm.cli import app
 from memotherm.cli.app import COMMANDS
+from memotherm.testing import FakeClock
 from tests.helpers import ROOT
 from tests.postgres import database
 
@@ -209,6 +211,25 @@ def test_the_numbers_of_the_readme_are_those_of_the_run() -> None:
 
     assert len(rows) > 5
     assert set(rows) <= set((ROOT / "docs" / "reference" / "speed.md").read_text("utf-8").splitlines())
+
+
+def test_the_before_and_after_of_the_readme_is_what_a_session_is_given() -> None:
+    """What was said in a week, and what a new session and its first prompt are given."""
+    said = (
+        (1, "Only ever retry requests that are idempotent"), (0, "The bank client times out after 30 seconds"),
+        (1, "The staging database listens on port 5433"),
+        (2, "No, the bank client times out after 12 seconds since the incident"),
+        (1, "Do not deploy before the ledger migration is verified"),
+    )  # fmt: skip
+    clock = FakeClock(datetime(2026, 6, 21, 9, tzinfo=UTC))
+    with memotherm.open(":memory:", embedder="local", clock=clock, scope=Scope(project="shop", user="ana")) as mem:
+        for days, sentence in said:
+            clock.advance(days=days)
+            mem.by("person").capture(sentence)
+        session = mem.session("s1")
+        given = [session.session_start().text, session.before_turn("Add a retry to the bank client and deploy it").text]
+
+    assert "\n\n".join(given) in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
