@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,3 +161,64 @@ def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, mem: Memoth
     page.get_by_role("link", name="Next").click()
     expect(page.locator(".proposal")).to_have_count(6)
     view.erase()
+
+
+def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Open, mem: Memotherm) -> None:
+    """`.json` and `.csv` hold all that a list has; a view is found again; a filter says how many it would show."""
+    page = open_page("/memories?tier=warm")
+    count = mem.count(tier="warm", include_narrower=True)
+    expect(page.locator("main")).to_contain_text(f"{count} memories")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=".json of memories").click()
+    assert len(json.loads(saved.value.path().read_text())) == count
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=".csv of memories").click()
+    rows = list(csv.DictReader(saved.value.path().read_text().splitlines()))
+    assert {row["id"] for row in rows} == {each.id for each in mem.find(tier="warm", include_narrower=True, limit=1000)}
+
+    page.get_by_text("Views", exact=True).click()
+    page.get_by_label("Name of the view").fill("What is warm")
+    page.get_by_role("button", name="Save").click()
+    page.goto(f"{page.url.split('#')[0]}#/memories")
+    page.reload()
+    page.get_by_text("Filter and sort").click()
+    rules = mem.count(kind="rule", include_narrower=True)
+    expect(
+        page.get_by_label("Kind").get_by_role("option", name=f"task ({mem.count(kind='task', include_narrower=True)})")
+    ).to_be_attached()
+    expect(page.get_by_label("Kind").get_by_role("option", name=f"rule ({rules})")).to_be_attached()
+    page.get_by_text("Views", exact=True).click()
+    page.get_by_role("link", name="What is warm").click()
+    expect(page.get_by_role("button", name="warm", exact=True)).to_have_attribute("aria-pressed", "true")
+    for path, name in (
+        ("activity", "activity"),
+        ("prompts", "turns"),
+        ("conflicts", "conflicts"),
+        ("review", "proposals"),
+    ):
+        page.goto(f"{page.url.split('#')[0]}#/{path}")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=f".csv of {name}").click()
+        assert len(saved.value.path().read_text().splitlines()) > 1
+
+
+def test_a_formula_in_a_csv_is_text(open_page: Open, mem: Memotherm) -> None:
+    """A spreadsheet does not run what an agent has stored."""
+    view = mem.scoped(project="formula")
+    view.remember('=HYPERLINK("https://evil.example","a, b")')
+    page = open_page("/memories?scope=project%3Dformula")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=".csv of memories").click()
+    (row,) = csv.DictReader(saved.value.path().read_text().splitlines())
+    assert row["content"] == '\'=HYPERLINK("https://evil.example","a, b")'
+    view.erase()
+
+
+def test_all_charts_show_one_period(open_page: Open, mem: Memotherm) -> None:
+    """Chosen on one page, it holds on the others."""
+    page = open_page("/costs")
+    page.get_by_label("Period").select_option("7d")
+    for name in ("Overview", "Health", "Costs"):
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+        expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        expect(page.get_by_label("Period")).to_have_value("7d")

@@ -175,7 +175,7 @@ def test_events_of_policies_are_named_and_have_no_undo(open_page: Open, mem: Mem
 
 def test_costs_are_by_the_days_of_the_reader(open_page: Open) -> None:
     """It is the morning of the 30th in Los Angeles, and the prompt was made on the 29th."""
-    page = open_page("/costs?period=7", timezone_id="America/Los_Angeles")
+    page = open_page("/costs?period=7d", timezone_id="America/Los_Angeles")
     expect(page.locator(".legend li").first).to_have_text("30. Juni 2026")
     expect(page.locator("figure .hidden")).to_contain_text("tokens in prompts from 0 to 0")
 
@@ -305,7 +305,7 @@ def test_many_memories_are_changed_at_once_and_the_change_is_undone(open_page: O
     assert changed.priority == "important"
     page.locator('tr[data-index="0"] input').check()
     with page.expect_download() as download:
-        bar.get_by_role("button", name="Export").click()
+        bar.get_by_role("button", name=".json of chosen memories").click()
     assert changed.id in download.value.path().read_text()
 
 

@@ -6,10 +6,11 @@ export function parseRoute(hash = location.hash) {
   return { path: path.split("/").filter(Boolean).map(decodeURIComponent), params: new URLSearchParams(query) };
 }
 
-// Return the address of a page. Values that are empty are left out; the scope is that of the current address.
+// Return the address of a page. Values that are empty are left out; the scope and the period are those of the current address.
 export function hrefOf(path, params = {}) {
-  const scope = parseRoute().params.get("scope");
-  const given = Object.entries({ ...(scope ? { scope } : {}), ...params });
+  const here = parseRoute().params;
+  const kept = ["scope", "period"].filter((name) => here.get(name)).map((name) => [name, here.get(name)]);
+  const given = Object.entries({ ...Object.fromEntries(kept), ...params });
   const query = new URLSearchParams(given.filter(([, value]) => value !== "" && value !== null && value !== undefined));
   const text = query.toString();
   return `#/${[].concat(path).map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;

@@ -7,7 +7,7 @@ import { parseRoute } from "../route.js";
 import { Dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 
-export const KINDS = ["fact", "preference", "decision", "task", "message", "entity", "context", "note"];
+export const KINDS = ["fact", "rule", "preference", "decision", "task", "message", "entity", "context", "note"];
 export const tagsOf = (text) => text.split(",").map((tag) => tag.trim()).filter(Boolean);
 
 // Store what a form says; the toast undoes it. Return the memory.

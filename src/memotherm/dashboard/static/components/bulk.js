@@ -2,7 +2,7 @@
 import { html, useRef, useState } from "../html.js";
 import { ACTIONS, applyAction, editing, PRIORITIES, prioritizing, PURGE, rescoping } from "../actions.js";
 import { get } from "../api.js";
-import { download } from "../download.js";
+import { Exports } from "./export.js";
 import { memories as memoriesText, number, scopeName } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { KINDS, tagsOf } from "./add-memory.js";
@@ -35,7 +35,7 @@ export function Bulk({ chosen, count, most, onAll, onNone, onChange }) {
       ${choice("Set kind", KINDS, (kind) => editing(`Set the kind ${kind}`, `Made ${kind}`, () => ({ kind })))}
       ${choice("Move to scope", places.map(scopeName), (name) => rescoping(places.find((scope) => scopeName(scope) === name)))}
       <form class="row" onSubmit=${addTags}><input type="text" aria-label="Tags to add" placeholder="Add tags" size="10" value=${tags} onInput=${(event) => setTags(event.target.value)} /><button type="submit" class="small" disabled=${progress > 0 || !tags.trim()}>Tag</button></form>
-      <button type="button" class="small" onClick=${() => download("memories.json", JSON.stringify(chosen, null, 2), "application/json")}>Export</button>
+      <${Exports} name="chosen memories" rows=${chosen} />
       <details><summary class="hint">Purge</summary><button type="button" class="small danger" disabled=${progress > 0} onClick=${() => run(PURGE)}>Purge ${memoriesText(chosen.length)}</button></details>
       ${progress > 0 && chosen.length > 1 && html`<progress aria-label="Progress" max=${chosen.length} value=${progress}></progress>
         <span>${number(progress)} of ${number(chosen.length)}</span><button type="button" class="small" onClick=${() => running.current.abort()}>Stop</button>`}</div>

@@ -4,12 +4,22 @@ import { setParams, useParam } from "../route.js";
 
 const DELAY_MILLISECONDS = 300;
 
-export function SelectFilter({ name, label, options, fallback = "", hidden = false }) {
+export function SelectFilter({ name, label, options, fallback = "" }) {
   const [value, setValue] = useParam(name, fallback);
-  return html`<div class="field"><label class=${hidden ? "hidden" : ""} for=${`filter-${name}`}>${label}</label>
+  return html`<div class="field"><label for=${`filter-${name}`}>${label}</label>
     <select id=${`filter-${name}`} value=${value} onChange=${(event) => setValue(event.target.value)}>
       ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
     </select></div>`;
+}
+
+// The time that all charts show; links keep it, as they keep the scope.
+const PERIODS = [["1d", "a day"], ["7d", "a week"], ["30d", "30 days"], ["90d", "90 days"], ["365d", "a year"]];
+const USUAL = "30d";
+export const PeriodFilter = () => html`<${SelectFilter} name="period" label="Period" options=${PERIODS} fallback=${USUAL} />`;
+export function usePeriod() {
+  const [period] = useParam("period", USUAL);
+  const [, name] = PERIODS.find(([value]) => value === period) ?? [null, period];
+  return { period, name, days: parseInt(period, 10) || parseInt(USUAL, 10) };
 }
 
 // A parameter that the reader types: [what the control shows, its handler of input, the value that has taken effect].

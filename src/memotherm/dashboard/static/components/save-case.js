@@ -1,7 +1,7 @@
 // A question and the memories that must be found, as a case for `memotherm bench cases`.
 import { html } from "../html.js";
 import { parseScope } from "../api.js";
-import { download } from "../download.js";
+import { download } from "./export.js";
 import { parseRoute } from "../route.js";
 import { toast, toastError } from "./toast.js";
 

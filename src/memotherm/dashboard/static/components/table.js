@@ -1,6 +1,7 @@
 // Tables: a plain one, and one that renders only the rows in view.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number } from "../format.js";
+import { Exports } from "./export.js";
 
 const ROW_PIXELS = 56;
 const MORE_ROWS = 8;
@@ -16,6 +17,7 @@ export function Table({ caption, columns, rows, empty = "Nothing to show.", most
       <tbody>${shown.map((row, index) => html`<tr key=${row.id ?? row.seq ?? index}>
         ${columns.map((column) => html`<td key=${column.name} class=${column.number ? "number" : ""}>${column.cell(row)}</td>`)}</tr>`)}
       </tbody></table></div>
+    <${Exports} name=${caption} rows=${rows} />
     ${shown.length < rows.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${number(rows.length)} rows</button>`}`;
 }
 

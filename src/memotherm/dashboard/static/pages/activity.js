@@ -3,6 +3,7 @@ import { html, useCallback, useEffect, useMemo, useRef, useState } from "../html
 import { get } from "../api.js";
 import { Empty, ErrorNotice, Skeleton } from "../components/basics.js";
 import { ACTIONS, done, forgetText, Run, runsOf } from "../components/events.js";
+import { allPages, Exports } from "../components/export.js";
 import { SelectFilter, TextFilter } from "../components/filters.js";
 import { useReconnected } from "../connection.js";
 import { dayName } from "../format.js";
@@ -70,7 +71,7 @@ export function Activity() {
       <${SelectFilter} name="action" label="What" options=${[["", "everything"], ...ACTIONS.map((action) => [action, done(action)])]} />
       <${TextFilter} name="actor" label="By" type="search" placeholder="anybody" list="actors" /><${Suggestions} id="actors" events=${ledger.events} name="actor" />
       <${TextFilter} name="rule" label="Rule" type="search" placeholder="any rule" list="rules" /><${Suggestions} id="rules" events=${ledger.events} name="rule" />
-      <${TextFilter} name="day" label="Day" type="date" /></div>
+      <${TextFilter} name="day" label="Day" type="date" /><${Exports} name="activity" rows=${() => allPages("/events", { ...query, include_narrower: true }, "events")} /></div>
     ${ledger.error && html`<${ErrorNotice} error=${ledger.error} retry=${reload} />`}
     ${days.map(([name, runs]) => html`<section key=${name} aria-label=${name}><h2 class="day">${name}</h2>
       <ol class="plain">${runs.map((run) => html`<${Run} key=${run.events[0].seq} ...${run} onChange=${reload} />`)}</ol></section>`)}

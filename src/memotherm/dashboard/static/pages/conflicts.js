@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useState } from "../html.js";
 import { undoOf } from "../actions.js";
 import { change, get, post } from "../api.js";
 import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
+import { Exports } from "../components/export.js";
 import { toast, toastError } from "../components/toast.js";
 import { count, titleOf } from "../format.js";
 import { useKeys } from "../keys.js";
@@ -108,7 +109,7 @@ export function Conflicts() {
   const decideCurrent = (key) => () => conflicts.length && writable && !busy && decide(conflicts[at], key);
   useKeys({ j: () => choose(at + 1), k: () => choose(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
-    ${conflicts.length > 0 && html`<p class="hint" role="status">${all.length === MOST ? "The newest " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span></p>`}
+    ${conflicts.length > 0 && html`<p class="hint" role="status">${all.length === MOST ? "The newest " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span> <${Exports} name="conflicts" rows=${all} /></p>`}
     <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div><${Pager} count=${all.length} first=${first} />
     ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }

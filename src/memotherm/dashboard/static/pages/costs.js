@@ -3,14 +3,12 @@ import { html, useMemo } from "../html.js";
 import { formatScope, get, parseScope } from "../api.js";
 import { Empty, Loaded, ScopeName } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
-import { SelectFilter, useTypedParam } from "../components/filters.js";
+import { PeriodFilter, usePeriod, useTypedParam } from "../components/filters.js";
 import { Table } from "../components/table.js";
 import { compact, count, day, decimal, number, percent } from "../format.js";
 import { useLoaded } from "../loading.js";
-import { useParam } from "../route.js";
 import { sessionNames } from "../sessions.js";
 
-const PERIODS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"]];
 const PAGE = 1000, MOST_PAGES = 12;
 const DAY_SECONDS = 86_400;
 
@@ -75,12 +73,11 @@ function Report({ receipts, cut, days, price }) {
 }
 
 export function Costs() {
-  const [period] = useParam("period", "30");
+  const { days, name } = usePeriod();
   const [shown, change, text] = useTypedParam("price");
-  const days = Number(period) || 30;
   const state = useLoaded(() => receiptsOf(days), [days]);
-  return html`<div class="filters"><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30" />
+  return html`<div class="filters"><${PeriodFilter} />
       <label class="field">Price per million tokens<input inputmode="decimal" size="10" placeholder="3.00" value=${shown} onInput=${change} /></label></div>
     <${Loaded} state=${state} rows=${8}>${({ receipts, cut }) => (receipts.length ? html`<${Report} receipts=${receipts} cut=${cut} days=${days} price=${priceOf(text)} />`
-      : html`<${Empty} title=${`No prompt had memories in ${number(days)} days.`}>Connect an agent with <code>memotherm install claude-code</code>, or choose a longer period. Turns are kept for the days of <code>log_days</code>.</${Empty}>`)}</${Loaded}>`;
+      : html`<${Empty} title=${`No prompt had memories in ${name}.`}>Connect an agent with <code>memotherm install claude-code</code>, or choose a longer period. Turns are kept for the days of <code>log_days</code>.</${Empty}>`)}</${Loaded}>`;
 }

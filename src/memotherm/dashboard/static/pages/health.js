@@ -3,14 +3,14 @@ import { html, useMemo, useState } from "../html.js";
 import { get } from "../api.js";
 import { Empty, ErrorNotice, Loaded, ScopeName, Time } from "../components/basics.js";
 import { Chart } from "../components/chart.js";
-import { CheckFilter, TextFilter } from "../components/filters.js";
+import { CheckFilter, PeriodFilter, TextFilter, usePeriod } from "../components/filters.js";
 import { Table } from "../components/table.js";
 import { decimal, memories, number, percent } from "../format.js";
 import { useLoaded } from "../loading.js";
 import { remedyOf } from "../remedies.js";
 import { useParam } from "../route.js";
 
-const RECENT = 300;
+const MOST = 1000, DAY_MILLISECONDS = 86_400_000;
 const SLOWEST = 10;
 const milliseconds = (value) => `${decimal(value, value && value < 10 ? 1 : 0)} ms`;
 const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
@@ -36,16 +36,18 @@ const RECALL_COLUMNS = [
 ];
 
 function Recalls() {
-  const recent = useLoaded(() => get("/recalls", { limit: RECENT }));
+  const { days, name } = usePeriod();
+  const recent = useLoaded(() => get("/recalls", { limit: MOST }));
   const slowest = useLoaded(() => get("/recalls", { limit: SLOWEST, order: "slowest" }));
   const chart = useMemo(() => {
-    const ordered = [...(recent.value?.recalls || [])].reverse();
+    const since = Date.now() - days * DAY_MILLISECONDS;
+    const ordered = (recent.value?.recalls || []).filter((recall) => new Date(recall.at) >= since).reverse();
     return { times: ordered.map((recall) => new Date(recall.at).getTime() / 1000), series: [{ label: "duration", colour: "one", values: ordered.map((recall) => recall.milliseconds) }] };
-  }, [recent.value]);
-  return html`<section class="part"><h2>Recalls</h2>
-    <${Loaded} state=${recent}>${({ recalls }) => recalls.length
-      ? html`<${Chart} title=${`Duration of the last ${number(recalls.length)} recalls`} times=${chart.times} series=${chart.series} format=${milliseconds} single />`
-      : html`<${Empty} title="Nothing was recalled here yet." />`}</${Loaded}>
+  }, [recent.value, days]);
+  return html`<section class="part"><div class="card-head"><h2>Recalls</h2><${PeriodFilter} /></div>
+    <${Loaded} state=${recent}>${() => chart.times.length
+      ? html`<${Chart} title=${`Duration of the ${chart.times.length === MOST ? "last " : ""}${number(chart.times.length)} recalls of ${name}`} times=${chart.times} series=${chart.series} format=${milliseconds} single />`
+      : html`<${Empty} title=${`Nothing was recalled here in ${name}.`} />`}</${Loaded}>
     <h3>Slowest queries</h3>
     <${Loaded} state=${slowest}>${({ recalls }) => html`<${Table} caption="Slowest queries" rows=${recalls.map((recall) => ({ ...recall, id: recall.number }))} columns=${RECALL_COLUMNS} />`}</${Loaded}>
   </section>`;

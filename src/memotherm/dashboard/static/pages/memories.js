@@ -4,9 +4,11 @@ import { ACTIONS, applyAction, TIERS } from "../actions.js";
 import { Empty, ErrorNotice, memoryHref, ScopeName, Skeleton, Tier, Time } from "../components/basics.js";
 import { Bulk } from "../components/bulk.js";
 import { Drawer } from "../components/drawer.js";
+import { Exports } from "../components/export.js";
 import { FilterForm, filtersOf, FILTERS } from "../components/memory-filters.js";
 import { useTypedParam } from "../components/filters.js";
 import { VirtualTable } from "../components/table.js";
+import { Views } from "../components/views.js";
 import { toastError } from "../components/toast.js";
 import { memories as memoriesText, number, titleOf } from "../format.js";
 import { handleKey } from "../keys.js";
@@ -28,7 +30,7 @@ function Chips({ params }) {
     <input class="searchbox" type="search" aria-label="Search memories" placeholder="Search by meaning or words" value=${text} onInput=${change} />
     ${TIERS.map((tier) => html`<button key=${tier} type="button" class="chip" aria-pressed=${params.get("tier") === tier ? "true" : "false"} onClick=${() => setParams({ tier: params.get("tier") === tier ? "" : tier })}><${Tier} tier=${tier} /></button>`)}
     ${given.map((name) => html`<button key=${name} type="button" class="chip" onClick=${() => setParams({ [name]: "" })}><span class="hidden">Remove the filter </span>${name}: ${params.get(name)} ×</button>`)}
-    <${FilterForm} />
+    <${FilterForm} params=${params} />
     ${(given.length > 0 || params.get("tier") || params.get("q")) && html`<button type="button" class="link" onClick=${() => setParams(Object.fromEntries([...FILTERS, "q"].map((name) => [name, ""])))}>Clear</button>`}
   </form>`;
 }
@@ -103,7 +105,7 @@ export function Memories({ route }) {
   const classOf = (memory) => `${chosen.has(memory.id) ? "selected" : ""} ${memory.id === opened ? "open" : ""}`;
   return html`<${Chips} params=${params} />
     ${rows.error && html`<${ErrorNotice} error=${rows.error} retry=${rows.reload} />`}
-    <p class="hint" role="status">${found(rows, text)}</p>
+    <div class="row"><p class="hint" role="status">${found(rows, text)}</p>${count > 0 && html`<${Exports} name="memories" rows=${() => allRows(text ? containing(text, filters) : filters, order, MOST_CHOSEN)} />`}<${Views} /></div>
     ${chosen.size > 0 && html`<${Bulk} chosen=${[...chosen.values()]} count=${rows.count ?? 0} most=${MOST_CHOSEN} onAll=${chooseAll} onNone=${() => setChosen(new Map())} onChange=${rows.reload} />`}
     ${rows.count === null && !rows.error && html`<${Skeleton} rows=${10} />`}
     <div onKeyDown=${keys}>${count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${count} row=${rows.row} onRange=${rows.load} classOf=${classOf}

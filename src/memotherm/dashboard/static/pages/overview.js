@@ -7,7 +7,7 @@ import { Empty, Loaded, MemoryLink, ScopeName, Skeleton, Tier, Time } from "../c
 import { Chart } from "../components/chart.js";
 import { ContextBar, Entries, useOfPart } from "../components/context.js";
 import { Run, runsOf } from "../components/events.js";
-import { SelectFilter } from "../components/filters.js";
+import { PeriodFilter, usePeriod } from "../components/filters.js";
 import { compact, count, dayName, memories, number, scopeName, shortened, titleOf, tokens } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
@@ -16,7 +16,6 @@ import { hrefOf, setParams, useParam } from "../route.js";
 import { sessionNames } from "../sessions.js";
 import { FirstSteps } from "./first-steps.js";
 
-const PERIODS = [["1d", "a day"], ["7d", "a week"], ["30d", "30 days"], ["90d", "90 days"], ["365d", "a year"]];
 // From the bottom of the chart.
 const STACKED = [...TIERS].reverse();
 const SHOWN = 12, RECENT = 8;
@@ -108,7 +107,7 @@ async function lastTurn() {
 }
 
 export function Overview() {
-  const [period] = useParam("period", "30d");
+  const { period, name } = usePeriod();
   const status = useLoaded(async () => {
     const [found, { scopes }, tasks] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes"), get("/tasks", { include_narrower: true, limit: RECENT })]);
     return { ...found, scopes, tasks: tasks.memories };
@@ -126,7 +125,6 @@ export function Overview() {
     [history, week].forEach((state) => state.reload());
   };
   useEvents(reload);
-  const name = (PERIODS.find(([value]) => value === period) || [null, period])[1];
   return html`<${Loaded} state=${status} rows=${8}>${(found) => {
     if (!found.retention.active && !found.retention.proposed && !found.retention.archived && !found.retention.deleted) return html`<${FirstSteps} onStored=${reload} />`;
     return html`<${Alerts} status=${found} onChange=${reload} />
@@ -145,7 +143,7 @@ export function Overview() {
             }}</${Loaded}></section>
         </div>
       </div>
-      <section class="card" aria-label="Tiers over time" style=${{ marginTop: "1.25rem" }}><div class="card-head"><h2>Tiers over time</h2><${SelectFilter} name="period" label="Period" options=${PERIODS} fallback="30d" hidden /></div>
+      <section class="card" aria-label="Tiers over time" style=${{ marginTop: "1.25rem" }}><div class="card-head"><h2>Tiers over time</h2><${PeriodFilter} /></div>
         ${history.value === undefined && !history.error ? html`<${Skeleton} />` : html`<${Loaded} state=${history}>${({ points }) => html`<${History} points=${points} period=${name} />`}</${Loaded}>`}</section>`;
   }}</${Loaded}>`;
 }

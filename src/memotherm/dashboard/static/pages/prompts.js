@@ -3,6 +3,7 @@ import { html, useMemo } from "../html.js";
 import { formatScope, get } from "../api.js";
 import { clock, count, dayName, number, titleOf, tokens } from "../format.js";
 import { Empty, Loaded, ScopeName, Time } from "../components/basics.js";
+import { allPages, Exports } from "../components/export.js";
 import { ReceiptDetail } from "../components/receipt.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
@@ -55,6 +56,6 @@ export function Prompts() {
     : html`<div class="grid side"><nav class="turns" aria-label="Turns">
         ${sessions.map((session) => html`<section key=${session.id}><h2><${ScopeName} scope=${session.scope} session=${names.get(session.id)} /></h2><p class="hint"><${Time} at=${session.turns[0].at} text=${dayName(session.turns[0].at)} /> · ${count(session.turns.length, "turn")} · ${tokens(session.tokens)}</p>
           <ol class="plain">${session.turns.map((receipt) => html`<${Turn} key=${receipt.number} receipt=${receipt} params=${params} chosen=${chosen} />`)}</ol></section>`)}
-        <div class="buttons">${page && html`<a href=${hrefOf(["prompts"], { page: "" })}>Newest turns</a>`}${next && html`<a href=${hrefOf(["prompts"], { page: next })}>Older turns</a>`}</div></nav>
+        <div class="buttons"><${Exports} name="turns" rows=${() => allPages("/receipts", { entries: false }, "receipts")} />${page && html`<a href=${hrefOf(["prompts"], { page: "" })}>Newest turns</a>`}${next && html`<a href=${hrefOf(["prompts"], { page: next })}>Older turns</a>`}</div></nav>
       ${chosen !== undefined && html`<${ReceiptDetail} key=${chosen} receiptNumber=${chosen} names=${names} />`}</div>`)}</${Loaded}>`;
 }

@@ -3,12 +3,14 @@ import { html, useState } from "../html.js";
 import { applyAction, APPROVE, REJECT } from "../actions.js";
 import { post } from "../api.js";
 import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
+import { Exports } from "../components/export.js";
 import { Editor } from "../components/editor.js";
 import { MemoryTitle } from "../components/events.js";
 import { count, number, shortened, titleOf } from "../format.js";
 import { useEvents } from "../live.js";
 import { useLoaded } from "../loading.js";
 import { useWritable } from "../login.js";
+import { allRows } from "../rows.js";
 import { useParam } from "../route.js";
 
 const LONGEST = 600;
@@ -34,7 +36,7 @@ function Proposals({ listed, waiting, first, onChange }) {
   const toggle = (id) => setIds((before) => { const next = new Set(before); if (!next.delete(id)) next.add(id); return next; });
   const all = chosen.length === listed.length;
   const run = (action) => applyAction(action, chosen, { onChange });
-  return html`<p class="hint" role="status">${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}. A rejected one is not proposed or captured again.</p>
+  return html`<p class="hint" role="status">${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}. A rejected one is not proposed or captured again. <${Exports} name="proposals" rows=${() => allRows({ retention: "proposed" }, "newest", waiting)} /></p>
     ${writable && html`<div class="buttons"><label class="check"><input type="checkbox" checked=${all} onChange=${() => setIds(new Set(all ? [] : listed.map((memory) => memory.id)))} /> Choose all</label>
       ${[APPROVE, REJECT].map((action) => html`<button key=${action.name} type="button" class="small" disabled=${!chosen.length} onClick=${() => run(action)}>${action.name} ${number(chosen.length)} chosen</button>`)}</div>`}
     <ul class="plain rows">${listed.map((memory) => html`<${Proposal} key=${memory.id} memory=${memory} chosen=${ids.has(memory.id)} onChoose=${() => toggle(memory.id)} onChange=${onChange} />`)}</ul><${Pager} count=${waiting} first=${first} />`;
