@@ -19,10 +19,10 @@ def test_the_dashboard_has_words_for_every_kind_of_event() -> None:
     with TestClient(Starlette(routes=routes())) as client:
         page = client.get("/").text
         assets = page[page.index("/dashboard/") :].split("/")[2]
-        script = client.get(f"/dashboard/{assets}/components/words.js")
+        script = client.get(f"/dashboard/{assets}/app.js")
 
     assert script.headers["content-type"].startswith("text/javascript")
-    words = json.loads(script.text.partition(";\n")[0].removeprefix("export const DONE = "))
+    words = json.loads(script.text.partition("const DONE = ")[2].partition(";\n")[0])
     assert words == {action.value: action.done for action in Action}
     assert all(words.values())
     assert len(set(words.values())) == len(Action)

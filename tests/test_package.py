@@ -19,7 +19,8 @@ import memotherm
 from tests.helpers import ROOT
 
 _PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("README.md")])
-_INSTALL = re.compile(r"pip install ([^`\n]+)")
+#: A command of a block, or one in a sentence that begins with it; not one that a transcript quotes.
+_INSTALL = re.compile(r"(?<!after `)pip install ([^`\n]+)")
 #: What the project was called before; in two parts, so that this file does not contain it.
 _OLD_NAME = "thermo" + "cline"
 #: Extras with the packages of other frameworks, which take a minute to install; `make adapters` installs them.
@@ -62,7 +63,7 @@ def test_the_install_commands_of_the_docs_install_this_package(tmp_path: Path) -
     python, command = tmp_path / "venv" / "bin" / "python", tmp_path / "venv" / "bin" / "memotherm"
     home = {"MEMOTHERM_HOME": str(tmp_path / "home")}
     lines = [words for words in install_arguments() if not _FRAMEWORKS.search(" ".join(words))]
-    assert [".[mcp]"] in lines
+    assert [".[all]"] in lines
 
     named = [
         [re.sub(r"^(\.\./memotherm|\.|dist/.*\.whl)(?=\[|$)", str(wheel), word) for word in words] for words in lines

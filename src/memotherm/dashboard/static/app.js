@@ -1,7 +1,7 @@
 // The dashboard: log in, choose the page of the address, show its parts.
 import { html, render, useCallback, useEffect, useRef, useState } from "./html.js";
 import { login, loginStatus, logout, whenUnauthorized } from "./api.js";
-import { connectionLost, Unreachable, useReconnected } from "./connection.js";
+import { useReconnected } from "./connection.js";
 import { AddMemory } from "./components/add-memory.js";
 import { ErrorNotice, Skeleton } from "./components/basics.js";
 import { ConnectionBanner } from "./components/connection-banner.js";
@@ -14,9 +14,6 @@ import { LoginPage } from "./pages/login.js";
 import { pageOf } from "./pages/index.js";
 import { navigate, parseRoute, useRoute } from "./route.js";
 import { Login } from "./login.js";
-
-// The script of the page is loaded while the server is asked who is logged in; `Page` reports an error.
-pageOf(parseRoute().path).load().catch(() => {});
 
 // Exchange the one-time token of the address for the cookie, and remove it from the address.
 async function authenticate() {
@@ -38,29 +35,12 @@ function Page({ route, onAdd }) {
     if (!first.current) heading.current?.focus();
     first.current = false;
   }, [page]);
-  const [loaded, setLoaded] = useState({});
-  const [error, setError] = useState(null);
-  useEffect(() => {
-    let current = true;
-    setError(null);
-    page.load().then((found) => current && setLoaded({ page, content: found }), () => {
-      // The script of the page did not come: the page is loaded anew when the server is back.
-      connectionLost();
-      addEventListener("memotherm:back", () => location.reload(), { once: true });
-      if (current) setError(new Unreachable());
-    });
-    return () => { current = false; };
-  }, [page]);
-  // The content of the former page must not be given the address of this one.
-  const Content = loaded.page === page ? loaded.content : null;
   // Another scope is another page: nothing of the former one stays.
   const scope = route.params.get("scope") || "";
   return html`<main id="main" tabindex="-1">
     <div class="page-head"><h1 ref=${heading} class="grow" tabindex="-1">${page.title}</h1>
       ${onAdd && html`<button type="button" onClick=${onAdd}>Add a memory</button>`}</div>
-    ${error && html`<${ErrorNotice} error=${error} />`}
-    ${!Content && !error && html`<${Skeleton} rows=${6} />`}
-    ${Content && html`<${Content} key=${`${page.path} ${route.path[1] || ""} ${scope}`} route=${route} />`}
+    <${page.content} key=${`${page.path} ${route.path[1] || ""} ${scope}`} route=${route} />
   </main>`;
 }
 

@@ -6,7 +6,7 @@ import { toastError } from "./toast.js";
 const HEIGHT = 200;
 let library = null;
 
-const addressOf = (file) => new URL(`../vendor/${file}`, import.meta.url).href;
+const addressOf = (file) => new URL(`vendor/${file}`, import.meta.url).href;
 
 // uPlot is a classic script: it is loaded when the first chart appears.
 function loadLibrary() {

@@ -101,11 +101,6 @@ function History({ points, period }) {
   return html`<${Chart} title=${`Memories by tier over ${period}`} times=${chart.times} series=${chart.series} areas />`;
 }
 
-async function lastTurn() {
-  const { receipts } = await get("/receipts", { limit: 1, entries: false });
-  return receipts.length ? get(`/receipts/${receipts[0].number}`) : null;
-}
-
 export function Overview() {
   const { period, name } = usePeriod();
   const status = useLoaded(async () => {
@@ -113,12 +108,14 @@ export function Overview() {
     return { ...found, scopes, tasks: tasks.memories };
   });
   const history = useLoaded(() => get("/tiers/history", { since: period, points: 120 }), [period]);
-  const turn = useLoaded(lastTurn);
+  // The scope of the last turn is all that its selection needs, so that it need not wait for the rest.
+  const last = useLoaded(async () => (await get("/receipts", { limit: 1, entries: false })).receipts[0] ?? null);
+  const turn = useLoaded(async () => (last.value ? get(`/receipts/${last.value.number}`) : last.value), [last.value]);
   const week = useLoaded(async () => (await get("/receipts", { limit: 1000, entries: false })).receipts.filter((each) => Date.now() - new Date(each.at) < 7 * DAY_MILLISECONDS));
   const changes = useLoaded(async () => (await get("/events", { include_narrower: true, limit: 200 })).events.filter((event) => Date.now() - new Date(event.at) < DAY_MILLISECONDS));
   const drawn = useRef(Date.now());
   const reload = () => {
-    [status, turn, changes].forEach((state) => state.reload());
+    [status, last, changes].forEach((state) => state.reload());
     // The history is read from the whole ledger of the period.
     if (Date.now() - drawn.current < HISTORY_MILLISECONDS) return;
     drawn.current = Date.now();
@@ -130,7 +127,7 @@ export function Overview() {
     return html`<${Alerts} status=${found} onChange=${reload} />
       <div class="card"><${Stats} status=${found} receipts=${week.value} /></div>
       <div class="grid two" style=${{ marginTop: "1.25rem" }}>
-        <${Loaded} state=${turn}>${(receipt) => html`<${PromptStart} last=${receipt} scopes=${found.scopes} current=${found.scope} version=${found} onChange=${reload} />`}</${Loaded}>
+        <${Loaded} state=${last}>${(receipt) => html`<${PromptStart} last=${receipt} scopes=${found.scopes} current=${found.scope} version=${found} onChange=${reload} />`}</${Loaded}>
         <div class="grid">
           ${found.tasks.length > 0 && html`<${OpenTasks} listed=${found.tasks} onChange=${reload} />`}
           <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${turn}>${(receipt) => html`<${LastTurn} receipt=${receipt} names=${sessionNames(week.value ?? [])} />`}</${Loaded}></section>
