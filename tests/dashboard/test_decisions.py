@@ -118,8 +118,9 @@ def test_proposals_are_edited_approved_and_rejected_alone_or_together(
     expect(page.locator("main")).to_contain_text("No proposal waits.")
     ids = [view.remember(f"Ana works at the {place}", source="extracted:qwen").id for place in ("dock", "port", "pier")]
     page.goto(f"{page.url.split('#')[0]}#/")
-    expect(page.locator(".notice")).to_contain_text("3 proposals wait")
-    page.locator(".notice").get_by_role("link", name="Review").click()
+    notice = page.locator(".notice", has_text="proposals wait")
+    expect(notice).to_contain_text("3 proposals wait")
+    notice.get_by_role("link", name="Review").click()
     listed = page.locator(".proposal")
     expect(listed).to_have_count(3)
     assert_accessible_on_every_screen(page)
