@@ -150,3 +150,21 @@ def test_only_lines_of_the_project_can_be_named(here: Memotherm, place: str) -> 
     """A file that is not there, lines that it does not have, and paths that lead out are refused."""
     with pytest.raises(InvalidInput):
         _about(here, place)
+
+
+def test_a_call_with_its_file_is_shown_a_memory_that_does_not_name_it(
+    here: Memotherm, mem: Memotherm, repository: SmallRepository, tmp_path: Path
+) -> None:
+    """Marked if the lines have changed; not in another project, and not for another file of the same name."""
+    _about(here, "src/client.py:5-10")
+    assert not here.session("s").before_tool("Edit", ["lib/client.py"]).text
+    shown = here.session("s").before_tool("Edit", ["src/client.py"])
+    assert "retries" in shown.text
+    assert "file changed" not in shown.text
+    assert "it is about src/client.py:5-10" in shown.receipt.included[0].reason
+    assert not here.session("s").before_tool("Read", ["src/client.py"]).text
+    repository.write({"src/client.py": _TEXT.replace("line 7", "another line")})
+    assert "file changed since" in here.session("t").before_tool("Read", ["src/client.py"]).text
+    other = SmallRepository(tmp_path / "other")
+    other.write({"src/client.py": _TEXT})
+    assert not mem.in_folder(other.root).session("u").before_tool("Read", ["src/client.py"]).text

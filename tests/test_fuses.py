@@ -437,3 +437,11 @@ def test_a_check_reads_few_files_again(
     monkeypatch.setattr(os, "open", noted_open)
     assert "workaround" in here.context().text
     assert not [path for path in opened if path.endswith("pyproject.toml")]
+
+
+def test_a_memory_that_has_ended_is_not_shown_at_a_call(here: Memotherm, repository: SmallRepository) -> None:
+    """The condition is checked at the call."""
+    here.remember("Never edit src/legacy.py", valid_until="branch release/3.0 exists")
+    assert here.session("s").before_tool("Edit", ["src/legacy.py"]).text
+    repository.point("heads/release/3.0", _tip(repository, "main"))
+    assert not here.session("t").before_tool("Edit", ["src/legacy.py"]).text

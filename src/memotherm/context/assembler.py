@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -85,6 +85,8 @@ class Request:
     ended_by: Callable[[MemoryFields], str] | None = None
     #: Returns what became of the files that a memory is about; empty if they are as they were.
     changed_since: Callable[[MemoryFields], str] | None = None
+    #: Returns the memories with an anchor in one of some files, each with the place.
+    anchored: Callable[[Sequence[str]], Sequence[tuple[Record, str]]] | None = None
 
 
 class Assembler:
@@ -198,9 +200,9 @@ class Assembler:
             with self._pipeline.ranked(question, _MOST_HITS) as state:
                 self._pipeline.read(state, _MOST_HITS)
             selection.ranking = self._pipeline.finish(state)
-            concerned = about_call(request.call, selection.ranking, state.pinned_records)
-            selection.choose(concerned, request.injected, 0.0, request.now)
-            return selection
+            anchored = () if request.anchored is None else request.anchored(request.call.paths)
+            concerned = about_call(request.call, selection.ranking, state.pinned_records, anchored)
+            return self._chosen(concerned, request, selection, 0.0)
         if question is None:
             with self._store.snapshot() as selection.seen:
                 pinned = self._store.pinned(Search(spaces=request.spaces, now=request.now))
@@ -219,7 +221,12 @@ class Assembler:
         candidates += in_order(standing, current)
         if selection.ranking is not None:
             candidates += hits_of(selection.ranking)
-        selection.choose(candidates, request.injected, settings.context_min_confidence, request.now, request.ended_by)
+        return self._chosen(candidates, request, selection, settings.context_min_confidence)
+
+    def _chosen(
+        self, candidates: Iterable[Candidate], request: Request, selection: Selection, least: float
+    ) -> Selection:
+        selection.choose(candidates, request.injected, least, request.now, request.ended_by)
         if request.changed_since is not None:
             selection.mark_changed(request.changed_since)
         return selection

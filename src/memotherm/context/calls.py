@@ -1,4 +1,4 @@
-"""Choosing the memories for a tool call: those that name its file, command or error, then similar ones."""
+"""Choosing the memories for a tool call: those about its file, command or error, then similar ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ _MOST = 3
 _CONFIDENCE, _RELEVANCE = 0.995, 0.45
 
 
-def about_call(call: ToolCall, ranking: Ranking, pinned: Sequence[Record]) -> Iterator[Candidate]:
-    """Yield the memories that concern a call; similar ones only if none names what it is about."""
+def about_call(
+    call: ToolCall, ranking: Ranking, pinned: Sequence[Record], anchored: Sequence[tuple[Record, str]]
+) -> Iterator[Candidate]:
+    """Yield the memories that concern a call; similar ones only if none names what it is about.
+
+    Anchored are those with an anchor in a file of the call, each with the place.
+    """
     hits = [(ranking.records[each.no], each) for each in ranking.ranked if each.no in ranking.records]
+    reasons = {record.no: f"it is about {place}" for record, place in anchored}
     found = 0
-    for position, record in enumerate((*pinned, *(record for record, _ in hits))):
+    for position, record in enumerate((*pinned, *(record for record, _ in (*anchored, *hits)))):
         memory = record.fields
-        reason = "" if call.task else reason_for_call(call, memory.kind, memory.content)
+        reason = "" if call.task else reason_for_call(call, memory.kind, memory.content) or reasons.pop(record.no, "")
         if reason and found < _MOST:
             found += 1
             why = Reason(code="call", details=(str(call), reason))

@@ -6,12 +6,13 @@ The project is read in the folder that the caller works in; a server works in no
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from memotherm.errors import InvalidInput, MemothermError
+from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
 from memotherm.model.memory import ANCHORS, ENDS, MemoryFields, ends_of
@@ -29,10 +30,12 @@ class Checks(TypedDict, total=False):
 
     ended_by: Callable[[MemoryFields], str]
     changed_since: Callable[[MemoryFields], str]
+    anchored: Callable[[Sequence[str]], list[tuple[Record, str]]]
 
 
 if TYPE_CHECKING:
     from memotherm.facade.view import View
+    from memotherm.storage.values import Record
     from memotherm.workspace.checks import Workspace
 
 
@@ -135,7 +138,18 @@ class Endings:
         """Return what a request for a context takes; nothing for one about the past, or without a folder."""
         if not current or self._view.folder is None:
             return {}
-        return {"ended_by": self.ended_by, "changed_since": self.changed_since}
+        return {"ended_by": self.ended_by, "changed_since": self.changed_since, "anchored": self.anchored}
+
+    def anchored(self, paths: Sequence[str]) -> list[tuple[Record, str]]:
+        """Return the memories that are about one of some files of the project, each with the place in it."""
+        if not paths:
+            return []
+        from memotherm.workspace.anchors import place_in
+
+        store, search = self._view.listing(include_narrower=False, where={ANCHORS: {"$exists": True}})
+        found = store.find(replace(search, tiers=(Tier.HOT, Tier.WARM), limit=LARGEST_PAGE))
+        places = ((record, place_in(record.fields.metadata[ANCHORS], paths, self._here)) for record in found)
+        return [(record, place) for record, place in places if place]
 
     def checked(self, found: Found) -> Found:
         """Return what was found as it is after the check: what has ended, and hits whose files have changed last."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from memotherm.hooks.calls import names_file, save_names
 from memotherm.hooks.events import HookEvent, Options
+from memotherm.model.memory import ANCHORS
 from memotherm.settings import Settings, default_store
 from memotherm.settings.paths import user_file
 from memotherm.text.triggers import trigger_names
+from memotherm.workspace.anchors import paths_of
 
 if TYPE_CHECKING:
     from memotherm import Memotherm
@@ -53,7 +55,8 @@ class Names:
             page = mem.events(_MOST_EVENTS, f"after-{self._seen.get(place, 0)}", include_narrower=narrower)
             ids = {event.memory_id for event in page if event.memory_id}
             for memory in mem.find(ids=sorted(ids), limit=len(ids), include_narrower=narrower) if ids else ():
-                self._names |= trigger_names(memory.kind, memory.content)
+                about = paths_of(memory.metadata.get(ANCHORS))
+                self._names |= trigger_names(memory.kind, memory.content, about)
             if page.events:
                 self._seen[place] = page.events[-1].seq
             complete &= page.cursor is None

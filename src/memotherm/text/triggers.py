@@ -10,7 +10,7 @@ A memory about a fix concerns its error only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -205,11 +205,14 @@ def names_call_vaguely(call: ToolCall, kind: str, text: str) -> bool:
     return any(command.program in programs and not command.words | command.options for command, _ in named.commands)
 
 
-def trigger_names(kind: str, text: str) -> frozenset[str]:
-    """Return the names by which calls concern a memory: the last step of its paths, its programs, `!` for errors."""
+def trigger_names(kind: str, text: str, about: Iterable[str] = ()) -> frozenset[str]:
+    """Return the names by which calls concern a memory: the last step of its paths, its programs, `!` for errors.
+
+    It is about some files, whether it names them or not.
+    """
     named = _named(kind, text)
     names = {command.program.lower() for command, _ in named.commands}
-    for path in named.paths:
+    for path in (*named.paths, *about):
         steps = [step for step in path.lower().split("/") if step and "*" not in step]
         names.add(steps[-1] if steps else "*")
     if named.folded or named.phrases or named.errors:

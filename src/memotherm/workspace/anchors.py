@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from memotherm.errors import InvalidInput
 from memotherm.text.conditions import parse_condition
 from memotherm.workspace.checks import Workspace
 
-__all__ = ["STATES", "Anchored", "anchor_at", "renewed", "state_of"]
+__all__ = ["STATES", "Anchored", "anchor_at", "paths_of", "place_in", "renewed", "state_of"]
 
 #: The states of what a memory is about, the one that needs most attention last.
 STATES = ("unknown", "fresh", "moved", "changed", "gone")
@@ -57,8 +57,21 @@ def _anchor(path: str, first: int, last: int, here: Workspace) -> dict[str, Any]
 
 def state_of(anchors: object, here: Workspace) -> str:
     """Return the state of what a memory is about, that of the anchor which needs most attention; empty without one."""
-    listed = anchors if isinstance(anchors, Sequence) and not isinstance(anchors, str) else ()
-    return max((_found(each, here).state for each in listed), key=STATES.index, default="")
+    return max((_found(each, here).state for each in _listed(anchors)), key=STATES.index, default="")
+
+
+def paths_of(anchors: object) -> list[str]:
+    """Return the files of some anchors."""
+    return [anchor["path"] for anchor in _listed(anchors) if _is_anchor(anchor)]
+
+
+def place_in(anchors: object, paths: Collection[str], here: Workspace) -> str:
+    """Return the place of an anchor in one of some files, as it is written; empty if none is there."""
+    for anchor in _listed(anchors):
+        if _is_anchor(anchor) and anchor["path"] in paths and anchor["place"] == here.place:
+            first, last = anchor.get("lines", (0, 0))
+            return f"{anchor['path']}:{first}-{last}" if first else str(anchor["path"])
+    return ""
 
 
 def renewed(anchors: Sequence[object], here: Workspace) -> list[object]:
@@ -75,6 +88,10 @@ def _renewed(anchor: object, here: Workspace) -> object:
         return _anchor(found.path, 0, 0, here)
     length = anchor["lines"][1] - anchor["lines"][0]
     return _anchor(found.path, min(found.first, len(lines)), min(found.first + length, len(lines)), here)
+
+
+def _listed(anchors: object) -> Sequence[object]:
+    return anchors if isinstance(anchors, Sequence) and not isinstance(anchors, str) else ()
 
 
 def _found(anchor: object, here: Workspace) -> Anchored:
