@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 
 import memotherm
 from memotherm import Scope
@@ -16,10 +19,12 @@ from memotherm.hooks.calls import is_unknown
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.events import Options, answer, parse_event
 from memotherm.hooks.hosts import HOSTS
-from memotherm.hooks.install import InstallRequest, carry_out, differing_hooks, plan
+from memotherm.hooks.install import PLUGINS, InstallRequest, carry_out, differing_hooks, plan
+from memotherm.hooks.log import last_week
 from memotherm.hooks.recall import text_for
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.subagents import note_task
+from memotherm.mcp.server import build
 from tests.interfaces.served import environment
 
 RULE = "Never edit src/api.ts by hand: `pnpm codegen` writes it."
@@ -194,6 +199,76 @@ def test_the_command_ends_without_an_answer_where_no_memory_is_named(work: Path)
     assert not {"memotherm.settings", "memotherm.memory", "numpy", "sqlite3", "pathlib"} & set(eval(silent))
 
 
+def test_hooks_of_claude_code_call_the_mcp_server_if_its_version_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version would reject all hooks of the file; `doctor` sees that the server is missing."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program, host = tmp_path / "claude", HOSTS["claude-code"]
+    file = tmp_path / ".claude" / "settings.json"
+    for version, kind in (("2.1.117", "command"), ("2.1.325", "mcp_tool"), ("3.0", "mcp_tool")):
+        program.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+        program.chmod(0o755)
+        for change in plan(host, InstallRequest()).changes:
+            carry_out(change, uninstall=False)
+        hooks = json.loads(file.read_text("utf-8"))["hooks"]
+        assert [hook["type"] for group in hooks["PreToolUse"] for hook in group["hooks"]] == [kind]
+        assert hooks["SessionStart"][0]["hooks"][0]["type"] == "command"
+        assert differing_hooks(host) == {}
+    (tmp_path / ".claude.json").write_text("{}")
+    without = "without the MCP server that answers it"
+    assert differing_hooks(host) == dict.fromkeys(("PreToolUse", "PostToolUseFailure", "SubagentStart"), without)
+    for change in plan(host, InstallRequest(uninstall=True)).changes:
+        carry_out(change, uninstall=True)
+    assert not file.is_file() or "memotherm" not in file.read_text("utf-8")
+
+
+def test_the_mcp_server_answers_hooks_by_a_tool_that_it_does_not_list(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the fields as Claude Code fills them in: what an event lacks is an empty text, and an object is JSON."""
+    monkeypatch.delenv("MEMOTHERM_EMBEDDER")
+    base = {"session_id": "s1", "cwd": str(work), "agent_id": "", "agent_type": ""}
+
+    async def run() -> None:
+        with memotherm.open(scope=Scope(project="p")) as mem:
+            mem.remember("The staging database is called heron.")
+            async with Client(build(mem, ["all"])) as client:
+
+                async def asked(event: str, **fields: Any) -> str:
+                    given = {**base, "hook_event_name": event, **fields}
+                    told = await client.call_tool("answer_hook", given)
+                    return told.content[0].text if told.content else ""
+
+                read = {"tool_name": "Read", "tool_input": json.dumps({"file_path": f"{work}/src/api.ts"})}
+                answer = json.loads(await asked("PreToolUse", **read))["hookSpecificOutput"]
+                assert answer["hookEventName"] == "PreToolUse"
+                assert RULE in answer["additionalContext"]
+                assert not await asked("PreToolUse", **read)
+                assert not await asked("PreToolUse", tool_name="Read", tool_input='{"file_path": "other.ts"}')
+                failed = {"tool_name": "Bash", "tool_input": '{"command": "make test"}', "error": _ERROR}
+                assert "pip i yaml" in await asked("PostToolUseFailure", **failed)
+                task = {"prompt": "Find out how the staging database is called", "subagent_type": "Explore"}
+                assert not await asked("PreToolUse", tool_name="Agent", tool_input=json.dumps(task))
+                assert "heron" in await asked("SubagentStart", agent_id="a1", agent_type="Explore")
+                assert not await asked("PreToolUse", tool_name="Read", tool_input="[[[")
+                assert [entry.kind for entry in last_week()] == ["error"]
+                assert "answer_hook" not in {tool.name for tool in (await client.list_tools()).tools}
+
+    anyio.run(run)
+
+
+def test_the_plugin_of_claude_code_has_the_hooks_that_install_writes() -> None:
+    """With its own command."""
+    host = HOSTS["claude-code"]
+    file = PLUGINS / "plugins" / "memotherm" / "hooks" / "hooks.json"
+    command = "memotherm hook --client claude --project auto --user auto"
+    wanted = {name: [host.hook_entry(command, name)] for name in host.events}
+    assert json.loads(file.read_text("utf-8"))["hooks"] == wanted
+
+
 def test_doctor_knows_hooks_that_are_missing_or_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation of an earlier version has no hooks for tools."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -208,3 +283,19 @@ def test_doctor_knows_hooks_that_are_missing_or_changed(tmp_path: Path, monkeypa
     values["hooks"]["PostToolUseFailure"][0]["matcher"] = "*"
     file.write_text(json.dumps(values), "utf-8")
     assert differing_hooks(host) == {"PreToolUse": "missing", "PostToolUseFailure": "changed"}
+
+
+def test_nothing_is_recalled_for_a_turn_that_the_host_began(work: Path) -> None:
+    """Claude Code sends the result of a subagent as a prompt."""
+    variables = {**environment(work.parent / "home"), "MEMOTHERM_EMBEDDER": "none"}
+
+    def run(prompt: str) -> str:
+        given = json.dumps({"hook_event_name": "UserPromptSubmit", "cwd": str(work), "prompt": prompt})
+        words = [sys.executable, "-m", "memotherm", "hook", "--client", "claude", "--project", "p", "--no-worker"]
+        return subprocess.run(
+            [*words, "--deadline", "60"], input=given, capture_output=True, text=True, env=variables, cwd=work
+        ).stdout
+
+    about = "what writes src/api.ts, pnpm codegen?"
+    assert not run(f"<task-notification>{about}</task-notification>")
+    assert RULE in run(about)

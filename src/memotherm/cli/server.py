@@ -20,6 +20,8 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.errors import MemothermError, PluginUnavailable
 from memotherm.operations.codec import to_json
+from memotherm.settings import load
+from memotherm.settings.paths import is_excluded
 
 _LOCALHOST = "127.0.0.1"
 #: A server of one conversation may not run for a whole interval.
@@ -84,6 +86,8 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
         raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
     options = {"mcp_tools": tools, "notes_root": notes}
     settings = {name: value for name, value in options.items() if value is not None}
+    if is_excluded(load().capture_exclude, store.scope.project, str(Path.cwd())):
+        settings["recall_log"] = "off"
     with ExitStack() as stack:
         mem = stack.enter_context(memotherm.open(store.url, scope=store.scope, settings=settings))
         if mem.settings.notes_root and mem.settings.watch_notes:

@@ -68,8 +68,8 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
             return None
     else:
         _spool(event, options)
-    if not (accepts_text(event) or event.moment == "compact"):
-        return None
+    if not (accepts_text(event) or event.moment == "compact") or event.prompt.startswith(event.host.prefixes):
+        return None  # nothing to add, or a turn that the host itself began
     text = _recall(event, options, deadline)
     return answer(event, truncated(text, event.host.max_chars)) if text else None
 

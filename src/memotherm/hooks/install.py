@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 from functools import reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from memotherm.hooks.settings_files import (
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings, data_home, load
 from memotherm.settings.paths import create_folder, write_text
+from memotherm.workspace.versions import version_key
 
 #: The plugins in the package.
 PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
@@ -102,17 +105,23 @@ def differing_hooks(host: Host) -> dict[str, str]:
     """Return the events of a host whose hook is missing in the user's settings, or is not as `install` writes it."""
     path = host.files(None).hooks
     hooks = settings_values(path).get("hooks", {}) if path is not None else {}
-    found: dict[str, tuple[str, Json] | None] = {}
-    for event in host.events if path is not None else ():
+    servers = settings_values(path).get(host.server_section, {}) if (path := host.files(None).servers) else {}
+    found: dict[str, tuple[Json, Json]] = {}
+    for event in host.events:
         groups = [group for group in hooks.get(event) or () if isinstance(group, dict)]
         pairs = ((hook, group) for group in groups for hook in (group.get("hooks") or [group]) if is_our_hook(hook))
-        found[event] = next(((hook["command"], group) for hook, group in pairs), None)
-    usual = next(filter(None, found.values()), ("", {}))[0]
-    return {
-        event: "missing" if entry is None else "changed"
-        for event, entry in found.items()
-        if entry is None or entry != (usual, host.hook_entry(usual, host.events[event]))
-    }
+        found.update((event, pair) for pair in islice(pairs, 1))
+    commands = (hook["command"] for hook, _ in found.values() if "command" in hook)
+    command, differing = next(commands, ""), {}
+    for event in host.events if host.files(None).hooks is not None else ():
+        hook, group = found.get(event, ({}, {}))
+        if not hook:
+            differing[event] = "missing"
+        elif group not in (host.hook_entry(command, event, by_server=by_server) for by_server in (True, False)):
+            differing[event] = "changed"
+        elif "server" in hook and "memotherm" not in servers:
+            differing[event] = "without the MCP server that answers it"
+    return differing
 
 
 #: Adds our entries for a host to the values of a settings file, or removes them.
@@ -132,8 +141,22 @@ def _with_hooks(values: Json, host: Host, request: InstallRequest) -> Json:
         return {} if values == host.file_fields else values
     words = request.command("hook", "--client", host.client)
     command = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
-    entries = {name: host.hook_entry(command, event) for name, event in host.events.items()}
+    # The server of a project has to be approved first, and without it these hooks are lost in silence.
+    by_server = request.project is None and _calls_servers(host)
+    entries = {name: host.hook_entry(command, name, by_server=by_server) for name in host.events}
     return {**host.file_fields, **with_hooks(values, entries)}
+
+
+def _calls_servers(host: Host) -> bool:
+    """Return whether the program of a host is installed, in a version whose hooks can call MCP servers."""
+    name, first = host.server_hooks_from
+    program = shutil.which(name) if name else None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        if program:
+            command = [program, "--version"]
+            told = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+            return version_key(told.stdout) >= version_key(first)
+    return False
 
 
 def _with_server(values: Json, host: Host, request: InstallRequest) -> Json:

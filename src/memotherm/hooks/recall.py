@@ -28,10 +28,8 @@ def text_for(event: HookEvent, options: Options) -> str:
     scope = scope_of(options.scope, event.folder)
     if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd()), event.session):
         settings = replace(settings, recall_log="off")
-    at_tool, task = event.moment in ("tool", "agent"), ""
-    if at_tool and event.agent and not settings.recall_in_subagents:
-        return ""
-    if event.moment == "agent" and not (task := take_task(event)):
+    at_tool = event.moment in ("tool", "agent")
+    if at_tool and (call := call_of(event, settings)) is None:
         return ""
     asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
@@ -58,10 +56,23 @@ def text_for(event: HookEvent, options: Options) -> str:
         if event.moment == "compact":
             session.context_compacted()
             return ""
-        if call := ToolCall(event.agent_type or "Agent", task=task) if task else event.call:
+        if at_tool and call is not None:
             return session.before_tool(*call, input=event.input).text
         text = session.before_turn(event.prompt, options.budget).text
         return _with_flush(text, event, settings) if _flush_due(event, session, settings) else text
+
+
+def call_of(event: HookEvent, settings: Settings) -> ToolCall | None:
+    """Return the call that memories may concern, or the task of a subagent that starts; None if there is none.
+
+    The task is taken: a second call for the same event returns None.
+    """
+    if event.agent and not settings.recall_in_subagents:
+        return None
+    if event.moment != "agent":
+        return event.call
+    task = take_task(event)
+    return ToolCall(event.agent_type or "Agent", task=task) if task else None
 
 
 def _start_text(event: HookEvent, options: Options, mem: Memotherm) -> str:

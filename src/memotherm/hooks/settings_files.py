@@ -286,8 +286,12 @@ def _without_ours(group: Any) -> Any:  # noqa: ANN401 - whatever another program
 
 
 def is_our_hook(hook: object) -> bool:
-    """Return whether a hook of another program's settings runs `memotherm hook`."""
-    command = hook.get("command") if isinstance(hook, dict) else None
+    """Return whether a hook of another program's settings runs `memotherm hook`, or calls our MCP server."""
+    if not isinstance(hook, dict):
+        return False
+    if hook.get("type") == "mcp_tool":
+        return hook.get("server") == "memotherm"
+    command = hook.get("command")
     return isinstance(command, str) and _OURS.search(command.replace("'", " ").replace('"', " ")) is not None
 
 

@@ -25,6 +25,8 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from memotherm import Memotherm, __version__, tools
 from memotherm.errors import InvalidInput, MemothermError, NotFound
+from memotherm.hooks.hosts.host import HOOK_TOOL
+from memotherm.mcp.hooks import answer_hook
 from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
@@ -69,7 +71,7 @@ def build(mem: Memotherm, tool_names: Sequence[str] | None = None) -> MCPServer:
         version=__version__,
         tools=offered,
         log_level="WARNING",
-        middleware=[_bind],
+        middleware=[_bind, functools.partial(_answer_hooks, mem)],
     )
     _add_resources(server, mem)
     _add_prompts(server, mem)
@@ -84,6 +86,15 @@ async def _bind(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Han
         return await call_next(ctx)
     finally:
         _current.reset(token)
+
+
+async def _answer_hooks(mem: Memotherm, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer the hooks of the client that has started this server: they call a tool that is not listed."""
+    parameters = ctx.params if isinstance(ctx.params, Mapping) else {}
+    if ctx.request is not None or ctx.method != "tools/call" or parameters.get("name") != HOOK_TOOL:
+        return await call_next(ctx)
+    text = await anyio.to_thread.run_sync(answer_hook, mem, parameters.get("arguments") or {})
+    return CallToolResult(content=[TextContent(type="text", text=text)] if text else [])
 
 
 # Tools

@@ -31,6 +31,12 @@ def _context_size(entry: Mapping[str, Any]) -> tuple[int, int] | None:
     return (sum(number(usage, name) for name in _USAGE), 0) if usage else None
 
 
+def _call(event: str, *fields: str) -> dict[str, str]:
+    """Return what a hook passes to the tool: fields of the event, which Claude Code fills in."""
+    names = ("session_id", "cwd", "agent_id", "agent_type", *fields)
+    return {"hook_event_name": event, **{name: f"${{{name}}}" for name in names}}
+
+
 CLAUDE_CODE = Host(
     "claude-code",
     "Claude Code",
@@ -48,6 +54,12 @@ CLAUDE_CODE = Host(
         "SessionEnd": Event("end", timeout=5),
     },
     prefixes=("<system-reminder>", "<command-name>", "<local-command-", "<task-notification>"),
+    server_hooks={
+        "PreToolUse": _call("PreToolUse", "tool_name", "tool_input"),
+        "PostToolUseFailure": _call("PostToolUseFailure", "tool_name", "tool_input", "error"),
+        "SubagentStart": _call("SubagentStart"),
+    },
+    server_hooks_from=("claude", "2.1.118"),
     server_fields={"type": "stdio"},
     message=_message,
     context_size=_context_size,

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
+#: The tool of our MCP server that answers hooks. It is not listed, so that no model sees it.
+HOOK_TOOL = "answer_hook"
+
 
 class Event(NamedTuple):
     """An event of a host, and the hook that is installed for it."""
@@ -61,6 +64,10 @@ class Host(NamedTuple):
     hook_fields: Mapping[str, Any] = {}
     file_fields: Mapping[str, Any] = {}
     ungrouped: bool = False
+    #: The events whose hooks may call a tool of our MCP server instead of a command, with the fields that it gets; and
+    #: the program, with its first version that can do so: an earlier one rejects all hooks of a file with such a one.
+    server_hooks: Mapping[str, Mapping[str, str]] = {}
+    server_hooks_from: tuple[str, str] = ("", "")
     #: The section of MCP servers, more fields of a server, and whether its arguments are a part of its command.
     server_section: str = "mcpServers"
     server_fields: Mapping[str, Any] = {}
@@ -82,15 +89,20 @@ class Host(NamedTuple):
             return {self.answer_field: text}
         return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
-    def hook_entry(self, command: str, event: Event) -> Json:
-        """Return the entry of a hook in the settings."""
+    def hook_entry(self, command: str, name: str, *, by_server: bool = False) -> Json:
+        """Return the entry of a hook in the settings; by our MCP server, if it answers the event."""
+        event = self.events[name]
         if self.ungrouped:
             return {
                 "command": command,
                 "timeout": event.timeout,
                 **({"matcher": event.matcher} if event.matcher else {}),
             }
-        hook = {**self.hook_fields, "type": "command", "command": command, "timeout": event.timeout}
+        if by_server and name in self.server_hooks:
+            call = {"server": "memotherm", "tool": HOOK_TOOL, "input": dict(self.server_hooks[name])}
+            hook: Json = {"type": "mcp_tool", **call, "timeout": event.timeout}
+        else:
+            hook = {**self.hook_fields, "type": "command", "command": command, "timeout": event.timeout}
         return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
 
     def server_entry(self, command: Sequence[str]) -> Json:
