@@ -17,6 +17,7 @@ from pathlib import Path
 from memotherm.history.records import Reading
 from memotherm.history.sources import SOURCES
 from memotherm.notes.files import transcript
+from tests.hosts.actions import actions
 from tests.hosts.clients import codex_command, patient, worked_off
 from tests.hosts.first_day import CLIENTS, first_day, printed, written
 from tests.hosts.model import REPLY, Model, model
@@ -108,6 +109,10 @@ def is_read(client: str, home: Path) -> bool:
 
 def main() -> int:
     found = {**checked("claude-code", "claude", claude), **checked("codex", "codex", codex_command)}
+    for client, program in (("claude-code", "claude"), ("codex", "codex")):
+        with tempfile.TemporaryDirectory(prefix="memotherm-actions-", ignore_cleanup_errors=True) as folder:
+            sys.stdout.write(f"{client}\n")
+            found |= actions(environment, client, Path(folder)) if shutil.which(program) else {}
     days = first_day(environment, [name for name in CLIENTS if shutil.which(CLIENTS[name].program) is not None])
     written(days)
     for name, held in days.items():

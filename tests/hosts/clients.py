@@ -14,7 +14,7 @@ from typing import Any
 from tests.hosts.day import Injected
 from tests.hosts.model import Model, blocks, blocks_of_turn
 
-__all__ = ["ClaudeCode", "Codex", "HookCommands", "codex_command", "patient", "worked_off"]
+__all__ = ["WAITING", "ClaudeCode", "Codex", "HookCommands", "codex_command", "patient", "worked_off"]
 
 
 class HookCommands:
@@ -112,11 +112,12 @@ def codex_command(port: int, prompt: str, session: str | None = None) -> list[st
     return [*begin, *options, *([] if session is None else [session]), prompt]
 
 
+#: Wait for the MCP server, so that the load of the machine does not decide which tools there are.
+WAITING = ("-c", "mcp_servers.memotherm.startup_timeout_sec=120", "-c", "mcp_servers.memotherm.required=true")
+
+
 class Codex:
     """A session of the real Codex, which is resumed for each prompt."""
-
-    #: Wait for the MCP server, so that the load of the machine does not decide which tools there are.
-    _OPTIONS = ("-c", "mcp_servers.memotherm.startup_timeout_sec=120", "-c", "mcp_servers.memotherm.required=true")
 
     def __init__(self, folder: Path, env: Mapping[str, str], port: int) -> None:
         self._folder = folder
@@ -130,7 +131,7 @@ class Codex:
         program, *words = codex_command(self._port, prompt, self._session)
         verbs = 1 if self._session is None else 2
         done = subprocess.run(
-            [program, *words[:verbs], *self._OPTIONS, *words[verbs:]], env=self._env, cwd=self._folder,
+            [program, *words[:verbs], *WAITING, *words[verbs:]], env=self._env, cwd=self._folder,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         named = re.search(r"session id: (\S+)", done.stderr)

@@ -76,13 +76,18 @@ def messages(reply: str) -> Iterator[dict[str, Any]]:
     yield from _streamed({"type": "text", "text": ""}, {"type": "text_delta", "text": reply}, "end_turn")
 
 
-def tool_call(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    block = {"type": "tool_use", "id": "toolu_1", "name": "mcp__memotherm__store_memory", "input": {}}
-    yield from _streamed(block, {"type": "input_json_delta", "partial_json": json.dumps(arguments)}, "tool_use")
+def tool_call(
+    arguments: dict[str, Any], name: str = "mcp__memotherm__store_memory", call: str = "toolu_1", said_in: str = "msg_1"
+) -> Iterator[dict[str, Any]]:
+    block = {"type": "tool_use", "id": call, "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+    yield from _streamed(block, delta, "tool_use", said_in)
 
 
-def _streamed(block: dict[str, Any], delta: dict[str, Any], stop: str) -> Iterator[dict[str, Any]]:
-    yield {"type": "message_start", "message": message("")}
+def _streamed(
+    block: dict[str, Any], delta: dict[str, Any], stop: str, said_in: str = "msg_1"
+) -> Iterator[dict[str, Any]]:
+    yield {"type": "message_start", "message": {**message(""), "id": said_in}}
     yield {"type": "content_block_start", "index": 0, "content_block": block}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
@@ -96,9 +101,12 @@ def said(reply: str) -> dict[str, Any]:
             "content": [{"type": "output_text", "text": reply, "annotations": []}]}  # fmt: skip
 
 
-def function_call(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function_call", "id": "f1", "call_id": "call_1", "namespace": "mcp__memotherm",
-            "name": "store_memory", "arguments": json.dumps(arguments)}  # fmt: skip
+def function_call(
+    arguments: dict[str, Any], name: str = "store_memory", namespace: str = "mcp__memotherm", call: str = "call_1"
+) -> dict[str, Any]:
+    place = {"namespace": namespace} if namespace else {}
+    return {"type": "function_call", "id": f"f_{call}", "call_id": call, **place,
+            "name": name, "arguments": json.dumps(arguments)}  # fmt: skip
 
 
 def responses(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -140,8 +148,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @contextmanager
-def model(reply: str = REPLY) -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+def model(reply: str = REPLY, handler: type[Model] = Model) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     Model.asked.clear()

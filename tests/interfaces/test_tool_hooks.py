@@ -46,6 +46,8 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
                 "error": f"Exit code 1\n{_ERROR}"}, FIX),
     ("codex", {"hook_event_name": "PreToolUse", "turn_id": "1", "tool_name": "apply_patch",
                "tool_input": {"command": "*** Begin Patch\n*** Update File: src/api.ts\n@@\n*** End Patch"}}, RULE),
+    ("codex", {"hook_event_name": "PreToolUse", "turn_id": "1", "tool_name": "Bash", "tool_input": {
+        "command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/api.ts\n@@\n*** End Patch\nEOF"}}, RULE),
     ("codex", {"hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "Bash",
                "tool_input": {"command": "make test"}, "tool_response": _ERROR}, FIX),
     ("codex", {"hook_event_name": "PostToolUse", "turn_id": "1", "tool_name": "Bash",

@@ -24,6 +24,7 @@ _COMMANDS = frozenset(("Bash", "Shell", "shell", "run_shell_command"))
 #: Those that start a subagent.
 AGENTS = frozenset(("Agent", "Task"))
 _PATH_FIELDS = ("file_path", "notebook_path", "absolute_path", "path")
+_PATCH_BEGINS = "*** Begin Patch"
 _PATCHED = r"^\*\*\* (?:Add|Update|Delete) File: (.{1,4096})$|^\*\*\* Move to: (.{1,4096})$"
 _MOST_PATHS = 20
 #: Events of tools that have run: what a command has printed may be an error, though no field says so.
@@ -44,7 +45,8 @@ def tool_call(payload: Mapping[str, Any], event: str) -> ToolCall | None:
         return ToolCall(tool, task=_text(given.get("prompt")))
     command = given.get("command") or ""
     command = " ".join(map(str, command)) if isinstance(command, list) else str(command)
-    if tool in _COMMANDS:
+    # Codex runs patches in its shell, too: apply_patch <<'EOF'.
+    if tool in _COMMANDS and _PATCH_BEGINS not in command:
         error = _text(payload.get("error"))
         if not error and event in _AFTER:
             # The command itself has been answered before it ran, where the host can do that.
@@ -53,7 +55,7 @@ def tool_call(payload: Mapping[str, Any], event: str) -> ToolCall | None:
             if not error and event != "postToolUse" and event != "AfterTool":
                 return None
         return ToolCall(tool, (), command, error)
-    if tool not in _FILES:
+    if tool not in _FILES | _COMMANDS:
         return None
     patch = command or _text(given.get("input")) or _text(given.get("patch"))
     paths = [path for name in _PATH_FIELDS if (path := _text(given.get(name)))]
