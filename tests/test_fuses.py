@@ -14,7 +14,7 @@ from memotherm import Memotherm, Scope
 from memotherm.errors import Forbidden, InvalidInput
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.events import Options, parse_event
-from memotherm.hooks.recall import text_for
+from memotherm.hooks.recall import told_at
 from memotherm.hooks.spool import Spool
 from tests.repositories import SmallRepository
 
@@ -306,7 +306,7 @@ def test_hooks_set_and_check_conditions_in_the_folder_of_the_host(
         event = {"hook_event_name": "UserPromptSubmit", "prompt": "Is the parser frozen?", "cwd": str(repository.root)}
         parsed = parse_event({**event, "session_id": session})
         assert parsed is not None
-        return text_for(parsed, Options([f"--store={store}", "--project=shop"]))
+        return told_at(parsed, Options([f"--store={store}", "--project=shop"])).text
 
     assert "frozen" in given("s2")
     repository.commit("main", {"a": "b"}, _tip(repository, "feature/x"))

@@ -21,7 +21,7 @@ from memotherm import Scope, Settings
 from memotherm.doctor import hook_findings
 from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
-from memotherm.hooks.events import Options, answer, context_size, parse_event, truncated
+from memotherm.hooks.events import Options, Told, answer, context_size, parse_event, truncated
 from memotherm.hooks.hosts import CLIENTS, PREFIXES, Host
 from memotherm.hooks.project import project_at
 from memotherm.hooks.spool import Spool
@@ -1097,7 +1097,7 @@ def test_nothing_is_said_where_a_host_forbids_it(name: str):
     event = parse_event({"hook_event_name": name})
 
     assert event is not None
-    assert answer(event, "text") is None
+    assert answer(event, Told("text")) is None
 
 
 def test_the_tenant_of_a_hook_counts(home: Path):
@@ -1273,7 +1273,7 @@ def test_the_names_of_openclaws_prompt_event(name: str) -> None:
 
     assert event is not None
     assert (event.host.client, event.moment) == ("openclaw", "prompt")
-    assert answer(event, "hot") == {"prependContext": "hot"}
+    assert answer(event, Told("hot")) == {"prependContext": "hot"}
 
 
 def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:

@@ -17,11 +17,11 @@ import memotherm
 from memotherm import Scope
 from memotherm.hooks.calls import is_unknown
 from memotherm.hooks.capture import process_spool
-from memotherm.hooks.events import Options, answer, parse_event
+from memotherm.hooks.events import Options, Told, answer, parse_event
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, InstallRequest, carry_out, differing_hooks, plan
 from memotherm.hooks.log import last_week
-from memotherm.hooks.recall import text_for
+from memotherm.hooks.recall import told_at
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.subagents import note_task
 from memotherm.mcp.server import build
@@ -82,11 +82,12 @@ def _shown(payload: dict[str, Any], work: Path, client: str = "claude", session:
     event = parse_event({"session_id": session, "cwd": str(work), **filled}, client=client)
     assert event is not None
     options = Options(["--client", client, "--project", "p"])
-    text = text_for(event, options) if event.call is not None or event.moment == "agent" else ""
-    told = answer(event, text)
-    assert (told is not None) is bool(text)
-    assert not text or text in json.dumps(told, ensure_ascii=False).encode().decode("unicode_escape")
-    return text
+    told = told_at(event, options) if event.call is not None or event.moment == "agent" else Told()
+    given = answer(event, told)
+    assert (given is not None) is bool(told.text)
+    assert not told.text or told.text in json.dumps(given, ensure_ascii=False).encode().decode("unicode_escape")
+    assert told.holds is ("permissionDecision" in json.dumps(given))
+    return f"held: {told.text}" if told.holds else told.text
 
 
 @pytest.mark.parametrize(("client", "payload", "memory"), CALLS)
@@ -119,6 +120,27 @@ def test_a_call_ends_at_once_until_a_memory_names_it(work: Path) -> None:
         mem.remember("src/cart.ts is locked.")
     assert not is_unknown(json.dumps(other).encode(), arguments)
     assert "locked" in _shown(other, work)
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_a_call_that_a_rule_names_can_be_held_back_once(
+    client: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off by default; the second try passes, and reads and what is no rule are never held."""
+    command = {"hook_event_name": "PreToolUse", "turn_id": "1", "tool_name": "Bash"}
+    codegen = {**command, "tool_input": {"command": "pnpm codegen"}}
+    assert not _shown(codegen, work, client, "s0").startswith("held")
+    monkeypatch.setenv("MEMOTHERM_HOLD_CALLS", "true")
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        mem.remember("`make clean` takes a minute")
+    assert _shown(codegen, work, client).startswith("held")
+    assert _shown(codegen, work, client) == ""
+    slow = _shown({**command, "tool_input": {"command": "make clean"}}, work, client)
+    assert "takes a minute" in slow
+    assert not slow.startswith("held")
+    read = {**command, "tool_name": "Read", "tool_input": {"file_path": "src/api.ts"}}
+    assert RULE in _shown(read, work, client, "s2")
+    assert not _shown(read, work, client, "s3").startswith("held")
 
 
 def test_a_subagent_gets_the_memory_of_its_task_unless_a_setting_keeps_it_out(

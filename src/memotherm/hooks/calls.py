@@ -21,6 +21,8 @@ _FILES = frozenset(
     ("Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "read_file", "write_file", "replace")
 )
 _COMMANDS = frozenset(("Bash", "Shell", "shell", "run_shell_command"))
+#: Those that change nothing.
+READERS = frozenset(("Read", "read_file"))
 #: Those that start a subagent.
 AGENTS = frozenset(("Agent", "Task"))
 _PATH_FIELDS = ("file_path", "notebook_path", "absolute_path", "path")

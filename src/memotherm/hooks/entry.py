@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memotherm.hooks.events import HookEvent, Options, accepts_text, answer, parse_event, truncated
+from memotherm.hooks.events import HookEvent, Options, Told, accepts_text, answer, parse_event
 
 #: Seconds for each moment, from the start of the process. Opening the store takes 0.8 s of CPU time, which can be
 #: 2 s on a busy machine; a turn that is a second late is better than one without its memories.
@@ -70,8 +70,7 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
         _spool(event, options)
     if not (accepts_text(event) or event.moment == "compact") or event.prompt.startswith(event.host.prefixes):
         return None  # nothing to add, or a turn that the host itself began
-    text = _recall(event, options, deadline)
-    return answer(event, truncated(text, event.host.max_chars)) if text else None
+    return answer(event, _recall(event, options, deadline))
 
 
 def _read_event(options: Options) -> HookEvent | None:
@@ -144,15 +143,15 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
     return jobs
 
 
-def _recall(event: HookEvent, options: Options, deadline: float) -> str:
-    """Return the text for the host; empty if it is not ready before the deadline."""
-    texts: list[str] = []
+def _recall(event: HookEvent, options: Options, deadline: float) -> Told:
+    """Return what the host is told; nothing if it is not ready before the deadline."""
+    told: list[Told] = []
 
     def work() -> None:
         try:
-            from memotherm.hooks.recall import text_for
+            from memotherm.hooks.recall import told_at
 
-            texts.append(text_for(event, options))
+            told.append(told_at(event, options))
         except BaseException as error:  # noqa: BLE001 - an error must not end the hook
             _print_error(error)
 
@@ -161,7 +160,7 @@ def _recall(event: HookEvent, options: Options, deadline: float) -> str:
     thread.join(max(0.0, deadline - time.monotonic()))
     if thread.is_alive():
         _print_error(TimeoutError(f"nothing was recalled for {event.name} before its deadline"), "deadline")
-    return texts[0] if texts else ""
+    return told[0] if told else Told()
 
 
 def _reserve_output() -> int:

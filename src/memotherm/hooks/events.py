@@ -89,9 +89,17 @@ def parse_event(payload: dict[str, Any], name: str = "", client: str = "") -> Ho
     )
 
 
-def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
+class Told(NamedTuple):
+    """What is said at an event, and whether a tool call is held back for it."""
+
+    text: str = ""
+    holds: bool = False
+
+
+def answer(event: HookEvent, told: Told) -> dict[str, Any] | None:
     """Return the answer that makes the host add a text to its context; None where it accepts none."""
-    return event.host.answer(event.name, text) if text and accepts_text(event) else None
+    text = truncated(told.text, event.host.max_chars)
+    return event.host.answer(event.name, text, holds=told.holds) if text and accepts_text(event) else None
 
 
 def accepts_text(event: HookEvent) -> bool:

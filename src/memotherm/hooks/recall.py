@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memotherm.hooks.events import HookEvent, Options, context_size, truncated
+from memotherm.hooks.calls import READERS
+from memotherm.hooks.events import HookEvent, Options, Told, context_size, truncated
 from memotherm.hooks.names import Names
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import AUTO, scope_of, untrusted_text
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     from memotherm import Memotherm, Session
 
 
-def text_for(event: HookEvent, options: Options) -> str:
-    """Return the text for an event: recalled memories, and the prompt of a flush if one is due; empty if neither."""
+def told_at(event: HookEvent, options: Options) -> Told:
+    """Return what is said at an event: recalled memories, and the prompt of a flush if one is due."""
     settings = load()
     scope = scope_of(options.scope, event.folder)
     if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd()), event.session):
         settings = replace(settings, recall_log="off")
     at_tool = event.moment in ("tool", "agent")
     if at_tool and (call := call_of(event, settings)) is None:
-        return ""
+        return Told()
     asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
     # A fork of the daemon has everything in memory.
@@ -51,15 +52,15 @@ def text_for(event: HookEvent, options: Options) -> str:
             thread.join()
         names.collect(mem)
         if event.moment == "start":
-            return _start_text(event, options, mem)
+            return Told(_start_text(event, options, mem))
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()
-            return ""
+            return Told()
         if at_tool and call is not None:
-            return session.before_tool(*call, input=event.input).text
+            return told_at_call(session, event, call, settings)
         text = session.before_turn(event.prompt, options.budget).text
-        return _with_flush(text, event, settings) if _flush_due(event, session, settings) else text
+        return Told(_with_flush(text, event, settings) if _flush_due(event, session, settings) else text)
 
 
 def call_of(event: HookEvent, settings: Settings) -> ToolCall | None:
@@ -73,6 +74,19 @@ def call_of(event: HookEvent, settings: Settings) -> ToolCall | None:
         return event.call
     task = take_task(event)
     return ToolCall(event.agent_type or "Agent", task=task) if task else None
+
+
+def told_at_call(session: Session[Memotherm], event: HookEvent, call: ToolCall, settings: Settings) -> Told:
+    """Return what is said at a tool call, which is held back for a rule that names it, if the settings say so.
+
+    A rule is shown once in a session, so the second try passes.
+    """
+    context = session.before_tool(*call, input=event.input)
+    may_hold = settings.hold_calls and event.name == event.host.holds_at and call.tool not in READERS
+    holds = may_hold and any(
+        entry.memory.kind == "rule" and entry.reasons[0].code == "call" for entry in context.included
+    )
+    return Told(context.text, holds)
 
 
 def _start_text(event: HookEvent, options: Options, mem: Memotherm) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from memotherm import Memotherm
 from memotherm.hooks import log
 from memotherm.hooks.calls import AGENTS
-from memotherm.hooks.events import answer, parse_event, truncated
-from memotherm.hooks.recall import call_of
+from memotherm.hooks.events import answer, parse_event
+from memotherm.hooks.recall import call_of, told_at_call
 from memotherm.hooks.subagents import note_task
 
 
@@ -41,6 +41,5 @@ def _answer(mem: Memotherm, fields: Mapping[str, Any]) -> str:
     if call is None:
         return ""
     session = mem.in_folder(event.folder or ".").session(event.session)
-    text = session.before_tool(*call, input=event.input).text
-    told = answer(event, truncated(text, event.host.max_chars))
+    told = answer(event, told_at_call(session, event, call, mem.settings))
     return "" if told is None else json.dumps(told)

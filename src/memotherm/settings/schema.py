@@ -392,6 +392,11 @@ class Settings:
     recall_in_subagents: bool = setting(
         True, "Whether hooks show memories to the subagents of a coding agent.", project=True
     )
+    hold_calls: bool = setting(
+        False,
+        "Whether hooks hold a call back once if a rule names its file or command, so that the agent decides again.",
+        project=True,
+    )
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
     # Maintenance and retention

@@ -60,6 +60,7 @@ CLAUDE_CODE = Host(
         "SubagentStart": _call("SubagentStart"),
     },
     server_hooks_from=("claude", "2.1.118"),
+    holds_at="PreToolUse",
     server_fields={"type": "stdio"},
     message=_message,
     context_size=_context_size,

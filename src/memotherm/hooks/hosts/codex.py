@@ -110,6 +110,7 @@ CODEX = Host(
     mark="turn_id",
     prefixes=("<environment_context>", "<user_instructions>"),
     server_section="mcp_servers",
+    holds_at="PreToolUse",
     server_fields={"env_vars": _FORWARDED},
     skipped_hooks=_skipped_hooks,
     trust_step="start codex, type /hooks, and trust those of memotherm",

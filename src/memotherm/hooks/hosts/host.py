@@ -54,6 +54,8 @@ class Host(NamedTuple):
     mark: str = ""
     #: The field of an answer with the text for the context; empty for `hookSpecificOutput.additionalContext`.
     answer_field: str = ""
+    #: The event at which a call can be held back with a text; empty if there is none.
+    holds_at: str = ""
     #: The most characters of such a text that the host passes on unchanged.
     max_chars: int = 9000
     #: How the texts begin that the host itself writes where users write, and what triggers turns without the user.
@@ -83,11 +85,12 @@ class Host(NamedTuple):
     message: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda entry: None  # noqa: ARG005
     context_size: Callable[[Mapping[str, Any]], tuple[int, int] | None] = lambda entry: None  # noqa: ARG005
 
-    def answer(self, event: str, text: str) -> Json:
-        """Return the answer to an event that adds a text to the context."""
+    def answer(self, event: str, text: str, *, holds: bool) -> Json:
+        """Return the answer to an event that adds a text to the context, or holds a call back with it."""
         if self.answer_field:
             return {self.answer_field: text}
-        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+        held = {"permissionDecision": "deny", "permissionDecisionReason": text}
+        return {"hookSpecificOutput": {"hookEventName": event, **(held if holds else {"additionalContext": text})}}
 
     def hook_entry(self, command: str, name: str, *, by_server: bool = False) -> Json:
         """Return the entry of a hook in the settings; by our MCP server, if it answers the event."""
