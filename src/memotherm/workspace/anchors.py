@@ -46,7 +46,7 @@ def anchor_at(text: str, here: Workspace) -> dict[str, Any]:
 def _anchor(path: str, first: int, last: int, here: Workspace) -> dict[str, Any]:
     lines = _lines(here.files.text(path))
     if here.repository is None or lines is None:
-        raise InvalidInput(f"there is no file {path} in the repository of this folder")
+        raise InvalidInput(f"there is no file {path} in the repository of this folder: write its path from the root")
     if first > last or last > len(lines):
         raise InvalidInput(f"{path} has {len(lines)} lines: there are no lines {first}-{last}")
     part = lines[first - 1 : last] if first else lines

@@ -33,6 +33,8 @@ function Facts({ memory }) {
     <dt>Stored</dt><dd><${Time} at=${memory.created_at} />, from ${memory.source}, ${tokens(memory.tokens)}</dd>
     <dt>Trust</dt><dd>${memory.trust}</dd>
     ${(memory.valid_from || memory.valid_until) && html`<dt>Holds</dt><dd>${[memory.valid_from && `from ${time(memory.valid_from)}`, memory.valid_until && `until ${lastDay(memory.valid_until)}`].filter(Boolean).join(" ")}</dd>`}
+    ${memory.metadata.ends && html`<dt>Condition</dt><dd>${memory.metadata.ends.when ? `until ${memory.metadata.ends.when}` : `perhaps until ${memory.metadata.ends.perhaps}: edit it to confirm`}</dd>`}
+    ${Array.isArray(memory.metadata.anchors) && html`<dt>About</dt><dd>${memory.metadata.anchors.map((anchor) => (anchor.lines ? `${anchor.path}:${anchor.lines.join("-")}` : anchor.path)).join(", ")}</dd>`}
     ${memory.key && html`<dt>Key</dt><dd>${memory.key}</dd>`}
     ${memory.expires_at && html`<dt>Expires</dt><dd><${Time} at=${memory.expires_at} /></dd>`}
     ${memory.supersedes && html`<dt>Supersedes</dt><dd><${MemoryLink} id=${memory.supersedes} /></dd>`}
