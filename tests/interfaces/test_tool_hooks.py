@@ -264,7 +264,7 @@ def test_the_mcp_server_answers_hooks_by_a_tool_that_it_does_not_list(
                 async def asked(event: str, **fields: Any) -> str:
                     given = {**base, "hook_event_name": event, **fields}
                     told = await client.call_tool("answer_hook", given)
-                    return told.content[0].text if told.content else ""
+                    return str(getattr(told.content[0], "text", "")) if told.content else ""
 
                 read = {"tool_name": "Read", "tool_input": json.dumps({"file_path": f"{work}/src/api.ts"})}
                 answer = json.loads(await asked("PreToolUse", **read))["hookSpecificOutput"]
