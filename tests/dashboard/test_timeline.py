@@ -48,7 +48,7 @@ def test_a_month_of_long_ago_is_shown_and_an_import_is_undone(open_page: Open, m
     assert overflow(page) <= 0
     page.set_viewport_size({"width": 1280, "height": 900})
 
-    page.get_by_role("button", name=f"Undo {BATCH}").click()
+    page.get_by_role("button", name=f"Undo all of {BATCH}").click()
     page.get_by_role("dialog").get_by_role("button", name="Undo all").click()
     expect(page.locator(".toast").last).to_contain_text("Undone: 2 memories")
     expect(page.locator("main")).to_contain_text("Nothing was said then.")

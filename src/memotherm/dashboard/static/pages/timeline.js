@@ -42,7 +42,7 @@ const Batches = ({ batches, onChange }) => {
   const writable = useWritable();
   return html`<section aria-label="Imports of past sessions"><h2>Imports of past sessions</h2><ol class="plain">${batches.map((batch) => html`<li key=${batch.name} class="event"><time datetime=${batch.at} class="hint">${clock(batch.at)}</time>
     <div class="what"><strong>stored ${memories(batch.stored)}</strong> <span class="hint">${[day(batch.at), batch.name, batch.left < batch.stored ? `${number(batch.left)} left` : ""].filter(Boolean).join(" · ")}</span></div>
-    ${writable && batch.left > 0 && html`<button type="button" class="small" aria-label=${`Undo ${batch.name}`} onClick=${() => undoBatch(batch, onChange)}>Undo all</button>`}</li>`)}</ol></section>`;
+    ${writable && batch.left > 0 && html`<button type="button" class="small" aria-label=${`Undo all of ${batch.name}`} onClick=${() => undoBatch(batch, onChange)}>Undo all</button>`}</li>`)}</ol></section>`;
 };
 
 export function Timeline() {
