@@ -13,6 +13,7 @@ from memotherm.recall.recaller import Recaller
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.changes import Changes
 from memotherm.remember.limits import Limits
+from memotherm.remember.proposals import Proposals
 from memotherm.remember.writer import MemoryWriter
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
@@ -39,6 +40,7 @@ class Services:
     past: PastStates
     writer: MemoryWriter
     changes: Changes
+    proposals: Proposals
     recaller: Recaller
     feedback: FeedbackLog
     assembler: Assembler
@@ -78,6 +80,7 @@ class Services:
             past=past or PastStates(settings, ranking),
             writer=writer,
             changes=changes,
+            proposals=Proposals(store, changes, settings),
             recaller=Recaller(store, pipeline, settings),
             feedback=FeedbackLog(store, settings),
             assembler=assembler,

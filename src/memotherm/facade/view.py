@@ -39,9 +39,8 @@ from memotherm.model.results import Captured, Compaction, EventPage, Maintenance
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
-from memotherm.remember.authority import outranks
+from memotherm.remember.authority import outranks, require_ids, require_visible
 from memotherm.remember.capture import is_by_user, prepared, repeated
-from memotherm.remember.changes import require_ids, require_visible
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -167,7 +166,7 @@ class View(Queries):
 
     def review(self, ids: Sequence[str], wanted: Retention, action: Action, why: str) -> list[Memory]:
         """Approve or reject proposals, all or none."""
-        return self.services.changes.review(self.scope, ids, wanted, self.cause(action, why), self.trust)
+        return self.services.proposals.review(self.scope, ids, wanted, self.cause(action, why), self.trust)
 
     def hint(self) -> str:
         """Return where the memories are if none can be seen from the scope, or an empty text."""

@@ -1,4 +1,4 @@
-"""Who may take away what: less trust neither replaces nor erases what more trust stands behind.
+"""Who may change what: a caller sees it, and less trust neither replaces nor erases what more trust stands behind.
 
 It may archive and forget it, which can be undone, as an agent does when its user asks for it; but not what is pinned,
 which it cannot unpin either. Tier, other priorities, tags and metadata are not what a memory says.
@@ -6,12 +6,14 @@ which it cannot unpin either. Tier, other priorities, tags and metadata are not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memotherm.errors import Forbidden
-from memotherm.model import Memory, Priority, Retention, Trust
+from memotherm.errors import Forbidden, InvalidInput, NotFound
+from memotherm.model import Event, Memory, Priority, Retention, Scope, Trust
 from memotherm.model.memory import ENDED_BY, ENDS, ends_of
+from memotherm.storage.store import Transaction
+from memotherm.storage.values import Record
 
 #: The fields that decide what a memory says, until when, and under which key it is found.
 _SAID = ("kind", "key", "valid_from", "valid_until")
@@ -72,3 +74,47 @@ def _taken(before: Memory, after: Memory) -> str:
         return "change the condition that ends it"
     changed = [name for name in _SAID if getattr(before, name) != getattr(after, name)]
     return f"change its {changed[0]}" if changed else ""
+
+
+def require_ids(*memory_ids: object) -> None:
+    """Raise `InvalidInput` for a memory in the place of its id."""
+    for each in memory_ids:
+        if isinstance(each, Memory):
+            raise InvalidInput(f"this takes the id of a memory, not the memory: give memory.id ({each.id!r})")
+
+
+def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
+    """Return a memory that the scope can see and change, or raise."""
+    require_ids(memory_id)
+    record = transaction.get(memory_id) if isinstance(memory_id, str) else None
+    if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
+        raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
+    if scope.owner not in (None, record.memory.scope.user):
+        raise Forbidden(
+            f"{memory_id} belongs to a wider scope ({record.memory.scope}) than this API key, which may only read it: "
+            "use a key of the tenant, or create one for the user with --shared"
+        )
+    if not scope.may_change(record.memory.scope):
+        raise InvalidInput(f"{memory_id} is shared by all tenants and read-only from here ({scope})")
+    return record
+
+
+def require_person(by: Trust) -> None:
+    """Refuse to let somebody else than a person make a proposal active."""
+    if by is not Trust.PERSON:
+        raise Forbidden(
+            "only a person approves a proposal: ask the user, who can do so with `memotherm approve`, in the "
+            'dashboard, or in a program with mem.by("person")'
+        )
+
+
+def was_proposed(events: Sequence[Event]) -> bool:
+    """Return whether a memory was a proposal before it was hidden."""
+    hidden = next((event for event in reversed(events) if "retention" in event.changes), None)
+    return hidden is not None and hidden.changes["retention"][0] == Retention.PROPOSED
+
+
+def require_own(scope: Scope, target: Scope) -> None:
+    """Refuse to give a memory to somebody else than the user of an API key."""
+    if scope.owner not in (None, target.user):
+        raise Forbidden(f"this API key may only store memories of the user {scope.owner}, not in the scope {target}")

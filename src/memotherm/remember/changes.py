@@ -11,10 +11,17 @@ from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, 
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.memory import ENDED_BY, ENDS, ends_of, placed_in
-from memotherm.remember.authority import require_authority
-from memotherm.remember.forgotten import require_allowed
+from memotherm.remember.authority import (
+    require_authority,
+    require_ids,
+    require_own,
+    require_person,
+    require_visible,
+    was_proposed,
+)
+from memotherm.remember.forgotten import mark_forgotten, require_allowed
 from memotherm.remember.limits import Limits
-from memotherm.remember.summaries import KEEPS, proposals_to_keep, remake, summaries_of
+from memotherm.remember.summaries import proposals_to_keep, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
@@ -26,30 +33,6 @@ from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import in_file, is_closed
 from memotherm.tiers.rules.retention import changed_retention, require_active, require_editable
 from memotherm.vectors.vectorizer import Vectorizer
-
-
-def require_ids(*memory_ids: object) -> None:
-    """Raise `InvalidInput` for a memory in the place of its id."""
-    for each in memory_ids:
-        if isinstance(each, Memory):
-            raise InvalidInput(f"this takes the id of a memory, not the memory: give memory.id ({each.id!r})")
-
-
-def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
-    """Return a memory that the scope can see and change, or raise."""
-    require_ids(memory_id)
-    record = transaction.get(memory_id) if isinstance(memory_id, str) else None
-    if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
-        raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
-    if scope.owner not in (None, record.memory.scope.user):
-        raise Forbidden(
-            f"{memory_id} belongs to a wider scope ({record.memory.scope}) than this API key, which may only read it: "
-            "use a key of the tenant, or create one for the user with --shared"
-        )
-    if not scope.may_change(record.memory.scope):
-        raise InvalidInput(f"{memory_id} is shared by all tenants and read-only from here ({scope})")
-    return record
-
 
 #: How many memories are moved in one transaction.
 _TOGETHER = 500
@@ -69,7 +52,7 @@ class Changes:
 
         def change(transaction: Transaction) -> Memory:
             record = require_visible(transaction, scope, memory_id)
-            return self._apply_once(transaction, record, alter(record.memory), cause).memory
+            return self.apply_once(transaction, record, alter(record.memory), cause).memory
 
         changed = self._store.transact(change)
         if changed.kind == "task" and is_closed(changed):
@@ -91,7 +74,7 @@ class Changes:
                 records = [require_visible(transaction, scope, memory_id) for memory_id in ids]
                 moved = [replace(require_active(record.memory), tier=tier, tier_rule="explicit") for record in records]
                 pairs = zip(records, moved, strict=True)
-                return [self._apply_once(transaction, record, after, cause).memory for record, after in pairs]
+                return [self.apply_once(transaction, record, after, cause).memory for record, after in pairs]
 
             return self._store.transact(change)
 
@@ -157,9 +140,9 @@ class Changes:
             target = replace(former, session=None) if to is None else Scope(tenant=former.tenant).narrowed(**to)
             if target.tenant != former.tenant:
                 raise InvalidInput(f"a memory stays with its tenant: leave out the tenant {target.tenant!r}")
-            _require_own(scope, target)
+            require_own(scope, target)
             after = replace(require_active(record.memory), scope=target)
-            return self._apply_once(transaction, record, after, cause).memory
+            return self.apply_once(transaction, record, after, cause).memory
 
         return self._store.transact(change)
 
@@ -184,7 +167,7 @@ class Changes:
                 path = record.memory.metadata.get("path", "a note")
                 raise InvalidInput(f"{memory.id} is part of {path}: edit the file, and the next sync follows")
             after = with_content(alter(record.memory), content, self._settings.tokenizer)
-            changed = self._apply_once(transaction, record, after, cause, embedded.vectors[0])
+            changed = self.apply_once(transaction, record, after, cause, embedded.vectors[0])
             for former in (record.memory.content, *removed):
                 transaction.tombstones.add(record, cause, former, beside=content)
             remake(transaction, summaries, cause, self._settings.tokenizer)
@@ -201,69 +184,21 @@ class Changes:
             changed = []
             for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
                 retention = changed_retention(record.memory, wanted, cause.at, self._settings)
-                if wanted is Retention.ACTIVE and _was_proposed(transaction.events(record)):
-                    _require_person(cause.by)
+                if wanted is Retention.ACTIVE and was_proposed(transaction.events(record)):
+                    require_person(cause.by)
                 expires_at = record.memory.expires_at
                 if wanted is Retention.ACTIVE and expires_at is not None and expires_at <= cause.at:
                     expires_at = None
                 after = replace(record.memory, retention=retention, expires_at=expires_at)
-                changed.append(self._apply_once(transaction, record, after, cause).memory)
+                changed.append(self.apply_once(transaction, record, after, cause).memory)
                 if wanted is Retention.DELETED:
-                    _mark_forgotten(transaction, record, cause)
+                    mark_forgotten(transaction, record, cause)
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
         hides = wanted is not Retention.ACTIVE
         summaries = summaries_of(self._store, scope, memory_ids, cause) if hides else []
         return self._store.transact(change)
-
-    def review(
-        self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, by: Trust
-    ) -> list[Memory]:
-        """Approve proposals, which become active, or reject them, all or none; only a person approves."""
-        if wanted is Retention.ACTIVE:
-            _require_person(by)
-
-        def change(transaction: Transaction) -> list[Memory]:
-            changed = []
-            for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
-                memory = record.memory
-                if memory.retention is not Retention.PROPOSED:
-                    raise InvalidInput(f"{memory.id} is {memory.retention}, not proposed: there is nothing to decide")
-                if wanted is Retention.ACTIVE:
-                    changed.append(self._approve(transaction, scope, record, cause).memory)
-                    continue
-                rejected = self._apply_once(transaction, record, replace(memory, retention=wanted), cause)
-                changed.append(rejected.memory)
-                _mark_forgotten(transaction, record, cause)
-            remake(transaction, summaries, cause, self._settings.tokenizer)
-            return changed
-
-        spaces = self._store.spaces(scope) if wanted is Retention.ACTIVE else ()
-        proposals = [self._store.get(spaces, memory_id) for memory_id in (memory_ids if spaces else ())]
-        replaced = [each.memory.supersedes for each in proposals if each is not None and each.memory.supersedes]
-        summaries = summaries_of(self._store, scope, replaced, cause)
-        return self._store.transact(change)
-
-    def _approve(self, transaction: Transaction, scope: Scope, proposal: Record, cause: Cause) -> Record:
-        """Make a proposal active, or the memory that it keeps the successor; archive what it supersedes."""
-        kept = _kept_by(transaction, proposal)
-        target = kept or proposal
-        key = target.memory.key
-        if proposal.memory.supersedes is not None:
-            superseded = require_visible(transaction, scope, proposal.memory.supersedes)
-            archived = archive_superseded(transaction, superseded, target.memory.id, target.memory.content, cause)
-            if key is None and archived.memory.scope == target.memory.scope:
-                key = archived.memory.key
-                passed_on = replace(cause, action=Action.UPDATE, rule="superseded")
-                transaction.change(archived, replace(archived.memory, key=None), passed_on)
-        if kept is not None:
-            used = replace(cause, action=Action.FORGET, why=f"its approval keeps {target.memory.id}")
-            transaction.change(proposal, replace(proposal.memory, retention=Retention.DELETED), used)
-        after = replace(
-            target.memory, retention=Retention.ACTIVE, trust=cause.by, key=key, supersedes=proposal.memory.supersedes
-        )
-        return self._apply_once(transaction, target, after, cause)
 
     def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause, selected_by: Sequence[str] = ()) -> None:
         """Erase memories, all or none; only their events stay.
@@ -332,7 +267,7 @@ class Changes:
             current = require_visible(transaction, scope, event.memory_id)
             _require_unchanged(event, current.memory)
             after = apply_changes(current.memory, before)
-            _require_own(scope, after.scope)
+            require_own(scope, after.scope)
             if after.retention is not current.memory.retention:
                 changed_retention(current.memory, after.retention, cause.at, self._settings)
             elif before.keys() != {"scope"}:  # a project is moved with its archived memories
@@ -344,7 +279,7 @@ class Changes:
             # Raised before anything is changed. A limit may have moved others already: it takes everything back.
             return exc
         if _is_first(event):
-            _mark_forgotten(transaction, current, cause)
+            mark_forgotten(transaction, current, cause)
         if event.action == Action.APPROVE and current.memory.supersedes is not None:
             self._bring_back(transaction, current.memory.supersedes, event, cause)
         return changed.memory
@@ -360,7 +295,7 @@ class Changes:
             after = replace(after, retention=Retention.ACTIVE)
         self.apply(transaction, record, after, cause)
 
-    def _apply_once(
+    def apply_once(
         self,
         transaction: Transaction,
         record: Record,
@@ -402,27 +337,6 @@ class Changes:
                 )
         self._limits.admit(transaction, space, after, cause, record)
         return transaction.change(record, after, cause, vectors)
-
-
-def _require_person(by: Trust) -> None:
-    """Refuse to let somebody else than a person make a proposal active."""
-    if by is not Trust.PERSON:
-        raise Forbidden(
-            "only a person approves a proposal: ask the user, who can do so with `memotherm approve`, in the "
-            'dashboard, or in a program with mem.by("person")'
-        )
-
-
-def _was_proposed(events: Sequence[Event]) -> bool:
-    """Return whether a memory was a proposal before it was hidden."""
-    hidden = next((event for event in reversed(events) if "retention" in event.changes), None)
-    return hidden is not None and hidden.changes["retention"][0] == Retention.PROPOSED
-
-
-def _require_own(scope: Scope, target: Scope) -> None:
-    """Refuse to give a memory to somebody else than the user of an API key."""
-    if scope.owner not in (None, target.user):
-        raise Forbidden(f"this API key may only store memories of the user {scope.owner}, not in the scope {target}")
 
 
 def _require_outside_notes(transaction: Transaction, record: Record) -> None:
@@ -509,49 +423,6 @@ def archive_superseded(
     why = "; ".join(filter(None, (f"replaced by {successor}", cause.why)))
     transaction.tombstones.add(superseded, cause, beside=content)
     return transaction.change(superseded, archived, replace(cause, action=Action.ARCHIVE, rule="superseded", why=why))
-
-
-def propose_decision(transaction: Transaction, kept: Memory, superseded: Memory, cause: Cause) -> Record:
-    """Store the proposal that one memory replaces another one of more trust than the caller, and return it.
-
-    Its approval does what `decide` does: the kept memory stays, the other one is archived. The same decision is
-    proposed once.
-    """
-    name = digest(f"{kept.id} {kept.digest} {superseded.id} {superseded.digest}")[:26]
-    known = transaction.get(f"mem_{name}")
-    if known is not None and known.memory.retention is not Retention.PROPOSED:
-        raise Forbidden(f"whether {kept.id} replaces {superseded.id} was proposed and decided before: ask the user")
-    if known is not None:
-        return known
-    scope = kept.scope.narrowed(**dict(superseded.scope.items()))
-    at = cause.at
-    proposal = replace(
-        kept, id=f"mem_{name}", key=None, priority=Priority.NORMAL, retention=Retention.PROPOSED, scope=scope,
-        metadata={KEEPS: {kept.id: kept.version}}, trust=kept.trust.at_most(cause.by), supersedes=superseded.id,
-        created_at=at, updated_at=at, tier_since=at, retention_since=at, accessed_at=None, verified_at=None,
-        access_count=0, use_weight=0.0, recent_uses=0.0,
-    )  # fmt: skip
-    stored = replace(cause, action=Action.REMEMBER, rule=proposal.tier_rule)
-    return transaction.insert(transaction.space(scope), proposal, None, stored)
-
-
-def _kept_by(transaction: Transaction, proposal: Record) -> Record | None:
-    """Return the memory that a proposal keeps, if it still says the same."""
-    named = proposal.memory.metadata.get(KEEPS)
-    kept = transaction.get(next(iter(named))) if isinstance(named, Mapping) and named else None
-    if (
-        kept is None
-        or kept.memory.retention is not Retention.ACTIVE
-        or not proposal.memory.scope.sees(kept.memory.scope)
-    ):
-        return None
-    return kept if kept.memory.digest == proposal.memory.digest else None
-
-
-def _mark_forgotten(transaction: Transaction, record: Record, cause: Cause) -> None:
-    """Keep what a memory says from coming back by itself; not the text of one that stays when a proposal goes."""
-    if _kept_by(transaction, record) is None:
-        transaction.tombstones.add(record, cause)
 
 
 def _open_circle(transaction: Transaction, superseded: Record, successor: str, cause: Cause) -> Record:

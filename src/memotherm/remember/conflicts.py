@@ -13,8 +13,9 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
 from memotherm.model.memory import outdated_sentences
 from memotherm.model.results import Conflict
-from memotherm.remember.authority import outranks
-from memotherm.remember.changes import archive_superseded, propose_decision, require_visible
+from memotherm.remember.authority import outranks, require_visible
+from memotherm.remember.changes import archive_superseded
+from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.store import Store, Transaction

@@ -9,8 +9,10 @@ from typing import Any
 from memotherm.errors import Forbidden
 from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.remember.draft import Draft
+from memotherm.remember.summaries import KEEPS
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.tombstones import Compared, Passage
+from memotherm.storage.values import Cause, Record
 from memotherm.text.spelling import HEADINGS
 
 #: What stands for a forgotten passage inside a larger text.
@@ -144,3 +146,22 @@ def _marked(text: str, passages: Sequence[Passage]) -> str:
     rest = text[position:]
     left = HEADINGS.sub("", "".join(parts[::2]) + rest)
     return "".join([*parts, rest]) if any(map(str.isalnum, left)) else ""
+
+
+def kept_by(transaction: Transaction, proposal: Record) -> Record | None:
+    """Return the memory that a proposal keeps, if it still says the same."""
+    named = proposal.memory.metadata.get(KEEPS)
+    kept = transaction.get(next(iter(named))) if isinstance(named, Mapping) and named else None
+    if (
+        kept is None
+        or kept.memory.retention is not Retention.ACTIVE
+        or not proposal.memory.scope.sees(kept.memory.scope)
+    ):
+        return None
+    return kept if kept.memory.digest == proposal.memory.digest else None
+
+
+def mark_forgotten(transaction: Transaction, record: Record, cause: Cause) -> None:
+    """Keep what a memory says from coming back by itself; not the text of one that stays when a proposal goes."""
+    if kept_by(transaction, record) is None:
+        transaction.tombstones.add(record, cause)

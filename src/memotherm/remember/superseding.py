@@ -18,7 +18,7 @@ from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
-from memotherm.remember.changes import propose_decision
+from memotherm.remember.proposals import propose_decision
 from memotherm.statements.replacing import is_all_of
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record

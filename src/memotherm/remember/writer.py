@@ -12,11 +12,12 @@ from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.memory import SUMMARY
-from memotherm.remember.authority import outranks, require_authority, with_end_of
-from memotherm.remember.changes import archive_superseded, duplicate_of, propose_decision, require_visible
+from memotherm.remember.authority import outranks, require_authority, require_visible, with_end_of
+from memotherm.remember.changes import archive_superseded, duplicate_of
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
+from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.remember.superseding import mark_doubtful, mark_superseded, superseded_by
 from memotherm.settings import Settings
