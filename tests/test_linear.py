@@ -29,6 +29,7 @@ from memotherm.history.prompts import element, typed, without_elements
 from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.calls import tool_call
 from memotherm.hooks.events import parse_event, truncated
+from memotherm.hooks.tools import relative
 from memotherm.hooks.turns import contents_of
 from memotherm.model import Memory, Recall
 from memotherm.notes.files import transcript
@@ -122,6 +123,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
         reason_for_call(ToolCall("Bash", (), "make test", text), "fact", text),
     ],
     "text.triggers.names_call_vaguely": lambda text: names_call_vaguely(ToolCall("Bash", (), text), "fact", text),
+    "hooks.tools.relative": lambda text: relative(text[:4096], "/tmp"),
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
@@ -157,9 +159,8 @@ _EXEMPT: Mapping[str, str] = {
     "context.formats.Format": "joins rendered lines: context",
     "history.values.items": "takes the name of a field",
     "history.values.text": "takes the name of a field",
-    "hooks.calls.is_unknown": "takes the JSON of an event: tool_call, call_names",
-    "hooks.calls.names_file": "takes a folder and the words of a command",
-    "hooks.calls.save_names": "takes paths and names",
+    "hooks.quick": "takes the JSON of an event: words of a call, and files with names",
+    "hooks.calls.names_none": "takes a call: call_names",
     "hooks.entry": "the command itself, which calls parse_event and the verbs",
     "hooks.events.answer": "passes a text on",
     "hooks.hosts": "names, commands and fields of an event: parse_event",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memotherm.errors import SettingsError
 from memotherm.settings import FIELDS, GROUPS, SECRET_NAMES, Settings, default_store, embedder_keys, load, origins
+from memotherm.settings.paths import data_home, user_file
 from memotherm.settings.sources import described_settings
 
 
@@ -36,6 +37,27 @@ def test_without_anything_the_defaults_hold(home: dict[str, str], project: Path)
     """Without files and variables every value is the default."""
     assert load(environ=home, folder=project) == Settings()
     assert set(origins(environ=home, folder=project).values()) == {"default"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "data", "config"),
+    [
+        ("linux", {}, "~/.local/share/memotherm", "~/.config/memotherm"),
+        ("linux", {"XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c"}, "/d/memotherm", "/c/memotherm"),
+        ("freebsd14", {"XDG_DATA_HOME": " "}, "~/.local/share/memotherm", "~/.config/memotherm"),
+        ("darwin", {"XDG_DATA_HOME": "/d"}, *["~/Library/Application Support/memotherm"] * 2),
+        ("win32", {"LOCALAPPDATA": "/l"}, "/l/memotherm", "/l/memotherm"),
+        ("win32", {}, *["~/AppData/Local/memotherm"] * 2),
+        ("darwin", {"MEMOTHERM_HOME": "/m"}, "/m", "/m"),
+    ],
+)
+def test_the_folders_are_those_of_the_platform(
+    platform: str, environ: dict[str, str], data: str, config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is in one folder if that is named."""
+    monkeypatch.setattr("memotherm.folders.sys.platform", platform)
+    assert data_home(environ) == Path(data).expanduser()
+    assert user_file(environ) == Path(config).expanduser() / "config.toml"
 
 
 def test_the_stronger_layer_wins_setting_by_setting(home: dict[str, str], project: Path) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the daemon need
 
 FACT = "The staging database is called heron"
 #: What a client must not import: it only passes on its arguments.
-_HEAVY = ("click", "enum", "rich", "numpy", "onnxruntime", "platformdirs", "memotherm.settings", "memotherm.memory",
+_HEAVY = ("click", "enum", "rich", "numpy", "onnxruntime", "memotherm.settings", "memotherm.memory",
           "selectors", "signal", "socket", "struct", "typing", "zlib")  # fmt: skip
 
 

@@ -15,12 +15,12 @@ from mcp import Client
 
 import memotherm
 from memotherm import Scope
-from memotherm.hooks.calls import is_unknown
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.events import Options, Told, answer, parse_event
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, InstallRequest, carry_out, differing_hooks, plan
 from memotherm.hooks.log import last_week
+from memotherm.hooks.quick import is_unknown
 from memotherm.hooks.recall import told_at
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.subagents import note_task
@@ -220,7 +220,64 @@ def test_the_command_ends_without_an_answer_where_no_memory_is_named(work: Path)
     assert RULE in run("src/api.ts")
     silent = run("src/cart.ts")
     assert "additionalContext" not in silent
-    assert not {"memotherm.settings", "memotherm.memory", "numpy", "sqlite3", "pathlib"} & set(eval(silent))
+    slow = {"memotherm.settings", "memotherm.memory", "numpy", "sqlite3", "pathlib", "json", "re", "enum", "typing"}
+    assert not slow & set(eval(silent))
+
+
+def test_a_call_is_decided_without_regular_expressions_as_with_them(work: Path) -> None:
+    """The words of a call and the names in it have the same answer, for files, links, programs and scripts."""
+    (work / "docs").mkdir()
+    (work / "link.ts").symlink_to(work / "src" / "api.ts")
+    arguments = ["--client", "claude", "--project", "p"]
+    commands = ["PNPM codegen", "cd web && pnpm codegen", "pnpm|cat", "./tools/api.ts", "'pnpm' codegen",
+                "FOO=1 pnpm i", "uv run pnpm i", "git status; pnpm i", ["pnpm", "codegen"]]  # fmt: skip
+    silent = ["ls docs", "git status", "echo a && make", "pnpmx codegen", ""]
+
+    def told(**fields: Any) -> bytes:
+        return json.dumps({"hook_event_name": "PreToolUse", "cwd": str(work), **fields}).encode()
+
+    _shown({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "a.py"}}, work)
+    for command in commands:
+        assert not is_unknown(told(tool_name="Bash", tool_input={"command": command}), arguments), command
+    for command in silent:
+        assert is_unknown(told(tool_name="Bash", tool_input={"command": command}), arguments), command
+    for path, unknown in (("link.ts", False), ("docs/../src/API.ts", False), ("src/b.ts", True), ("~/b.ts", True)):
+        assert is_unknown(told(tool_name="Edit", tool_input={"file_path": path}), arguments) is unknown, path
+    assert is_unknown(told(tool_name="WebFetch", tool_input={"url": "src/api.ts"}), arguments)
+    assert not is_unknown(told(tool_name="Task", tool_input={"prompt": "?"}), arguments)
+
+
+def test_an_empty_log_that_a_killed_process_left_does_not_count_as_a_change(work: Path) -> None:
+    """Otherwise every later call would ask the store, and a hook that is killed for it would leave another one."""
+    read = {"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": str(work), "tool_input": {"file_path": "a.py"}}
+    _shown(read, work)
+    arguments = ["--client", "claude", "--project", "p"]
+    log = work.parent / "home" / "memory.db-wal"
+    assert not log.exists()
+    log.write_bytes(b"")
+    assert is_unknown(json.dumps(read).encode(), arguments)
+    log.write_bytes(b"1")
+    assert not is_unknown(json.dumps(read).encode(), arguments)
+
+
+def test_a_call_that_concerns_nothing_loads_no_model_and_writes_nothing(work: Path) -> None:
+    """Also where the names are not known yet; they are saved, so that the next call ends at once."""
+    variables = {**environment(work.parent / "home"), "MEMOTHERM_EMBEDDER": "local"}
+    code = "import sys; sys.argv = ['memotherm', 'hook', *sys.argv[1:]]; import memotherm.__main__ as m, os\n"
+    code += "os._exit = lambda code: (print(sorted(sys.modules)), sys.exit(code))\nm.main()"
+    read = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(work), "tool_name": "Read"}
+    given = json.dumps({**read, "tool_input": {"file_path": "src/cart.ts"}})
+    words = [sys.executable, "-c", code, "--client", "claude", "--project", "p", "--no-worker", "--deadline", "60"]
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        before = mem.status().seq
+    done = subprocess.run(words, input=given, capture_output=True, text=True, env=variables, cwd=work)
+    loaded = done.stderr  # standard output is kept for the answer
+    assert not done.stdout
+    assert "memotherm.memory" in loaded
+    assert "onnxruntime" not in loaded
+    assert "splintr" not in loaded
+    with memotherm.open(scope=Scope(project="p")) as mem:
+        assert mem.status().seq == before
 
 
 def test_hooks_of_claude_code_call_the_mcp_server_if_its_version_can(

@@ -67,12 +67,6 @@ def folder_of(environ: Mapping[str, str]) -> str:
     return f"{runtime}/memotherm" if runtime else f"/tmp/memotherm-{os.getuid()}"  # noqa: S108 - checked by `is_private`
 
 
-def own_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment variables of ours."""
-    variables = os.environ if environ is None else environ
-    return {name: variables[name] for name in sorted(variables) if name.startswith("MEMOTHERM_")}
-
-
 def socket_path(folder: str) -> str:
     """Return the path of the socket, which differs between installations."""
     return f"{folder}/{int.from_bytes(_identity().encode()) % _PRIME:x}.sock"

@@ -58,7 +58,7 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
         return None
     deadline = started + (_DEADLINES[event.moment] if options.deadline is None else options.deadline)
     if event.moment == "tool":
-        from memotherm.hooks.calls import AGENTS
+        from memotherm.hooks.tools import AGENTS
 
         if event.call is None or event.call.tool in AGENTS:
             if event.call is not None:

@@ -8,11 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from memotherm.hooks.calls import names_file, save_names
+from memotherm.hooks.calls import names_none
 from memotherm.hooks.events import HookEvent, Options
+from memotherm.hooks.quick import names_file, save_names
 from memotherm.model.memory import ANCHORS
 from memotherm.settings import Settings, default_store
 from memotherm.settings.paths import user_file
+from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import trigger_names
 from memotherm.workspace.anchors import paths_of
 
@@ -61,6 +63,10 @@ class Names:
                 self._seen[place] = page.events[-1].seq
             complete &= page.cursor is None
         self._complete = complete
+
+    def concern(self, call: ToolCall) -> bool:
+        """Return whether a memory may concern a call; it does not if all names are known, and the call has none."""
+        return self._complete is not True or not names_none(call, self._names)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -30,12 +30,13 @@ def told_at(event: HookEvent, options: Options) -> Told:
     if is_excluded(settings.capture_exclude, scope.get("project"), event.folder or str(Path.cwd()), event.session):
         settings = replace(settings, recall_log="off")
     at_tool = event.moment in ("tool", "agent")
-    if at_tool and (call := call_of(event, settings)) is None:
+    call = call_of(event, settings) if at_tool else None
+    if at_tool and call is None:
         return Told()
     asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
-    # A fork of the daemon has everything in memory.
-    needed = event.moment != "compact" and "memotherm.memory" not in sys.modules
+    # A fork of the daemon has everything in memory. At a tool, few calls get as far as a search.
+    needed = event.moment not in ("compact", "tool") and "memotherm.memory" not in sys.modules
     loading = start_loading(settings.tokenizer, embedder) if needed else []
     # Imported while the tokenizer and the model are loaded.
     import memotherm
@@ -43,7 +44,7 @@ def told_at(event: HookEvent, options: Options) -> Told:
     from memotherm.model import Scope
 
     query = turn_query(event.prompt)
-    if embedder is not None and query is not None:
+    if embedder is not None and query is not None and not at_tool:
         embedder.begin_query(query)  # while the store is opened
     names = Names(event, options, settings)
     with names, memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
@@ -51,13 +52,15 @@ def told_at(event: HookEvent, options: Options) -> Told:
         for thread in loading:
             thread.join()
         names.collect(mem)
+        if call is not None and not names.concern(call):
+            return Told()
         if event.moment == "start":
             return Told(_start_text(event, options, mem))
         session = mem.session(event.session)
         if event.moment == "compact":
             session.context_compacted()
             return Told()
-        if at_tool and call is not None:
+        if call is not None:
             return told_at_call(session, event, call, settings)
         text = session.before_turn(event.prompt, options.budget).text
         return Told(_with_flush(text, event, settings) if _flush_due(event, session, settings) else text)

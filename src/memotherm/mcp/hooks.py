@@ -11,10 +11,10 @@ from typing import Any
 
 from memotherm import Memotherm
 from memotherm.hooks import log
-from memotherm.hooks.calls import AGENTS
 from memotherm.hooks.events import answer, parse_event
 from memotherm.hooks.recall import call_of, told_at_call
 from memotherm.hooks.subagents import note_task
+from memotherm.hooks.tools import AGENTS
 
 
 def answer_hook(mem: Memotherm, fields: Mapping[str, Any]) -> str:

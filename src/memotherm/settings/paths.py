@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from memotherm.folders import config_folder, data_folder
 from memotherm.settings.schema import Settings
 
 PREFIX = "MEMOTHERM_"
@@ -24,22 +25,12 @@ def default_store(settings: Settings, environ: Mapping[str, str] | None = None) 
 
 def data_home(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder of the user's store and of the files beside it."""
-    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
-    if home:
-        return Path(home)
-    import platformdirs
-
-    return platformdirs.user_data_path("memotherm", appauthor=False)
+    return Path(data_folder(environ))
 
 
 def user_file(environ: Mapping[str, str] | None = None) -> Path:
     """Return the path of the user's settings file."""
-    home = (os.environ if environ is None else environ).get(PREFIX + "HOME")
-    if home:
-        return Path(home) / "config.toml"
-    import platformdirs
-
-    return platformdirs.user_config_path("memotherm", appauthor=False) / "config.toml"
+    return Path(config_folder(environ)) / "config.toml"
 
 
 def environment() -> Mapping[str, str]:
