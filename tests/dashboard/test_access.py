@@ -32,6 +32,19 @@ def test_an_empty_store_shows_first_steps_until_something_is_stored(open_page: O
     expect(page.locator("main")).to_contain_text("Degraded:")
 
 
+def test_the_first_view_asks_for_its_modules_at_once(open_page: Open, mem: Memotherm) -> None:
+    """A module that the page does not name comes a round of requests later: more than a second on a slow line."""
+    page = open_page("/")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith(".js") else None)
+    page.reload()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    named = page.locator("link[rel=modulepreload], script[src]").evaluate_all("all => all.map((e) => e.href || e.src)")
+    assert sorted(name for name in asked if "uPlot" not in name) == sorted(named)
+    # A browser has six connections to a server: two rounds, with the style.
+    assert len(named) <= 11
+
+
 def test_a_lost_server_is_reported_in_plain_words_and_the_page_reconnects(open_page: Open, mem: Memotherm) -> None:
     """What is shown stays; a page that could not be loaded, and one that could, are there when the server is back."""
     mem.remember("The lighthouse is white", key="lighthouse")

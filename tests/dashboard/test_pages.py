@@ -76,6 +76,17 @@ def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, m
     expect(page.get_by_label("Period")).to_have_value("7d")
 
 
+def test_a_long_run_hides_nothing_of_the_last_day(open_page: Open, mem: Memotherm) -> None:
+    """An import of hundreds is one line with its whole number, and what was done before it stays in view."""
+    view = mem.scoped(project="archive")
+    view.remember_many([{"content": f"Letter {number} was sent to the harbour office"} for number in range(300)])
+    page = open_page("/")
+    day = page.get_by_role("region", name="The last 24 hours")
+    expect(day).to_contain_text("Stored 300 memories")
+    expect(day).to_contain_text("needed today")
+    view.erase()
+
+
 def test_an_open_task_is_closed_and_opened_again(open_page: Open, mem: Memotherm) -> None:
     """The newest are listed, with their deadlines."""
     shop = mem.scoped(project="shop")

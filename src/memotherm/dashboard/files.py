@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from memotherm.dashboard.bundle import bundled
 from memotherm.model.actions import Action
 from memotherm.model.reasons import GROUPS, PARTS
 
@@ -32,26 +31,18 @@ _ASSET_HEADERS = {**_HEADERS, "cache-control": "public, max-age=31536000, immuta
 
 _FOLDER = Path(__file__).parent / "static"
 _INDEX = "index.html"
-_SCRIPT = "app.js"
-#: A classic script, which the first chart loads.
-_CHARTS = "vendor/uPlot.iife.min.js"
-#: A file that is made here: the words for the events of the ledger, and for the reasons of receipts.
-_WORDS = "components/words.js"
+#: Where the page has the words for the events of the ledger, and for the reasons of receipts.
+_WORDS = '<script type="application/json" id="words">'
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 def routes() -> list[BaseRoute]:
-    """Return the routes of the page and of its files, which are read once; its modules are one of them."""
+    """Return the routes of the page and of its files, which are read once."""
     paths = sorted(path for path in _FOLDER.rglob("*") if path.is_file())
     contents = {path.relative_to(_FOLDER).as_posix(): path.read_bytes() for path in paths}
     words = {"DONE": {action.value: action.done for action in Action}, "GROUPS": GROUPS, "PARTS": PARTS}
-    contents[_WORDS] = "".join(
-        f"export const {name} = {json.dumps(dict(each))};\n" for name, each in words.items()
-    ).encode()
-    sources = {name: contents.pop(name).decode() for name in [*contents] if name.endswith(".js") and name != _CHARTS}
-    contents[_SCRIPT] = bundled(sources, _SCRIPT).encode()
     assets = f"{ASSETS_PATH}{hashlib.sha256(b''.join(contents.values())).hexdigest()[:16]}/"
-    page = contents.pop(_INDEX).replace(ASSETS_PATH.encode(), assets.encode())
+    page = contents.pop(_INDEX).decode().replace(ASSETS_PATH, assets).replace(_WORDS, _WORDS + json.dumps(words))
 
     async def index(request: Request) -> Response:  # noqa: ARG001
         return Response(page, media_type="text/html", headers=_INDEX_HEADERS)

@@ -1,4 +1,10 @@
-// Numbers and times in the form and zone of the reader; words such as "yesterday" are those of the page.
+// Texts for people: numbers and times in the form and zone of the reader, names of scopes and sessions.
+import { formatScope } from "./server.js";
+
+// The words for events and for reasons by their codes, which the server writes into the page.
+export const { DONE, GROUPS, PARTS } = JSON.parse(document.getElementById("words").textContent);
+
+// Words such as "yesterday" are those of the page.
 const NUMBER = new Intl.NumberFormat();
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 // By the number of digits behind the point; making one takes longer than a thousand uses.
@@ -39,7 +45,7 @@ export function dayName(moment, { today = "Today", yesterday = "Yesterday" } = {
   if (days > 0 || days <= -WEEK) return day(moment);
   return [today, yesterday][-days] ?? WEEKDAY.format(new Date(moment));
 }
-export const weekday = (moment) => dayName(moment, { today: WEEKDAY.format(new Date(moment)), yesterday: WEEKDAY.format(new Date(moment)) });
+const weekday = (moment) => dayName(moment, { today: WEEKDAY.format(new Date(moment)), yesterday: WEEKDAY.format(new Date(moment)) });
 
 // Return the first line of a text, as much of it as fits; what follows is marked by dots.
 export function titleOf(text, most = 140) {
@@ -62,4 +68,16 @@ export function scopeName({ session: id, ...scope }, session = id && `session ${
   const plain = scope.project === undefined ? [] : ["project", "user"];
   const names = Object.entries(scope).map(([name, value]) => (plain.includes(name) ? value : `${name} ${value}`));
   return [...names, ...(session ? [session] : [])].join(" · ") || "everywhere";
+}
+
+// Return the names of the sessions of receipts, newest first, by their scopes: their day, and their number on it in the project,
+// as people say it: the third one of Tuesday.
+export function sessionNames(receipts) {
+  const firsts = new Map(receipts.filter(({ scope }) => scope.session).map(({ scope, at }) => [formatScope(scope), { scope, at }]));
+  const numbers = new Map();
+  return new Map([...firsts].sort(([, one], [, other]) => (one.at < other.at ? -1 : 1)).map(([key, { scope: { session, ...scope }, at }]) => {
+    const place = `${formatScope(scope)} ${weekday(at)}`;
+    numbers.set(place, (numbers.get(place) ?? 0) + 1);
+    return [key, `session ${numbers.get(place)} of ${weekday(at)}`];
+  }));
 }

@@ -1,16 +1,10 @@
 // Memories that disagree: what each says, which one counts meanwhile and why, and the buttons and keys that decide it.
-import { html, useEffect, useRef, useState } from "../html.js";
-import { undoOf } from "../actions.js";
-import { change, get, post } from "../api.js";
-import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
-import { Exports } from "../components/export.js";
-import { toast, toastError } from "../components/toast.js";
+import { html, useEffect, useRef, useState } from "../vendor/htm-preact.module.js";
+import { undoOf } from "../changes.js";
+import { Empty, Exports, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time, toast, toastError } from "../controls.js";
 import { count, titleOf } from "../format.js";
-import { useKeys } from "../keys.js";
-import { useEvents } from "../live.js";
-import { useLoaded } from "../loading.js";
-import { useWritable } from "../login.js";
-import { useParam } from "../route.js";
+import { useKeys, useParam } from "../route.js";
+import { change, get, post, useEvents, useLoaded, useWritable } from "../server.js";
 
 const DELAY_MILLISECONDS = 3000, MOST = 1000;
 // The server is asked again after this many times as long as it took before, so that it has time for others.

@@ -1,13 +1,9 @@
 // What prompts cost: tokens injected by day, session and agent, the share of the budget, and what not repeating saves.
-import { html, useMemo } from "../html.js";
-import { formatScope, get, parseScope } from "../api.js";
-import { Empty, Loaded, ScopeName } from "../components/basics.js";
-import { Chart } from "../components/chart.js";
-import { PeriodFilter, usePeriod, useTypedParam } from "../components/filters.js";
-import { Table } from "../components/table.js";
-import { compact, count, day, decimal, number, percent } from "../format.js";
-import { useLoaded } from "../loading.js";
-import { sessionNames } from "../sessions.js";
+import { html, useMemo } from "../vendor/htm-preact.module.js";
+import { Chart } from "../chart.js";
+import { Empty, Loaded, PeriodFilter, ScopeName, Table, usePeriod, useTypedParam } from "../controls.js";
+import { compact, count, day, decimal, number, percent, sessionNames } from "../format.js";
+import { formatScope, get, parseScope, useLoaded } from "../server.js";
 
 const PAGE = 1000, MOST_PAGES = 12;
 const DAY_SECONDS = 86_400;

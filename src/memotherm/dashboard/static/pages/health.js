@@ -1,14 +1,11 @@
 // Whether everything works: store, recalls, settings, keys, and the checks that the reader runs.
-import { html, useMemo, useState } from "../html.js";
-import { get } from "../api.js";
-import { Empty, ErrorNotice, Loaded, ScopeName, Time } from "../components/basics.js";
-import { Chart } from "../components/chart.js";
-import { CheckFilter, PeriodFilter, TextFilter, usePeriod } from "../components/filters.js";
-import { Table } from "../components/table.js";
+import { html, useMemo, useState } from "../vendor/htm-preact.module.js";
+import { Chart } from "../chart.js";
+import { CheckFilter, Empty, ErrorNotice, Loaded, PeriodFilter, ScopeName, Table, TextFilter, Time, usePeriod } from "../controls.js";
 import { decimal, memories, number, percent } from "../format.js";
-import { useLoaded } from "../loading.js";
-import { remedyOf } from "../remedies.js";
+import { remedyOf } from "../overview.js";
 import { useParam } from "../route.js";
+import { get, useLoaded } from "../server.js";
 
 const MOST = 1000, DAY_MILLISECONDS = 86_400_000;
 const SLOWEST = 10;

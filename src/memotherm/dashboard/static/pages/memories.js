@@ -1,22 +1,258 @@
-// All memories in one table: one search, chips for filters, actions on one or many, and a drawer for one memory.
-import { html, useEffect, useState } from "../html.js";
-import { ACTIONS, applyAction, TIERS } from "../actions.js";
-import { Empty, ErrorNotice, memoryHref, ScopeName, Skeleton, Tier, Time } from "../components/basics.js";
-import { Bulk } from "../components/bulk.js";
-import { Drawer } from "../components/drawer.js";
-import { Exports } from "../components/export.js";
-import { FilterForm, filtersOf, FILTERS } from "../components/memory-filters.js";
-import { useTypedParam } from "../components/filters.js";
-import { VirtualTable } from "../components/table.js";
-import { Views } from "../components/views.js";
-import { toastError } from "../components/toast.js";
-import { memories as memoriesText, number, titleOf } from "../format.js";
-import { handleKey } from "../keys.js";
-import { useEvents } from "../live.js";
-import { useWritable } from "../login.js";
-import { allRows, useRows } from "../rows.js";
-import { hrefOf, setParams } from "../route.js";
-import { containing } from "../search.js";
+// All memories in one table: one search, filters, actions on one or many, and a drawer for one memory.
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.module.js";
+import { ACTIONS, applyAction, editing, KINDS, PRIORITIES, prioritizing, PURGE, rescoping, tagsOf } from "../changes.js";
+import { allRows, Empty, ErrorNotice, Exports, memoryHref, ScopeName, SelectFilter, Skeleton, TextFilter, Tier, Time, toastError, useTypedParam } from "../controls.js";
+import { memories as memoriesText, number, scopeName, titleOf } from "../format.js";
+import { handleKey, hrefOf, parseRoute, setParams } from "../route.js";
+import { containing, get, post, similar, TIERS, useEvents, useLoaded, useReconnected, useWritable } from "../server.js";
+import { MemoryDetail } from "./memory.js";
+
+// Rows of a listing, loaded by the page as they come into view.
+const PAGE = 100;
+const MOST_PAGES = 40;
+
+// Return {count, near, row(index), load(first, last), reload, error} of the memories that match filters, in an order.
+// With a text, these contain it, and the `near` rows after them are similar in meaning.
+function useRows(given, order, text = "") {
+  const inputs = JSON.stringify([given, order, text]);
+  const filters = text ? containing(text, given) : given;
+  const [count, setCount] = useState(null);
+  const [near, setNear] = useState([]);
+  const [error, setError] = useState(null);
+  const [, redraw] = useState(0);
+  const state = useRef({ pages: new Map(), loading: new Set(), generation: 0, range: [0, PAGE] });
+  const fail = (generation) => (problem) => generation === state.current.generation && setError(problem);
+  const loadPage = async (number) => {
+    const { pages, loading, generation } = state.current;
+    if (pages.has(number) || loading.has(number)) return;
+    loading.add(number);
+    try {
+      const found = await post("/memories:find", { ...filters, order, skip: number * PAGE, limit: PAGE, include_narrower: true });
+      if (generation !== state.current.generation) return;
+      pages.set(number, found.memories);
+      // The pages that were not looked at for longest are dropped.
+      if (pages.size > MOST_PAGES) pages.delete(pages.keys().next().value);
+      redraw((value) => value + 1);
+    } catch (problem) {
+      fail(generation)(problem);
+    } finally {
+      loading.delete(number);
+    }
+  };
+  const load = (first, last) => {
+    state.current.range = [first, last];
+    for (let number = Math.floor(first / PAGE); number <= Math.floor(Math.max(first, last - 1) / PAGE); number++) loadPage(number);
+  };
+  const reload = () => {
+    const before = state.current;
+    const generation = before.generation + 1;
+    state.current = { pages: new Map(), loading: new Set(), generation, range: before.range };
+    setError(null);
+    post("/memories:count", { ...filters, include_narrower: true }).then((found) => {
+      if (generation === state.current.generation) setCount(found.count);
+    }, fail(generation));
+    if (text) similar(text, given).then((found) => generation === state.current.generation && setNear(found), fail(generation));
+    else setNear([]);
+    load(...before.range);
+  };
+  useEffect(reload, [inputs]);
+  useReconnected(reload);
+  const row = (index) => (count !== null && index >= count ? near[index - count] : state.current.pages.get(Math.floor(index / PAGE))?.[index % PAGE]);
+  return { count, near, row, load: (first, last) => load(first, Math.min(last, count ?? last)), reload, error };
+}
+
+const ROW_PIXELS = 56;
+const MORE_ROWS = 8;
+
+// A table of `count` rows of which only those in view exist in the document. `row(index)` returns a row, or undefined
+// while it is loaded; `classOf(row)` its class; `onRange(first, last)` tells which rows are in view. Rows are chosen with the arrow keys;
+// a row belongs to its memory, so that the focus does not go to another one when the rows are loaded again.
+function VirtualTable({ caption, columns, count, row, onRange, header = (column) => column.label, onOpen = () => {}, classOf = () => "" }) {
+  const element = useRef(null);
+  const [view, setView] = useState({ first: 0, last: 30 });
+  const [active, setActive] = useState(0);
+  const measure = () => {
+    const box = element.current;
+    const first = Math.max(0, Math.floor(box.scrollTop / ROW_PIXELS) - MORE_ROWS);
+    const last = Math.min(count, Math.ceil((box.scrollTop + box.clientHeight) / ROW_PIXELS) + MORE_ROWS);
+    if (first !== view.first || last !== view.last) setView({ first, last });
+  };
+  useLayoutEffect(measure, [count]);
+  useEffect(() => { onRange(view.first, view.last); }, [view, count]);
+  useEffect(() => { if (active >= count) setActive(Math.max(0, count - 1)); }, [count]);
+  const move = (index) => {
+    const target = Math.min(count - 1, Math.max(0, index));
+    setActive(target);
+    const box = element.current, top = target * ROW_PIXELS, height = box.clientHeight - 2 * ROW_PIXELS;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top > box.scrollTop + height) box.scrollTop = top - height;
+    requestAnimationFrame(() => box.querySelector(`[data-index="${target}"]`)?.focus());
+  };
+  const keys = (event) => {
+    if (event.target.tagName !== "TR") return;
+    const page = Math.max(1, Math.floor(element.current.clientHeight / ROW_PIXELS) - 2);
+    const steps = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: count - 1 };
+    if (event.key in steps) { event.preventDefault(); move(steps[event.key]); }
+    if (event.key === "Enter" && row(active)) onOpen(row(active));
+  };
+  const indexes = Array.from({ length: Math.max(0, Math.min(view.last, count) - view.first) }, (_, offset) => view.first + offset);
+  return html`<div class="scroll virtual" ref=${element} onScroll=${measure} onKeyDown=${keys} tabindex="0" role="region" aria-label=${caption}>
+    <table aria-rowcount=${count + 1}><caption class="hidden">${caption}</caption>
+      <thead><tr aria-rowindex="1">${columns.map((column) => html`<th key=${column.name} scope="col" class=${column.name}
+        aria-sort=${column.sorted || undefined}>${header(column)}</th>`)}</tr></thead>
+      <tbody>
+        <tr class="space" aria-hidden="true" style=${{ height: `${view.first * ROW_PIXELS}px` }}><td></td></tr>
+        ${indexes.map((index) => {
+          const found = row(index);
+          return html`<tr key=${found ? found.id : index} data-index=${index} data-id=${found?.id} aria-rowindex=${index + 2} tabindex=${index === active ? 0 : -1}
+              class=${found ? classOf(found) : ""} onFocus=${() => setActive(index)} onClick=${(event) => { if (found && !event.target.closest("a, button, input")) onOpen(found); }}
+              aria-busy=${found ? undefined : "true"}>
+            ${columns.map((column) => html`<td key=${column.name} class=${column.name}>${found ? column.cell(found) : html`<div class="skeleton"><span></span></div>`}</td>`)}</tr>`;
+        })}
+        <tr class="space" aria-hidden="true" style=${{ height: `${Math.max(0, count - view.last) * ROW_PIXELS}px` }}><td></td></tr>
+      </tbody></table></div>`;
+}
+
+// The filters of memories besides the tier, in a form that opens below its button.
+
+const RETENTIONS = [["active", "active"], ["proposed", "proposed"], ["archived", "archived"], ["deleted", "forgotten"], ["any", "any"]];
+const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["updated", "last updated"], ["used", "last used"], ["most_used", "most used"], ["largest", "largest"], ["smallest", "smallest"]];
+const FILTERS = ["tier", "kind", "tag", "priority", "retention", "since", "until", "where"];
+const any = (names) => [["", "any"], ...names.map((name) => [name, name])];
+
+const checkWhere = (text) => {
+  if (!text.trim()) return "";
+  try {
+    const value = JSON.parse(text);
+    return value && typeof value === "object" && !Array.isArray(value) ? "" : 'Write an object, such as {"status": "open"}.';
+  } catch {
+    return 'Write JSON, such as {"status": "open"}.';
+  }
+};
+
+// The filters of the address as the routes take them.
+function filtersOf(params) {
+  const given = ["tier", "kind", "priority", "retention", "since", "until"].filter((name) => params.get(name)).map((name) => [name, params.get(name)]);
+  const where = params.get("where") || "";
+  return {
+    ...Object.fromEntries(given),
+    ...(params.get("tag") ? { tags: [params.get("tag")] } : {}),
+    ...(where && !checkWhere(where) ? { where: JSON.parse(where) } : {}),
+  };
+}
+
+const FACETS = { kind: KINDS, priority: PRIORITIES, retention: RETENTIONS.map(([name]) => name) };
+
+// Return how many memories each choice of a filter would show, the other filters as they are.
+async function countsOf(given, text) {
+  const counted = async (name, value) => (await post("/memories:count", { ...(text ? containing(text, given) : given), include_narrower: true, [name]: value })).count;
+  const found = await Promise.all(Object.entries(FACETS).map(async ([name, values]) => [name, new Map(await Promise.all(values.map(async (value) => [value, await counted(name, value)])))]));
+  return Object.fromEntries(found);
+}
+
+function FilterForm({ params }) {
+  const [open, setOpen] = useState(false);
+  const given = filtersOf(params), text = params.get("q") || "";
+  const counts = useLoaded(() => (open ? countsOf(given, text) : Promise.resolve({})), [open, JSON.stringify(given), text]);
+  const counted = (name, options) => options.map(([value, label]) => { const count = counts.value?.[name]?.get(value); return [value, count === undefined ? label : `${label} (${number(count)})`]; });
+  return html`<details class="popover" onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="button chip">Filter and sort</summary><div role="group" aria-label="Filters">
+  <${SelectFilter} name="kind" label="Kind" options=${counted("kind", any(KINDS))} />
+  <${TextFilter} name="tag" label="Tag" />
+  <${SelectFilter} name="priority" label="Priority" options=${counted("priority", any(PRIORITIES))} />
+  <${SelectFilter} name="retention" label="Retention" options=${counted("retention", RETENTIONS)} fallback="active" />
+  <${TextFilter} name="since" label="Stored since" type="date" />
+  <${TextFilter} name="until" label="Stored until" type="date" />
+  <${TextFilter} name="where" label="Metadata" placeholder='{"status": "open"}' check=${checkWhere} />
+  <${SelectFilter} name="order" label="Order" options=${ORDERS} fallback="newest" />
+</div></details>`;
+}
+
+// Filters and orders of the table under names of the reader, kept in this browser.
+
+const PLACE = "memotherm.views";
+const read = () => { try { return JSON.parse(localStorage.getItem(PLACE)) ?? {}; } catch { return {}; } };
+
+function Views() {
+  const [views, setViews] = useState(read);
+  const [name, setName] = useState("");
+  const store = (changed) => { localStorage.setItem(PLACE, JSON.stringify(changed)); setViews(changed); };
+  const save = (event) => {
+    event.preventDefault();
+    const { params } = parseRoute();
+    params.delete("open");
+    store({ ...views, [name.trim()]: params.toString() });
+    setName("");
+  };
+  const remove = (gone) => store(Object.fromEntries(Object.entries(views).filter(([each]) => each !== gone)));
+  return html`<details class="popover"><summary class="button chip">Views</summary><div role="group" aria-label="Saved views">
+    ${Object.entries(views).map(([each, query]) => html`<div key=${each} class="row"><a class="grow" href=${`#/memories?${query}`}>${each}</a><button type="button" class="quiet small" aria-label=${`Remove the view ${each}`} onClick=${() => remove(each)}>×</button></div>`)}
+    <form class="row" onSubmit=${save}><input type="text" aria-label="Name of the view" placeholder="Save this view as" maxlength="60" value=${name} onInput=${(event) => setName(event.target.value)} /><button type="submit" class="small" disabled=${!name.trim()}>Save</button></form></div></details>`;
+}
+
+// Actions on the chosen memories. What was done before the reader stops it can be undone like the whole.
+
+function Bulk({ chosen, count, most, onAll, onNone, onChange }) {
+  const [progress, setProgress] = useState(0);
+  const [tags, setTags] = useState("");
+  const running = useRef(null);
+  const scopes = useLoaded(() => get("/scopes", {}, { scope: {} }));
+  const places = (scopes.value?.scopes ?? []).map(({ scope }) => scope).filter((scope) => !("session" in scope));
+  const run = async (action) => {
+    running.current = new AbortController();
+    const changed = await applyAction(action, chosen, { onProgress: setProgress, signal: running.current.signal, onChange });
+    setProgress(0);
+    if (changed) onNone();
+  };
+  const choice = (label, options, actionOf) => html`<select aria-label=${label} value="" disabled=${progress > 0} onChange=${(event) => { const { value } = event.target; event.target.value = ""; if (value) run(actionOf(value)); }}>
+    <option value="">${label}</option>${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}</select>`;
+  const addTags = (event) => {
+    event.preventDefault();
+    if (tagsOf(tags).length) run(editing("Add tags", "Tagged", (memory) => ({ tags: [...new Set([...memory.tags, ...tagsOf(tags)])] })));
+  };
+  return html`<div class="notice" role="group" aria-label="Actions on the chosen memories">
+    <div class="buttons"><strong>${memoriesText(chosen.length)} chosen</strong>
+      ${chosen.length < count && html`<button type="button" class="link" onClick=${onAll}>Choose ${count > most ? `the first ${number(most)}` : `all ${number(count)}`}</button>`}
+      <button type="button" class="link" onClick=${onNone}>Choose none</button>
+      ${count > most && html`<span class="hint">At most ${number(most)} memories are changed at once: filters choose which.</span>`}</div>
+    <div class="buttons">${ACTIONS.filter((action) => chosen.some(action.fits)).map((action) => html`<button key=${action.name} type="button" class="small" disabled=${progress > 0} onClick=${() => run(action)}>${action.name}</button>`)}
+      ${choice("Set priority", PRIORITIES, prioritizing)}
+      ${choice("Set kind", KINDS, (kind) => editing(`Set the kind ${kind}`, `Made ${kind}`, () => ({ kind })))}
+      ${choice("Move to scope", places.map(scopeName), (name) => rescoping(places.find((scope) => scopeName(scope) === name)))}
+      <form class="row" onSubmit=${addTags}><input type="text" aria-label="Tags to add" placeholder="Add tags" size="10" value=${tags} onInput=${(event) => setTags(event.target.value)} /><button type="submit" class="small" disabled=${progress > 0 || !tags.trim()}>Tag</button></form>
+      <${Exports} name="chosen memories" rows=${chosen} />
+      <details><summary class="hint">Purge</summary><button type="button" class="small danger" disabled=${progress > 0} onClick=${() => run(PURGE)}>Purge ${memoriesText(chosen.length)}</button></details>
+      ${progress > 0 && chosen.length > 1 && html`<progress aria-label="Progress" max=${chosen.length} value=${progress}></progress>
+        <span>${number(progress)} of ${number(chosen.length)}</span><button type="button" class="small" onClick=${() => running.current.abort()}>Stop</button>`}</div>
+  </div>`;
+}
+
+// One memory beside the table it was chosen from. Escape or a click beside it closes it; the arrow keys go to another row.
+
+// What a click beside the drawer does something else with.
+const CONTROLS = "a, button, input, select, textarea, label, summary, tr[data-index], dialog, .toasts, .popover";
+
+function Drawer({ id, editing, onClose, onMove, onChange }) {
+  const element = useRef(null);
+  const newest = useRef(null);
+  newest.current = { onClose, onMove };
+  useEffect(() => {
+    const before = document.activeElement;
+    if (!editing) element.current.focus();
+    const keys = (event) => {
+      const { onClose: close, onMove: move } = newest.current;
+      if (event.key === "Escape" && !document.querySelector("dialog[open]")) { event.preventDefault(); close(); }
+      if (element.current.contains(event.target)) handleKey(event, { ArrowDown: () => move(1), ArrowUp: () => move(-1) });
+    };
+    const click = (event) => { if (!element.current.contains(event.target) && !event.target.closest(CONTROLS)) newest.current.onClose(); };
+    addEventListener("keydown", keys);
+    addEventListener("click", click);
+    return () => { removeEventListener("keydown", keys); removeEventListener("click", click); if (before?.isConnected) before.focus(); };
+  }, []);
+  useEffect(() => { element.current.scrollTop = 0; }, [id]);
+  return html`<aside class="drawer" ref=${element} tabindex="-1" aria-label="The chosen memory">
+    <div class="card-head"><a href=${memoryHref(id)}>Open as a page</a><button type="button" class="quiet" aria-label="Close" onClick=${onClose}>×</button></div>
+    <${MemoryDetail} key=${id} id=${id} editing=${editing} onChange=${onChange} onGone=${onClose} /></aside>`;
+}
 
 const MOST_CHOSEN = 10_000;
 const LONGEST = 300;

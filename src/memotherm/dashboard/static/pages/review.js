@@ -1,17 +1,11 @@
 // Proposals: memories that are in no prompt until somebody approves them.
-import { html, useState } from "../html.js";
-import { applyAction, APPROVE, REJECT } from "../actions.js";
-import { post } from "../api.js";
-import { Empty, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../components/basics.js";
-import { Exports } from "../components/export.js";
-import { Editor } from "../components/editor.js";
-import { MemoryTitle } from "../components/events.js";
+import { html, useState } from "../vendor/htm-preact.module.js";
+import { applyAction, APPROVE, MemoryTitle, REJECT } from "../changes.js";
+import { allRows, Empty, Exports, Loaded, MemoryLink, PAGE, Pager, ScopeName, Time } from "../controls.js";
 import { count, number, shortened, titleOf } from "../format.js";
-import { useEvents } from "../live.js";
-import { useLoaded } from "../loading.js";
-import { useWritable } from "../login.js";
-import { allRows } from "../rows.js";
 import { useParam } from "../route.js";
+import { post, useEvents, useLoaded, useWritable } from "../server.js";
+import { Editor } from "./memory.js";
 
 const LONGEST = 600;
 

@@ -1,15 +1,9 @@
 // What happened when: by day, project and session; and what each import of past sessions has stored, with undo.
-import { html } from "../html.js";
-import { get, post } from "../api.js";
-import { Empty, Loaded } from "../components/basics.js";
-import { confirm } from "../components/dialog.js";
-import { TextFilter } from "../components/filters.js";
-import { toast } from "../components/toast.js";
+import { html } from "../vendor/htm-preact.module.js";
+import { confirm, Empty, Loaded, TextFilter, toast } from "../controls.js";
 import { clock, count, day, memories, number } from "../format.js";
-import { useEvents } from "../live.js";
-import { useLoaded } from "../loading.js";
-import { useWritable } from "../login.js";
 import { useRoute } from "../route.js";
+import { get, post, useEvents, useLoaded, useWritable } from "../server.js";
 
 const SINCE = "30d", MOST_FILES = 5;
 

@@ -1,10 +1,8 @@
 // The text of a context as the model sees it, marked by the tiers of its memories, and lists of what is in it or not.
-import { html, useState } from "../html.js";
-import { decimal, number, tokens } from "../format.js";
-import { hrefOf, parseRoute, useParam } from "../route.js";
-import { MemoryLink, Tier } from "./basics.js";
-// Made by the server of the codes that it records.
-import { GROUPS, PARTS } from "./words.js";
+import { html, useState } from "./vendor/htm-preact.module.js";
+import { MemoryLink, Tier } from "./controls.js";
+import { decimal, GROUPS, number, PARTS, tokens } from "./format.js";
+import { hrefOf, parseRoute, useParam } from "./route.js";
 
 const MOST = 50;
 
@@ -75,7 +73,7 @@ export function Included({ title, entries: all, most = MOST }) {
   return html`<h3>${title}: ${number(all.length)}${part && html`<span class="hint"> · ${part}: ${number(entries.length)}</span>`}</h3><${Entries} key=${part} entries=${entries} facts=${inText} most=${most} />`;
 }
 
-export const inText = (entry) => html`<span>${tokens(entry.tokens)}${entry.form === "full" ? "" : `, ${entry.form}`}</span>`;
+const inText = (entry) => html`<span>${tokens(entry.tokens)}${entry.form === "full" ? "" : `, ${entry.form}`}</span>`;
 
 // What was left out, by the short answers to "why is it not in the prompt" that the codes of its reasons have.
 export const leftOutGroups = (receipt) => [...new Set(Object.values(GROUPS))].map((title) => [title, receipt.left_out.filter((entry) => GROUPS[entry.rule] === title)]);

@@ -1,7 +1,7 @@
 // Charts over time, drawn by uPlot, with the same numbers as text for those who cannot see them.
-import { html, useEffect, useRef, useState } from "../html.js";
-import { number, time } from "../format.js";
-import { toastError } from "./toast.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.module.js";
+import { toastError } from "./controls.js";
+import { number, time } from "./format.js";
 
 const HEIGHT = 200;
 let library = null;
@@ -25,7 +25,7 @@ function loadLibrary() {
 
 // Tiers have colours of their own, other series are shades of grey.
 const SHADES = { one: "grey-2", two: "grey-4" };
-export function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${SHADES[name] ?? name}`).trim(); }
+function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${SHADES[name] ?? name}`).trim(); }
 
 // Return the series as sums from the bottom, for stacked areas.
 function stacked(series) {
