@@ -35,7 +35,7 @@ def concerns_nothing(arguments: Sequence[str]) -> bool:
         try:
             if is_unknown(bytes(data), arguments):
                 return True
-        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError, StopIteration):
+        except (ImportError, OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError, StopIteration):
             pass  # the hook itself reports what is wrong
     _give_back(bytes(data))
     return False
