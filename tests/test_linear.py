@@ -160,6 +160,7 @@ _EXEMPT: Mapping[str, str] = {
     "history.values.items": "takes the name of a field",
     "history.values.text": "takes the name of a field",
     "hooks.quick": "takes the JSON of an event: words of a call, and files with names",
+    "hooks.files.files_of_turn": "compares a prompt with those of a transcript",
     "hooks.calls.names_none": "takes a call: call_names",
     "hooks.entry": "the command itself, which calls parse_event and the verbs",
     "hooks.events.answer": "passes a text on",

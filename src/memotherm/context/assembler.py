@@ -134,8 +134,8 @@ class Assembler:
         return context
 
     def mark_given(self, space: int, records: Iterable[Record]) -> None:
-        """Record that the prompt of a session says what some memories say."""
-        self._store.mark_injected(space, {record.no: to_micros(record.memory.updated_at) for record in records})
+        """Record that a session itself says what some memories say: nor are they shown at a tool call."""
+        self._store.mark_injected(space, {record.no: -to_micros(record.memory.updated_at) for record in records})
 
     def forget_turns(self, space: int) -> None:
         """Forget what was injected: the prompt of the session is new, or was summarised."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,19 +30,22 @@ from memotherm.facade.reports import apply_reports
 from memotherm.facade.tasks import is_open
 from memotherm.history.fixes import fixes_in
 from memotherm.history.sources import SOURCES
+from memotherm.hooks.files import files_of_turn
 from memotherm.hooks.hosts import CLIENTS, PREFIXES
 from memotherm.hooks.jobs import excluded, job_settings, redacted, resolved, unseal
 from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
-from memotherm.model.memory import SUMMARY
+from memotherm.model.memory import ANCHORS, SUMMARY
 from memotherm.model.results import Captured
 from memotherm.model.summary import SUMMARY_KEYS, sources, summary_of
 from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 from memotherm.text.triggers import FIX
+from memotherm.workspace.checks import Workspace
+from memotherm.workspace.subjects import anchors_for
 
 __all__ = ["Postponed", "Progress", "WorkerResult", "locked", "postponed", "process_spool", "set_aside"]
 
@@ -263,11 +266,12 @@ class _Run:
         origin = {"session": last["session"], "client": last["client"]}
         for asked, answered in (*((text, "") for text in interrupted), (prompt, reply)):
             contents = contents_of(asked, answered, mem.settings.tokenizer)
+            files = _Files(last, asked) if contents else None
             self.result.skipped += not contents
             for content in contents:
                 # Facts about users are stored for all of their projects.
                 scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
-                metadata = {"role": content.role, **origin}
+                metadata = {"role": content.role, **origin, **(files.anchors(content.text) if files else {})}
                 tags = ("correction",) if content.kind.correction else ()
                 name, at = content.kind.name, jobs[0]["at"]
                 kind = name if name in (mem.settings.kinds or (name,)) else "message"
@@ -302,6 +306,22 @@ class _Run:
             self.result.captured += 1
         else:
             self.result.skipped += 1
+
+
+class _Files:
+    """The files that the agent has read and edited in a turn, in the project of its folder."""
+
+    def __init__(self, job: Mapping[str, Any], prompt: str) -> None:
+        self._here: Workspace | None = None
+        self._files: list[Path] = []
+        folder, transcript = str(job.get("folder") or ""), str(job.get("transcript") or "")
+        if folder and transcript and (files := files_of_turn(Path(transcript), prompt, folder)):
+            self._here, self._files = Workspace(folder), files
+
+    def anchors(self, text: str) -> dict[str, Any]:
+        """Return the entry of a memory's metadata about the files that its text names; none for most."""
+        found = anchors_for(text, self._files, self._here) if self._here is not None else []
+        return {ANCHORS: found} if found else {}
 
 
 def set_aside(spool: Spool, turn: list[Job], why: str, result: WorkerResult) -> None:

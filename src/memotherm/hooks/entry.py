@@ -130,8 +130,11 @@ def _jobs(event: HookEvent, options: Options) -> list[dict[str, Any]]:
     if event.moment == "stop":
         texts.append(("assistant", event.reply))
     jobs = [{**job, "do": "capture", "role": role, "text": text} for role, text in texts if text.strip()]
-    if event.moment == "stop" and not event.reply and event.transcript:
-        jobs.append({**job, "do": "capture", "role": "assistant", "transcript": event.transcript})
+    if event.moment == "stop" and event.transcript:
+        if not event.reply.strip():
+            jobs.append({**job, "do": "capture", "role": "assistant"})
+        # It has the reply, if the event has none, and the files that the agent has read and edited.
+        jobs[-1]["transcript"] = event.transcript
     if event.moment in ("end", "compact") and event.transcript:
         jobs.append({**job, "do": "fixes", "transcript": event.transcript})
     if event.continued or event.automatic or not options.capture:

@@ -1,7 +1,7 @@
 """What a memory is about: lines of files, and whether they are still what they were.
 
-An anchor has a path, the lines, a digest of them, the file's last commit when it was set, and the project. Spaces at
-the ends of lines and the kind of line breaks do not count.
+An anchor has a path, the lines, a digest of them, the last commit when it was set, and the project. Spaces at the ends
+of lines and the kind of line breaks do not count. Without a digest, it is about the file whatever its lines are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memotherm.errors import InvalidInput
 from memotherm.text.conditions import parse_condition
 from memotherm.workspace.checks import Workspace
 
-__all__ = ["STATES", "Anchored", "anchor_at", "paths_of", "place_in", "renewed", "state_of"]
+__all__ = ["STATES", "Anchored", "anchor_at", "anchor_of", "file_lines", "paths_of", "place_in", "renewed", "state_of"]
 
 #: The states of what a memory is about, the one that needs most attention last.
 STATES = ("unknown", "fresh", "moved", "changed", "gone")
@@ -40,17 +40,19 @@ def anchor_at(text: str, here: Workspace) -> dict[str, Any]:
     if found is None or parse_condition(f"file {path} exists") is None:
         raise InvalidInput(f"{text!r} is no file of a project: write it like src/app.py or src/app.py:10-20")
     first = int(found["first"] or 0)
-    return _anchor(path, first, int(found["last"] or first), here)
+    return anchor_of(path, first, int(found["last"] or first), here)
 
 
-def _anchor(path: str, first: int, last: int, here: Workspace) -> dict[str, Any]:
-    lines = _lines(here.files.text(path))
+def anchor_of(path: str, first: int, last: int, here: Workspace, *, whole: bool = False) -> dict[str, Any]:
+    """Return the anchor of some lines, of all for 0, or of a file as a whole; refuse what is not in the repository."""
+    lines = file_lines(path, here)
     if here.repository is None or lines is None:
         raise InvalidInput(f"there is no file {path} in the repository of this folder: write its path from the root")
     if first > last or last > len(lines):
         raise InvalidInput(f"{path} has {len(lines)} lines: there are no lines {first}-{last}")
     part = lines[first - 1 : last] if first else lines
-    anchor = {"path": path, "digest": _digest(part), "place": here.place, "commit": here.repository.head() or ""}
+    digest = "" if whole else _digest(part)
+    anchor = {"path": path, "digest": digest, "place": here.place, "commit": here.repository.head() or ""}
     # The first line tells quickly where the lines may be.
     return {**anchor, "lines": [first, last], "start": _sum(part[0])} if first else anchor
 
@@ -81,13 +83,13 @@ def renewed(anchors: Sequence[object], here: Workspace) -> list[object]:
 
 def _renewed(anchor: object, here: Workspace) -> object:
     found = _found(anchor, here)
-    lines = _lines(here.files.text(found.path)) if found.path else None
+    lines = file_lines(found.path, here) if found.path else None
     if not isinstance(anchor, Mapping) or found.state in ("gone", "unknown") or lines is None:
         return anchor
     if "lines" not in anchor:
-        return _anchor(found.path, 0, 0, here)
+        return anchor_of(found.path, 0, 0, here, whole=not anchor["digest"])
     length = anchor["lines"][1] - anchor["lines"][0]
-    return _anchor(found.path, min(found.first, len(lines)), min(found.first + length, len(lines)), here)
+    return anchor_of(found.path, min(found.first, len(lines)), min(found.first + length, len(lines)), here)
 
 
 def _listed(anchors: object) -> Sequence[object]:
@@ -109,11 +111,11 @@ def _found(anchor: object, here: Workspace) -> Anchored:
         path = here.repository.renamed(path, anchor["commit"], head) if head else None
         if path is None or not here.files.exists(path):
             return Anchored("gone")
-    lines = _lines(here.files.text(path))
+    lines = file_lines(path, here)
     if lines is None:
         return Anchored("unknown")
     first, last = anchor.get("lines", (1, len(lines)))
-    if _digest(lines[first - 1 : last]) == anchor["digest"]:
+    if not anchor["digest"] or _digest(lines[first - 1 : last]) == anchor["digest"]:
         return Anchored("fresh" if path == anchor["path"] else "moved", path, first)
     length = last - first + 1
     starts = (place for place, line in enumerate(lines) if "lines" in anchor and _sum(line) == anchor.get("start"))
@@ -140,7 +142,9 @@ def _is_anchor(anchor: object) -> TypeGuard[Mapping[str, Any]]:
 _TEXTS = ("path", "digest", "place", "commit")
 
 
-def _lines(text: str | None) -> list[str] | None:
+def file_lines(path: str, here: Workspace) -> list[str] | None:
+    """Return the lines of a file of the project, without spaces at their ends; None if there is none to be read."""
+    text = here.files.text(path)
     return None if text is None else [line.rstrip() for line in text.splitlines()]
 
 

@@ -25,19 +25,20 @@ class Workspace:
 
     def __init__(self, folder: str | Path) -> None:
         project = project_at(folder)
-        self._root = project.root
+        #: The root of the working tree.
+        self.root = project.root
         #: What names the project on this machine, for all its worktrees.
         self.place = project.local
 
     @functools.cached_property
     def repository(self) -> Repository | None:
         """The repository; None if there is none."""
-        return Repository.of(self._root)
+        return Repository.of(self.root)
 
     @functools.cached_property
     def files(self) -> PresentFiles:
         """The files as they are now."""
-        return PresentFiles(self._root)
+        return PresentFiles(self.root)
 
     def has_come_true(self, ends: Mapping[str, Any]) -> bool:
         """Return whether a condition is true that was set in this project; ends is what `set_condition` returned."""
