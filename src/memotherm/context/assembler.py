@@ -81,8 +81,8 @@ class Request:
     degraded: tuple[str, ...] = ()
     #: Returns the spaces of past sessions.
     past_spaces: Callable[[], tuple[int, ...]] | None = None
-    #: Returns the condition that has ended a memory; empty if it holds.
-    ended_by: Callable[[MemoryFields], str] | None = None
+    #: Returns why a memory does not belong into the folder of the caller: what has ended it, or another branch.
+    unfit: Callable[[MemoryFields], Reason | None] | None = None
     #: Returns what became of the files that a memory is about; empty if they are as they were.
     changed_since: Callable[[MemoryFields], str] | None = None
     #: Returns the memories with an anchor in one of some files, each with the place.
@@ -226,7 +226,7 @@ class Assembler:
     def _chosen(
         self, candidates: Iterable[Candidate], request: Request, selection: Selection, least: float
     ) -> Selection:
-        selection.choose(candidates, request.injected, least, request.now, request.ended_by)
+        selection.choose(candidates, request.injected, least, request.now, request.unfit)
         if request.changed_since is not None:
             selection.mark_changed(request.changed_since)
         return selection

@@ -12,7 +12,7 @@ from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.context.values import Entry
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import ANCHORS, MemoryFields, ends_of, outdated_sentences
+from memotherm.model.memory import ANCHORS, MemoryFields, outdated_sentences
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
@@ -133,7 +133,7 @@ class Selection:
         injected: Mapping[int, int],
         least: float,
         now: datetime,
-        ended_by: Callable[[MemoryFields], str] | None = None,
+        unfit: Callable[[MemoryFields], Reason | None] | None = None,
     ) -> None:
         """Divide the candidates into those that may be included and those that are left out.
 
@@ -142,7 +142,7 @@ class Selection:
             injected: What was injected before: memory number -> its `updated_at` then, in microseconds.
             least: The least confidence of a search whose hits may be included; 0 switches the selection off.
             now: What does not hold at this moment is left out.
-            ended_by: Returns the condition that has ended a memory; empty if it holds.
+            unfit: Returns why a memory does not belong into the folder of the caller; None if it does.
         """
         ranking = self.ranking
         withheld = None
@@ -159,7 +159,7 @@ class Selection:
             numbers.add(number)
             if injected and injected.get(number or 0) == to_micros(memory.updated_at):
                 self.skipped.append(Skipped(candidate, _GIVEN))
-            elif invalid := invalidity(memory, now) or _ended(memory, ended_by):
+            elif invalid := invalidity(memory, now) or (unfit and unfit(memory)):
                 self.skipped.append(Skipped(candidate, invalid))
             elif (
                 scored is not None and least and (unwanted := withheld or self.irrelevance(scored, candidate.order[-1]))
@@ -232,12 +232,6 @@ def invalidity(memory: MemoryFields, now: datetime) -> Reason | None:
     if memory.valid_from is not None and memory.valid_from > now:
         return Reason(code="valid_from")
     return None
-
-
-def _ended(memory: MemoryFields, ended_by: Callable[[MemoryFields], str] | None) -> Reason | None:
-    """Return the reason if a condition has ended a memory; None if it holds."""
-    condition = ended_by(memory) if ended_by is not None and ends_of(memory) else ""
-    return Reason(code="condition", details=(condition,)) if condition else None
 
 
 def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:

@@ -15,7 +15,8 @@ from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import ANCHORS, ENDS, MemoryFields, ends_of
+from memotherm.model.memory import ANCHORS, ENDS, ON_BRANCH, MemoryFields, ends_of
+from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
 from memotherm.remember.capture import is_by_user
 from memotherm.remember.draft import Draft
@@ -25,10 +26,14 @@ from memotherm.text.conditions import Condition, parse_condition
 _MARKS = {"changed": "file changed since", "gone": "file gone since"}
 
 
+#: What is work in progress, and not a fact about the project.
+_IN_PROGRESS = ("message", "task", "context")
+
+
 class Checks(TypedDict, total=False):
     """What a request for a context takes."""
 
-    ended_by: Callable[[MemoryFields], str]
+    unfit: Callable[[MemoryFields], Reason | None]
     changed_since: Callable[[MemoryFields], str]
     anchored: Callable[[Sequence[str]], list[tuple[Record, str]]]
 
@@ -59,6 +64,14 @@ def with_checks(draft: Draft, folder: str | None) -> Draft:
         return draft
     ends = condition_here(condition, folder)
     return replace(draft, valid_until=None, metadata={**(draft.metadata or {}), ENDS: ends})
+
+
+def with_branch(draft: Draft, folder: str) -> Draft:
+    """Return a draft with the branch of the folder, if it is work in progress and no branch was given."""
+    if draft.kind not in _IN_PROGRESS or ON_BRANCH in (draft.metadata or {}):
+        return draft
+    branch = _workspace(folder).branch()
+    return replace(draft, metadata={**(draft.metadata or {}), ON_BRANCH: branch}) if branch else draft
 
 
 def with_heard_condition(draft: Draft, text: str, folder: str) -> Draft:
@@ -111,6 +124,20 @@ class Endings:
             view.services.changes.end(view.scope, memory.id, view.cause(Action.UPDATE))
         return str(ends["when"])
 
+    def unfit(self, memory: MemoryFields) -> Reason | None:
+        """Return why a memory is left out of contexts: a condition has ended it, or it is about another branch."""
+        if condition := self.ended_by(memory):
+            return Reason(code="condition", details=(condition,))
+        branch = self._other_branch(memory)
+        return Reason(code="branch", details=(branch,)) if branch else None
+
+    def _other_branch(self, memory: MemoryFields) -> str:
+        """Return the branch that a memory is about, if that is another one and the settings keep branches apart."""
+        branch = memory.metadata.get(ON_BRANCH)
+        if not isinstance(branch, Mapping) or not self._view.services.settings.branches_apart:
+            return ""
+        return str(branch.get("name", "")) if self._here.is_apart(branch) else ""
+
     def files_of(self, memory: MemoryFields) -> str:
         """Return whether the files that a memory is about are fresh, moved, changed, gone or unknown; empty if none."""
         anchors = memory.metadata.get(ANCHORS)
@@ -138,7 +165,7 @@ class Endings:
         """Return what a request for a context takes; nothing for one about the past, or without a folder."""
         if not current or self._view.folder is None:
             return {}
-        return {"ended_by": self.ended_by, "changed_since": self.changed_since, "anchored": self.anchored}
+        return {"unfit": self.unfit, "changed_since": self.changed_since, "anchored": self.anchored}
 
     def anchored(self, paths: Sequence[str]) -> list[tuple[Record, str]]:
         """Return the memories that are about one of some files of the project, each with the place in it."""
@@ -155,7 +182,7 @@ class Endings:
         """Return what was found as it is after the check: what has ended, and hits whose files have changed last."""
         if self._view.folder is None:
             return found
-        pinned, hits = map(self._look, found.pinned), sorted(map(self._look, found.hits), key=_has_changed)
+        pinned, hits = map(self._look, found.pinned), sorted(map(self._look, found.hits), key=self._is_less_fit)
         return replace(found, pinned=tuple(pinned), hits=tuple(hits))
 
     def _look(self, hit: Hit) -> Hit:
@@ -165,13 +192,12 @@ class Endings:
         memory = self._view.record(hit.memory.id).memory if ended else hit.memory
         return replace(hit, memory=memory, files=self.files_of(memory))
 
+    def _is_less_fit(self, hit: Hit) -> bool:
+        return hit.files in _MARKS or bool(self._other_branch(hit.memory))
+
     @functools.cached_property
     def _here(self) -> Workspace:
         return _workspace(self._view.folder or ".")
-
-
-def _has_changed(hit: Hit) -> bool:
-    return hit.files in _MARKS
 
 
 def _workspace(folder: str) -> Workspace:

@@ -16,6 +16,7 @@ from memotherm.facade.endings import (
     Endings,
     condition_here,
     with_anchors,
+    with_branch,
     with_checks,
     with_heard_condition,
     written_condition,
@@ -393,8 +394,12 @@ class View(Queries):
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
         writer = self.services.writer
-        drafts = [with_checks(draft, self.folder) for draft in drafts]
+        drafts = [self._on_branch(with_checks(draft, self.folder)) for draft in drafts]
         return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
+
+    def _on_branch(self, draft: Draft) -> Draft:
+        apart = self.services.settings.branches_apart and self.folder is not None
+        return with_branch(draft, str(self.folder)) if apart else draft
 
     def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
         """Store a text of a conversation unless it says nothing; one that was said before is used once more.
@@ -427,7 +432,7 @@ class View(Queries):
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(draft, scope, now, self.actor, self.trust, replaced.parts)
+        memory = services.writer.capture(self._on_branch(draft), scope, now, self.actor, self.trust, replaced.parts)
         if memory is None:
             return replace(
                 result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"

@@ -18,6 +18,7 @@ __all__ = [
     "ENDS",
     "HISTORY",
     "KNOWN_KINDS",
+    "ON_BRANCH",
     "OUTDATED",
     "PERHAPS_OUTDATED",
     "SCOPE_FIELDS",
@@ -79,6 +80,8 @@ PERHAPS_OUTDATED = "perhaps-outdated"
 ENDS, ENDED_BY = "ends", "ended_by"
 #: The entry of a memory's metadata with the files that it is about.
 ANCHORS = "anchors"
+#: The entry of a memory's metadata with the branch that it is about: `name`, `place`, and the `tip` when it was stored.
+ON_BRANCH = "on_branch"
 
 _LONGEST_SCOPE_VALUE = 200
 

@@ -38,6 +38,7 @@ WORDS: Mapping[str, str] = {
     "valid_until": "what it says no longer holds",
     "valid_from": "what it says does not hold yet",
     "condition": "it has ended: {}",
+    "branch": "it is about the branch {}",
     "max_pinned": "{} memories are pinned, and max_pinned is {}",
     "on_pinned_overflow": "the pinned memories need {} tokens, and the budget is {}",
     "hot_max_tokens": "the hot block is full at {} tokens",
@@ -60,7 +61,7 @@ WORDS: Mapping[str, str] = {
 }  # fmt: skip
 
 _NOT_RELEVANT = ("duplicate", "sibling", "relevance", "hints", "context_min_confidence")
-_NOT_VALID = ("valid_until", "valid_from", "condition")
+_NOT_VALID = ("valid_until", "valid_from", "condition", "branch")
 _NO_ROOM = (
     "max_pinned", "on_pinned_overflow", "hot_max_tokens", "hot_max_facts", "recall_max_tokens", "entry_tokens",
     "low", "budget", "frame", "off",

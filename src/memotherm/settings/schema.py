@@ -397,6 +397,11 @@ class Settings:
         "Whether hooks hold a call back once if a rule names its file or command, so that the agent decides again.",
         project=True,
     )
+    branches_apart: bool = setting(
+        False,
+        "Whether messages, tasks and contexts that are stored on a branch of git stay out of contexts on others.",
+        project=True,
+    )
     silent_token: str = setting("NO_REPLY", "The agent's reply to a flush when there is nothing to save.")
 
     # Maintenance and retention

@@ -47,6 +47,27 @@ class Workspace:
             return False
         return self._is_true(condition, str(ends.get("tip", ""))) is True
 
+    def branch(self) -> dict[str, str]:
+        """Return what is stored of the branch of the working tree; nothing for the main branch, and without one."""
+        repository = self.repository
+        names = repository.branch_names() if repository else []
+        if repository is None or not names or names[0] == (repository.main_branch() or names[0]):
+            return {}
+        return {"name": names[0], "place": self.place, "tip": repository.head() or ""}
+
+    def is_apart(self, branch: Mapping[str, Any]) -> bool:
+        """Return whether a branch is another one than that of the working tree, and still there.
+
+        When it is gone, what was merged with it is no longer apart; for the rest, nobody works on it any more.
+        """
+        name, repository = str(branch.get("name", "")), self.repository
+        if repository is None or branch.get("place") != self.place or name in repository.branch_names():
+            return False
+        main, tips = repository.main_branch(), repository.tips(name)
+        if tips or tips is None or main is None:
+            return bool(tips)
+        return repository.contains(main, str(branch.get("tip", ""))) is not True
+
     def set_condition(self, condition: Condition) -> dict[str, str]:
         """Return what is stored of a condition that somebody has written; refuse one that could not be checked."""
         tip = self._unmerged_tip(condition)

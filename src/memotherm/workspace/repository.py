@@ -31,7 +31,9 @@ _MAIN_BRANCHES = ("main", "master", "trunk")
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 #: Options of git: no pager, no other objects in place of those that are asked for, paths without patterns.
 _READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs")
+_COMMIT = re.compile(r"[0-9a-f]{4,64}")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_RENAMED = re.compile(r"\tBranch: renamed refs/heads/(\S{1,250}) to refs/heads/")
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -136,6 +138,18 @@ class Repository:
         commit = head if name == head else next(iter(self.tips(name) or ()), "")
         return commit if _ID.fullmatch(commit) else None
 
+    def branch_names(self) -> list[str]:
+        """Return the name of the branch of the working tree, then those that it had before; none if HEAD is detached.
+
+        A name that another branch has by now is not one of them.
+        """
+        head = _read(self._own / "HEAD").strip()
+        name = head.removeprefix("ref: refs/heads/")
+        if name == head or not name:
+            return []
+        log = _text(self._shared / "logs" / "refs" / "heads" / name, _MAX_REFS_BYTES) or ""
+        return [name, *dict.fromkeys(old for old in _RENAMED.findall(log) if old != name and not self.tips(old))]
+
     def renamed(self, path: str, since: str, commit: str) -> str | None:
         """Return the new path of a file that was renamed between two commits; None if no rename of it is known."""
         if not _ID.fullmatch(since) or since == commit:
@@ -148,6 +162,8 @@ class Repository:
 
     def contains(self, branch: str, commit: str) -> bool | None:
         """Return whether a commit is in a branch, local or of a remote; None if unknown."""
+        if not _COMMIT.fullmatch(commit):
+            return None
         answers = {_is_ancestor(str(self._own), commit, tip) for tip in self.tips(branch) or ()}
         return True if True in answers else None if None in answers or not answers else False
 
