@@ -85,6 +85,8 @@ class Request:
     unfit: Callable[[MemoryFields], Reason | None] | None = None
     #: Returns what became of the files that a memory is about; empty if they are as they were.
     changed_since: Callable[[MemoryFields], str] | None = None
+    #: Returns how many places later a hit comes, because it is about another package.
+    places_behind: Callable[[MemoryFields], int] | None = None
     #: Returns the memories with an anchor in one of some files, each with the place.
     anchored: Callable[[Sequence[str]], Sequence[tuple[Record, str]]] | None = None
 
@@ -227,6 +229,8 @@ class Assembler:
         self, candidates: Iterable[Candidate], request: Request, selection: Selection, least: float
     ) -> Selection:
         selection.choose(candidates, request.injected, least, request.now, request.unfit)
+        if request.places_behind is not None:
+            selection.put_behind(request.places_behind)
         if request.changed_since is not None:
             selection.mark_changed(request.changed_since)
         return selection

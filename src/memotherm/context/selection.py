@@ -175,6 +175,13 @@ class Selection:
             self.skipped += [Skipped(candidate, why) for candidate, why in siblings]
         self._mark()
 
+    def put_behind(self, places: Callable[[MemoryFields], int]) -> None:
+        """Put hits some places later."""
+        for place, each in enumerate(self.hits):
+            if behind := places(each.memory):
+                self.hits[place] = each._replace(order=(each.order[0] + behind, 1))
+        self.hits.sort(key=lambda each: each.order)
+
     def mark_changed(self, changed_since: Callable[[MemoryFields], str]) -> None:
         """Mark the candidates whose files have changed, and put hits behind those whose files have not."""
         for candidates in (self.listed, self.hits):

@@ -19,7 +19,7 @@ from memotherm.model.memory import ANCHORS, ENDS, ON_BRANCH, MemoryFields, ends_
 from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
 from memotherm.remember.capture import is_by_user
-from memotherm.remember.draft import Draft
+from memotherm.remember.draft import LONGEST_TAG, Draft
 from memotherm.text.conditions import Condition, parse_condition
 
 #: What a context says about a memory whose files are not what they were.
@@ -30,9 +30,14 @@ _MARKS = {"changed": "file changed since", "gone": "file gone since"}
 _IN_PROGRESS = ("message", "task", "context")
 
 
+#: What the tag of a package begins with, and how many places a hit of another package than the caller's comes later.
+_PACKAGE, _PLACES = "package:", 3
+
+
 class Checks(TypedDict, total=False):
     """What a request for a context takes."""
 
+    places_behind: Callable[[MemoryFields], int]
     unfit: Callable[[MemoryFields], Reason | None]
     changed_since: Callable[[MemoryFields], str]
     anchored: Callable[[Sequence[str]], list[tuple[Record, str]]]
@@ -64,6 +69,14 @@ def with_checks(draft: Draft, folder: str | None) -> Draft:
         return draft
     ends = condition_here(condition, folder)
     return replace(draft, valid_until=None, metadata={**(draft.metadata or {}), ENDS: ends})
+
+
+def with_package(draft: Draft, folder: str) -> Draft:
+    """Return a draft with a tag that names the package of the folder, if the project has several."""
+    package = _workspace(folder).package
+    tag = f"{_PACKAGE}{package}"
+    named = isinstance(draft.tags, str) or any(str(each).startswith(_PACKAGE) for each in draft.tags)
+    return draft if not package or named or len(tag) > LONGEST_TAG else replace(draft, tags=(*draft.tags, tag))
 
 
 def with_branch(draft: Draft, folder: str) -> Draft:
@@ -138,6 +151,12 @@ class Endings:
             return ""
         return str(branch.get("name", "")) if self._here.is_apart(branch) else ""
 
+    def places_behind(self, memory: MemoryFields) -> int:
+        """Return how many places later a hit comes, because it is about another package than the folder."""
+        packages = [tag for tag in memory.tags if tag.startswith(_PACKAGE)]
+        here = f"{_PACKAGE}{self._here.package}" if packages else ""
+        return 0 if here in (*packages, "", _PACKAGE) else _PLACES
+
     def files_of(self, memory: MemoryFields) -> str:
         """Return whether the files that a memory is about are fresh, moved, changed, gone or unknown; empty if none."""
         anchors = memory.metadata.get(ANCHORS)
@@ -165,7 +184,12 @@ class Endings:
         """Return what a request for a context takes; nothing for one about the past, or without a folder."""
         if not current or self._view.folder is None:
             return {}
-        return {"unfit": self.unfit, "changed_since": self.changed_since, "anchored": self.anchored}
+        return {
+            "unfit": self.unfit,
+            "places_behind": self.places_behind,
+            "changed_since": self.changed_since,
+            "anchored": self.anchored,
+        }
 
     def anchored(self, paths: Sequence[str]) -> list[tuple[Record, str]]:
         """Return the memories that are about one of some files of the project, each with the place in it."""
@@ -182,7 +206,9 @@ class Endings:
         """Return what was found as it is after the check: what has ended, and hits whose files have changed last."""
         if self._view.folder is None:
             return found
-        pinned, hits = map(self._look, found.pinned), sorted(map(self._look, found.hits), key=self._is_less_fit)
+        pinned, looked = map(self._look, found.pinned), list(map(self._look, found.hits))
+        places = [(self._is_less_fit(hit), no + self.places_behind(hit.memory)) for no, hit in enumerate(looked)]
+        hits = (looked[no] for no in sorted(range(len(looked)), key=places.__getitem__))
         return replace(found, pinned=tuple(pinned), hits=tuple(hits))
 
     def _look(self, hit: Hit) -> Hit:

@@ -19,6 +19,7 @@ from memotherm.facade.endings import (
     with_branch,
     with_checks,
     with_heard_condition,
+    with_package,
     written_condition,
 )
 from memotherm.facade.queries import (
@@ -394,12 +395,15 @@ class View(Queries):
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
         writer = self.services.writer
-        drafts = [self._on_branch(with_checks(draft, self.folder)) for draft in drafts]
+        drafts = [self._placed(with_checks(draft, self.folder)) for draft in drafts]
         return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
 
-    def _on_branch(self, draft: Draft) -> Draft:
-        apart = self.services.settings.branches_apart and self.folder is not None
-        return with_branch(draft, str(self.folder)) if apart else draft
+    def _placed(self, draft: Draft) -> Draft:
+        """Return a draft with the package of the folder, and its branch if that is kept apart."""
+        if self.folder is None or (self.scope.user and not self.scope.project):
+            return draft
+        draft = with_package(draft, self.folder)
+        return with_branch(draft, self.folder) if self.services.settings.branches_apart else draft
 
     def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
         """Store a text of a conversation unless it says nothing; one that was said before is used once more.
@@ -432,7 +436,7 @@ class View(Queries):
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(self._on_branch(draft), scope, now, self.actor, self.trust, replaced.parts)
+        memory = services.writer.capture(self._placed(draft), scope, now, self.actor, self.trust, replaced.parts)
         if memory is None:
             return replace(
                 result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"

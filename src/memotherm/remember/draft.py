@@ -88,7 +88,7 @@ def _behind(key: str, depth: int | None) -> str:
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MOST_TAGS = 64
-_LONGEST_TAG = 100
+LONGEST_TAG = 100
 _DEEPEST_METADATA = 32
 
 
@@ -265,7 +265,7 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
         raise InvalidInput(f"tags is a list of words: write tags=[{tags!r}]")
     if not isinstance(tags, Iterable):
         raise InvalidInput(f"tags is a list of words, not {type(tags).__name__}")
-    distinct = tuple(dict.fromkeys(require_text(tag, "a tag", _LONGEST_TAG).strip() for tag in tags))
+    distinct = tuple(dict.fromkeys(require_text(tag, "a tag", LONGEST_TAG).strip() for tag in tags))
     if len(distinct) > _MOST_TAGS:
         raise InvalidInput(f"{len(distinct)} tags are more than {_MOST_TAGS}: keep the rest in metadata")
     return distinct
@@ -294,7 +294,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None, longest: int) -> dict[s
 
 def _checked_source(source: object) -> str:
     """Return a valid source; callers cannot use the source of note files."""
-    text = require_text(source, "source", _LONGEST_TAG)
+    text = require_text(source, "source", LONGEST_TAG)
     if text.strip().lower().startswith(FILE_SOURCE):
         raise InvalidInput(
             f"the source {text!r} is that of a note: index the file with mem.notes(...), or name another source"

@@ -7,7 +7,9 @@ What cannot be told is unknown, and ends nothing.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,19 @@ from memotherm.workspace.versions import Files, highest_tag, languages, version_
 
 __all__ = ["Workspace"]
 
+#: The files that begin a package.
+_MANIFESTS = (
+    "package.json", "pyproject.toml", "setup.py", "Cargo.toml", "go.mod", "pom.xml", "build.gradle",
+    "build.gradle.kts", "composer.json", "mix.exs", "pubspec.yaml", "Package.swift",
+)  # fmt: skip
+
 
 class Workspace:
     """The project of a folder, as it is during one call."""
 
     def __init__(self, folder: str | Path) -> None:
         project = project_at(folder)
+        self._folder = Path(os.path.realpath(folder))
         #: The root of the working tree.
         self.root = project.root
         #: What names the project on this machine, for all its worktrees.
@@ -34,6 +43,16 @@ class Workspace:
     def repository(self) -> Repository | None:
         """The repository; None if there is none."""
         return Repository.of(self.root)
+
+    @functools.cached_property
+    def package(self) -> str:
+        """The folder of the nearest manifest below the root, which several packages share; empty if there is none."""
+        inside = self._folder.is_relative_to(self.root)
+        parents = (self._folder, *self._folder.parents) if inside else ()
+        for each in takewhile(lambda parent: parent != self.root, parents):
+            if any((each / name).is_file() for name in _MANIFESTS):
+                return each.relative_to(self.root).as_posix()
+        return ""
 
     @functools.cached_property
     def files(self) -> PresentFiles:

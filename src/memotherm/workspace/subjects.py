@@ -43,8 +43,8 @@ def anchors_for(text: str, files: Sequence[Path], here: Workspace) -> list[dict[
     text = text[:_MOST_CHARS]
     named = {word.rstrip(".").removeprefix("./") for word in _FILE.findall(text)}
     codes, known = list(islice(_codes(text), _MOST_CODES)), dict[str, list[str]]()
-    for path in files:
-        relative = path.relative_to(here.root).as_posix() if path.is_relative_to(here.root) else ""
+    for file in files:
+        relative = file.relative_to(here.root).as_posix() if file.is_relative_to(here.root) else ""
         if relative and (lines := file_lines(relative, here)) is not None:
             known[relative] = lines
     places = {path: _lines_of(codes, lines) for path, lines in known.items()}
