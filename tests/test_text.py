@@ -180,3 +180,4 @@ def test_the_first_line_is_the_beginning_of_the_text(text: str) -> None:
 def test_a_first_line_keeps_markup() -> None:
     """Backticks and underscores are letters of a name."""
     assert first_line("`make_all` in __init__.py\nand more") == "`make_all` in __init__.py…"
+    assert first_line("Close them when `delta_t` < 1.5 K, unless it rains", 36) == "Close them when `delta_t` < 1.5 K,…"

@@ -179,11 +179,11 @@ _RUN_AXE = """async (only) => {
 }"""
 
 
-def violations(page: Page, *, colours_only: bool = False) -> list[str]:
-    """Return what axe finds wrong with a page by WCAG 2.2 AA."""
+def violations(page: Page, rule: str = "") -> list[str]:
+    """Return what axe finds wrong with a page by WCAG 2.2 AA, or by one rule."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
-    only = {"type": "rule", "values": ["color-contrast"]} if colours_only else {"type": "tag", "values": _TAGS}
+    only = {"type": "rule", "values": [rule]} if rule else {"type": "tag", "values": _TAGS}
     found: list[str] = page.evaluate(_RUN_AXE, only)
     return found
 
@@ -193,7 +193,7 @@ def violations_in_both_schemes(page: Page) -> list[str]:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     found = violations(page)
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    return [*found, *(f"dark: {each}" for each in violations(page, colours_only=True))]
+    return [*found, *(f"dark: {each}" for each in violations(page, "color-contrast"))]
 
 
 def overflow(page: Page) -> int:

@@ -49,6 +49,8 @@ def test_scopes_and_sessions_have_names_and_dates_are_relative(open_page: Open, 
     page.goto(f"{page.url.split('#')[0]}#/activity")
     for day in ("Today", "Yesterday", "Sunday"):
         expect(page.get_by_role("region", name=day)).to_be_visible()
+    waiting = mem.count(retention="proposed", include_narrower=True)
+    expect(page.get_by_role("region", name="Today")).to_contain_text(f"Proposed {waiting} memories")
 
 
 def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, mem: Memotherm) -> None:
@@ -192,6 +194,7 @@ def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Ope
     expect(page.get_by_role("button", name="warm", exact=True)).to_have_attribute("aria-pressed", "true")
     for path, name in (
         ("activity", "activity"),
+        ("timeline", "timeline"),
         ("prompts", "turns"),
         ("conflicts", "conflicts"),
         ("review", "proposals"),

@@ -28,7 +28,7 @@ def undo(page: Page) -> None:
 
 
 def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -> None:
-    """Axe finds nothing in either colour scheme, and no page is wider than 360 pixels."""
+    """Axe finds nothing in either colour scheme, no page is wider than 360 pixels, and buttons are large there."""
     page = open_page("/")
     found = []
     for path, text in (
@@ -41,6 +41,7 @@ def test_pages_are_accessible_and_fit_a_phone(open_page: Open, mem: Memotherm) -
         found += [f"{path}: {violation}" for violation in violations_in_both_schemes(page)]
         page.set_viewport_size({"width": 360, "height": 800})
         assert overflow(page) <= 0, path
+        found += [f"{path} on a phone: {violation}" for violation in violations(page, "target-size")]
 
     assert found == []
 
@@ -253,6 +254,8 @@ def test_a_memory_is_added_found_from_anywhere_and_edited_in_the_drawer(open_pag
     expect(page.locator(".toast")).to_contain_text("Stored the memory")
     (pelican,) = mem.scoped(project="shop").find(contains="pelican")
     assert pelican.tags == ("bird", "pier")
+    # A prompt names it beside the day: no agent has said this.
+    assert pelican.source == "dashboard"
     page.get_by_role("link", name="The pelican sleeps").click()
     drawer = page.get_by_role("complementary")
     drawer.get_by_role("button", name="Edit").click()

@@ -18,7 +18,7 @@ from memotherm.model.memory import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Conflict, Move, ScopeCount
-from memotherm.text.content import pluralize, title
+from memotherm.text.content import first_line, pluralize
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -224,7 +224,7 @@ def _event(event: Event, ids: bool, content: str) -> tuple[Text, list[Text]]:
         elif str(after) not in (Priority.NORMAL, Retention.ACTIVE):
             changes.append(f"{name} {after}")
     text = Text().append(f"{shown_id(event.memory_id)}  " if ids else "", style="dim").append(", ".join(changes))
-    told = [Text(title(content, _FIRST_WORDS))] if content else []
+    told = [Text(first_line(content, _FIRST_WORDS))] if content else []
     return head, [*told, text, *([Text(event.why, style="dim")] if event.why else [])]
 
 
@@ -258,7 +258,7 @@ def _receipt_lines(receipt: KeptReceipt, contents: Mapping[str, str]) -> Iterato
     yield row(head, scope, *([Text(receipt.query, style="dim")] if receipt.query else []))
     for entry in (*receipt.included, *receipt.left_out):
         head = Text(f"{entry.tokens if entry.form else 'out':>{_BELOW - 2}}  {shown_id(entry.id)}")
-        told = [Text(title(contents[entry.id], _FIRST_WORDS))] if contents.get(entry.id) else []
+        told = [Text(first_line(contents[entry.id], _FIRST_WORDS))] if contents.get(entry.id) else []
         yield row(head, *told, Text(entry.reason, style="dim"))
 
 

@@ -32,7 +32,7 @@ from memotherm.model import Retention
 from memotherm.model.results import Match
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
-from memotherm.text.content import pluralize, title
+from memotherm.text.content import first_line, pluralize
 
 _PAGE = 1000
 
@@ -148,7 +148,7 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
 
 
 def _match_line(match: Match) -> str:
-    return f"{match.memory.id} {title(match.memory.content)} ({match.why})"
+    return f"{match.memory.id} {first_line(match.memory.content, 72)} ({match.why})"
 
 
 @click.command("erase")

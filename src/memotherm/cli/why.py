@@ -14,7 +14,7 @@ from memotherm.model.memory import SUPERSEDED_BY
 from memotherm.model.recall import HIT_THRESHOLD
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.operations.codec import to_json
-from memotherm.text.content import pluralize, title
+from memotherm.text.content import first_line, pluralize
 
 #: How many memories that the words may mean are answered for.
 _MOST = 3
@@ -82,7 +82,7 @@ def _lines(receipt: KeptReceipt, found: Sequence[Memory], answers: Sequence[Rece
 
     from memotherm.cli.formatting import row, shown_id
 
-    asked = f'"{title(receipt.query, 60)}"' if receipt.query else "the start of a session"
+    asked = f'"{first_line(receipt.query, 60)}"' if receipt.query else "the start of a session"
     yield f"turn {receipt.number}, {receipt.at:%Y-%m-%d %H:%M} UTC, {receipt.scope}: {asked}"
     for memory, answer in zip(found, answers, strict=True):
         told = [Text(f"{_STATES[answer.state]}: {answer.reason}", style="bold")]
@@ -93,4 +93,4 @@ def _lines(receipt: KeptReceipt, found: Sequence[Memory], answers: Sequence[Rece
         if outdated := _outdated(memory):
             day = (memory.valid_until or receipt.at) - timedelta(microseconds=1)
             told.append(Text(f"outdated since {day:%Y-%m-%d}: {shown_id(outdated['superseded_by'])} says otherwise"))
-        yield row(Text(shown_id(memory.id)), Text(title(memory.content, 70)), *told)
+        yield row(Text(shown_id(memory.id)), Text(first_line(memory.content, 70)), *told)

@@ -11,7 +11,7 @@ from memotherm.model import Memory, Tier, Why
 from memotherm.model.memory import FormatName, StoredFields
 from memotherm.model.reasons import Reason, words_of
 from memotherm.model.value import Lazy, Value
-from memotherm.text.content import title
+from memotherm.text.content import first_line
 
 _DECIMALS = 4
 
@@ -73,7 +73,7 @@ class Entry(Value):
         memory, score, why = self._memory, self.score, self.why
         return {
             "id": memory.id,
-            "title": title(memory.content),
+            "title": first_line(memory.content),
             "section": self.section,
             "tier": str(memory.tier),
             "priority": str(memory.priority),
@@ -261,6 +261,6 @@ def _table(mark: str, entries: tuple[Entry, ...]) -> list[str]:
         amount = entry.tokens if mark == "in " else entry.fits_at
         score = "" if entry.score is None else f"{entry.score:.2f}"
         row = (f"{mark}  {'never' if amount is None else amount:>7}", f"{entry.form or '-':<9}", f"{entry.section:<8}")
-        lines.append("  ".join((*row, f"{score:>5}", entry.id, title(entry.content, 48))))
+        lines.append("  ".join((*row, f"{score:>5}", entry.id, first_line(entry.content, 48))))
         lines.append(f"     {entry.rule}: {entry.reason}" + (f"; {entry.why}" if entry.why else ""))
     return lines

@@ -168,12 +168,14 @@ def _title(text: str, most: int) -> str:
 
 
 def first_line(text: str, most: int = 140) -> str:
-    """Return the first line of a text, as much of it as fits and as it is; "…" stands for what follows."""
+    """Return the first line of a text, as many of its words as fit and as they are; "…" stands for what follows."""
     text = text.strip()
     line = text[: most + 1].split("\n", 1)[0]
     if len(line) == len(text):
         return line
-    return f"{first_characters(line, most).rstrip()}…"
+    start = first_characters(line, most)
+    word = start.rfind(" ", most // 2) if len(start) < len(line) else -1
+    return f"{(start[:word] if word > 0 else start).rstrip()}…"
 
 
 def first_characters(text: str, most: int) -> str:

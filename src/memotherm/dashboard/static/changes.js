@@ -120,7 +120,7 @@ export const tagsOf = (text) => text.split(",").map((tag) => tag.trim()).filter(
 
 // Store what a form says; the toast undoes it. Return the memory.
 export async function store(body, onChange = () => {}) {
-  const memory = await post("/memories", body);
+  const memory = await post("/memories", { source: "dashboard", ...body });
   if (memory.status === "skipped") throw new Error(memory.why);
   toast("Stored the memory", { undo: async () => { await change(memory, "forget"); onChange(); } });
   memory.warnings?.forEach((warning) => toast(warning));
@@ -193,6 +193,9 @@ const UNSAID = new Set(["tier_rule", "content", "tier", "digest", "retention"]);
 const canUndo = (event) => event.id !== "" && event.action !== "purge";
 export const EVENT_KINDS = Object.keys(DONE);
 export const done = (action) => DONE[action] ?? action.replaceAll("_", " ");
+// A proposal is in no tier and no prompt until somebody approves it.
+const isProposal = (event) => event.action === "remember" && event.changes.retention?.to === "proposed";
+const happened = (event) => (isProposal(event) ? "Proposed" : done(event.action));
 
 // The texts of memories that events name: each is read once, and those that are shown together in one request.
 const texts = new Map();
@@ -231,9 +234,9 @@ const short = (value) => {
 
 // What an event changed: the tier in colour, other fields as before and after.
 function Changes({ event }) {
-  const { tier } = event.changes;
+  const tier = isProposal(event) ? null : event.changes.tier;
   const others = Object.entries(event.changes).filter(([name, { from }]) => !UNSAID.has(name) && (from !== null || event.action !== "remember"));
-  return html`<strong>${done(event.action)}</strong>${tier && html`${" "}${tier.from && html`<${Tier} tier=${tier.from} /> → `}${tier.to && html`<${Tier} tier=${tier.to} />`}`}
+  return html`<strong>${happened(event)}</strong>${tier && html`${" "}${tier.from && html`<${Tier} tier=${tier.from} /> → `}${tier.to && html`<${Tier} tier=${tier.to} />`}`}
     ${others.map(([name, { from, to }]) => html`${" "}<span key=${name}>${name} ${short(from)} → ${short(to)}</span>`)}`;
 }
 
@@ -264,7 +267,7 @@ function RunRow({ events, partial, onChange }) {
   const rules = [...new Set(events.map((event) => event.rule).filter((rule) => rule && rule !== "explicit" && rule !== "default"))];
   const [first] = events;
   return html`<li class="event"><span class="hint when"><${Time} at=${first.at} text=${clock(first.at)} /></span>
-    <div class="what"><strong>${done(first.action)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
+    <div class="what"><strong>${happened(first)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
     ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`all: the run of ${memories(events.length)}`} onChange=${onChange} />`}
     <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="hint">Show each</summary>
       ${open && html`<ol class="plain">${events.map((event) => html`<${EventRow} key=${event.seq} event=${event} when="" onChange=${onChange} />`)}</ol>`}</details></li>`;
@@ -275,7 +278,7 @@ function runsOf(events) {
   const runs = [];
   for (const event of events) {
     // What a caller did one by one has reasons of its own.
-    const key = `${event.at} ${event.actor} ${event.action} ${event.rule === "explicit" ? event.why : ""}`;
+    const key = `${event.at} ${event.actor} ${happened(event)} ${event.rule === "explicit" ? event.why : ""}`;
     if (runs.at(-1)?.key === key) runs.at(-1).events.push(event);
     else runs.push({ key, events: [event] });
   }

@@ -1,6 +1,6 @@
 // What happened when: by day, project and session; and what each import of past sessions has stored, with undo.
 import { html } from "../vendor/htm-preact.module.js";
-import { confirm, Empty, Loaded, TextFilter, toast } from "../controls.js";
+import { confirm, Empty, Exports, Loaded, TextFilter, toast } from "../controls.js";
 import { clock, count, day, memories, number } from "../format.js";
 import { useRoute } from "../route.js";
 import { get, post, useEvents, useLoaded, useWritable } from "../server.js";
@@ -47,7 +47,7 @@ export function Timeline() {
     return { activities, batches };
   }, [since, until]);
   useEvents(state.reload);
-  return html`<div class="filters"><${TextFilter} name="since" label="From" type="date" /><${TextFilter} name="until" label="Before" type="date" /></div>
+  return html`<div class="filters"><${TextFilter} name="since" label="From" type="date" /><${TextFilter} name="until" label="Before" type="date" />${state.value && html`<${Exports} name="timeline" rows=${state.value.activities} />`}</div>
     <${Loaded} state=${state} rows=${8}>${({ activities, batches }) => html`
       ${activities.length === 0 && html`<${Empty} title="Nothing was said then."><code>memotherm backfill</code> makes memories of past sessions.</${Empty}>`}
       ${byDay(activities).map(([name, projects]) => html`<section key=${name} aria-label=${name}><h2 class="day">${day(`${name}T12:00`)}</h2>
