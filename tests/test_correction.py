@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.text.mentions import index_words, mentions, tokens
+from memotherm.text.mentions import index_words, mention_test, mentioned_names, tokens
 from memotherm.text.words import words
+from tests.helpers import is_linear
 
 
 def contents(found: Any) -> set[str]:
@@ -87,8 +89,15 @@ def test_a_text_mentions_what_it_begins_with(name: str, rest: str) -> None:
     found = tokens(name)
     text = f"{name} | {rest}"
     if found and tokens(text)[: len(found)] == found:
-        assert mentions(text, name)
+        assert mention_test([name])(text)
         assert {*index_words(name)} & {*words(text)}
+
+
+def test_several_names_are_looked_up_in_a_text_at_once() -> None:
+    """Those that it mentions, in the order of the names, in any spelling."""
+    text = "Ana Silva called +1 650 555 0177 about TKT 100 and 张伟下单了; Ben was out."
+    names = ["ben", "Ana", "Ana Silva", "silva ana", "(650) 555-0177", "650-555-0178", "TKT-100", "TKT-10", "张伟", "!"]
+    assert list(mentioned_names(names)(text)) == ["ben", "Ana", "Ana Silva", "(650) 555-0177", "TKT-100", "张伟"]
 
 
 def test_a_filter_by_mentions_reaches_what_is_hidden_and_what_was(mem: Memotherm) -> None:
@@ -125,6 +134,35 @@ def test_a_name_that_is_none_is_refused(mem: Memotherm, wrong: Any) -> None:
 
 
 # Aliases
+
+
+def test_a_chain_of_aliases_is_followed_in_linear_time(open_mem: Callable[..., Memotherm]) -> None:
+    """From one end to the other: each name means the same as the next one."""
+
+    def cost(size: int) -> float:
+        mem = open_mem(":memory:")
+        for number in reversed(range(size)):
+            mem.alias(f"Lutra{number}", f"Lutra{number + 1}")
+        mem.remember(f"Lutra{size} swims at night")
+        start = time.process_time()
+        assert [hit.memory.kind for hit in mem.recall("When does it swim?", mentions="Lutra0", limit=1)] == ["fact"]
+        return time.process_time() - start
+
+    assert is_linear(cost, 8)
+
+
+def test_a_request_with_many_names_reads_each_memory_once(open_mem: Callable[..., Memotherm]) -> None:
+    """Not once for each name; a number that is repeated is looked for once."""
+    mem = open_mem()
+    mem.remember(" ".join(f"Lutra{number} met Otter{number}." for number in range(600)))
+
+    def cost(size: int) -> float:
+        start = time.process_time()
+        assert len(mem.select(" and ".join(f"Otter{number}" for number in range(size))).matches) == 1
+        assert not mem.select("7," * (size * 5)).matches
+        return time.process_time() - start
+
+    assert cost(64) < 4 * max(cost(1), 0.01)
 
 
 def test_an_alias_is_found_like_the_name(mem: Memotherm) -> None:

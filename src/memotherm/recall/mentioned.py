@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from memotherm.recall.values import Stage, State
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
-from memotherm.text.mentions import index_words, mention_test, mentions, tokens
+from memotherm.text.mentions import index_words, mention_test, mentioned_names, tokens
 from memotherm.text.words import query_words
 
 #: The keys and the kind of the memories that say which names mean the same.
@@ -27,13 +27,22 @@ def mentioned(store: Store, search: Search, names: Sequence[str]) -> tuple[int, 
 
 def with_aliases(store: Store, search: Search, names: Sequence[str]) -> list[str]:
     """Return names with all that mean the same, as `alias` has recorded in the spaces of a search."""
-    found = dict.fromkeys(names)
     recorded = Search(spaces=search.spaces, now=search.now, prefix=ALIASES, limit=_PAGE)
-    aliases = list(map(_names, store.each(recorded)))
+    found = {tuple(tokens(name)): name for name in reversed(names)}
+    # By the tokens of each name, all names that it was said to mean the same as.
+    same: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
+    for alias in map(_names, store.each(recorded)):
+        spelled = [(tuple(tokens(name)), name) for name in alias]
+        for own, _ in spelled:
+            same.setdefault(own, []).extend(spelled)
     # An alias of an alias is one as well.
-    while more := [same for same in aliases if 0 < sum(_is_named(each, found) for each in same) < len(same)]:
-        found |= dict.fromkeys(each for same in more for each in same)
-    return list(found)
+    open_ones = list(found)
+    while open_ones:
+        for own, name in same.pop(open_ones.pop(), ()):
+            if own not in found:
+                found[own] = name
+                open_ones.append(own)
+    return list(dict.fromkeys((*names, *found.values())))
 
 
 class AddAliases:
@@ -54,7 +63,7 @@ class AddAliases:
         aliases = [no for no, kind in zip(first.no.tolist(), first.kind, strict=True) if kind == ALIAS]
         named = map(_names, self._store.records(aliases).values())
         known = dict.fromkeys(chain.from_iterable(named))
-        for name in (name for name in known if mentions(question.text, name)):
+        for name in mentioned_names(list(known))(question.text):
             asked = [word for word in query_words(name) if word in state.terms]
             others = with_aliases(self._store, question.search, [name])[1:]
             state.also += [(asked, other) for other in map(query_words, others) if asked and other]
@@ -67,10 +76,6 @@ def _names(alias: Record) -> list[str]:
     """Return the names of an alias; a memory that only has its kind or its key may have none."""
     names = alias.memory.metadata.get("names")
     return list(map(str, names)) if isinstance(names, list) else []
-
-
-def _is_named(name: str, names: Iterable[str]) -> bool:
-    return any(tokens(name) == tokens(each) for each in names)
 
 
 def _indexed(store: Store, search: Search, names: Sequence[str]) -> Iterator[Record]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from memotherm.model import Memory, Recall
 from memotherm.model.recall import HIT_THRESHOLD
 from memotherm.model.results import Match, Selection
-from memotherm.text.mentions import mention_test, tokens
+from memotherm.text.mentions import mentioned_names, tokens
 from memotherm.text.requests import Request, parsed_request, stems
 from memotherm.text.transliteration import may_mention
 
@@ -75,8 +75,9 @@ def _named(request: Request, mentioning: Callable[[Sequence[str]], list[Memory]]
     memories = mentioning(names)
     if not request.identifiers:
         # "frank" is not Frank.
-        memories = [memory for memory in memories if any(_capitalised(memory.content, name) for name in names)]
-    named = {memory.id: [name for name in names if mention_test([name])(memory.content)] for memory in memories}
+        memories = [memory for memory in memories if _capitalised(memory.content, names)]
+    mentioned = mentioned_names(names)
+    named = {memory.id: list(mentioned(memory.content)) for memory in memories}
     others = {memory.id: sorted(request.words & stems(memory.content)) for memory in memories}
     if request.attribute and not request.everything and any(others.values()):
         memories = [memory for memory in memories if others[memory.id]]
@@ -111,11 +112,13 @@ def _missing(request: Request, memory: Memory) -> str:
     return f"it has {len(request.words & stems(memory.content))} of {len(request.words)} words of the request"
 
 
-def _capitalised(content: str, name: str) -> bool:
-    """Return whether the first word of a name begins with a capital letter in a content, if it is there at all.
+def _capitalised(content: str, names: Sequence[str]) -> bool:
+    """Return whether the first word of a name begins with a capital letter in a content, or is not there.
 
     A content that mentions an alias need not have it, and not every script has capital letters.
     """
-    first = tokens(name)[:1]
-    spelled = [word for word in _WORD.findall(unicodedata.normalize("NFKC", content)) if tokens(word)[:1] == first]
-    return not spelled or any(not word[0].islower() for word in spelled)
+    wanted = {first for name in names for first in tokens(name)[:1]}
+    small, capital = set[str](), set[str]()
+    for word in _WORD.findall(unicodedata.normalize("NFKC", content)):
+        (small if word[0].islower() else capital).update(tokens(word)[:1])
+    return not wanted <= small - capital

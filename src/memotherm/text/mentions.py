@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 
 from memotherm.text.content import INVISIBLE
 from memotherm.text.words import LONGEST_WORD, is_unspaced, words
@@ -65,20 +66,21 @@ def tokens(text: str) -> list[str]:
     return [token for match in _TOKEN.finditer(_folded(text)) for token in _canonical(match)]
 
 
-def mentions(text: str, name: str) -> bool:
-    """Return whether a text mentions a name or an identifier as a whole, in any spelling."""
-    return _mentioned(tokens(text), tuple(tokens(name)))
-
-
 def mention_test(names: Sequence[str]) -> Callable[[str], bool]:
     """Return a function that tells whether a text mentions at least one of several names."""
-    wanted = [tuple(tokens(name)) for name in names]
+    mentioned = mentioned_names(names)
+    return lambda text: next(mentioned(text), None) is not None
 
-    def mentions_one(text: str) -> bool:
-        found = tokens(text)
-        return any(_mentioned(found, name) for name in wanted)
 
-    return mentions_one
+def mentioned_names(names: Sequence[str]) -> Callable[[str], Iterator[str]]:
+    """Return a function that yields those of several names that a text mentions; the text is read once."""
+    wanted = [(name, tuple(tokens(name))) for name in names]
+
+    def mentioned(text: str) -> Iterator[str]:
+        found = _Tokens(text)
+        return (name for name, own in wanted if found.mention(own))
+
+    return mentioned
 
 
 def index_words(name: str) -> list[str]:
@@ -129,33 +131,40 @@ def _is_identifier(folded: str, run: Sequence[re.Match[str]]) -> bool:
     return handle or any(match["word"] is None or _CODE.search(match[0]) for match in run)
 
 
-def _mentioned(found: Sequence[str], name: tuple[str, ...]) -> bool:
-    if not name:
-        return False
-    if len(name) == 1 and is_unspaced(name[0]):
-        # No spaces are around a name in such a script.
-        return any(name[0] in token for token in found)
-    whole, length = "".join(name), len(name)
-    if _has_digit(whole) and any(_same_number(token, whole) for token in found):
-        return True
-    return any(
-        (token == name[0] and tuple(found[at : at + length]) == name)
-        # A code may be written as a word and a number: "ABC 123".
-        or (length == 1 and token.isalpha() and _has_digit(whole) and token + "".join(found[at + 1 : at + 2]) == whole)
-        for at, token in enumerate(found)
-    )
+class _Tokens:
+    """The tokens of a text, in which names are looked up."""
 
+    def __init__(self, text: str) -> None:
+        self._all = tokens(text)
+        self._places: dict[str, list[int]] = {}
+        for place, token in enumerate(self._all):
+            self._places.setdefault(token, []).append(place)
+        self._international = [token for token in self._places if token.startswith("+")]
+        #: A code may be written as a word and a number: "ABC 123".
+        self._codes = {word + number for word, number in pairwise(self._all) if word.isalpha()}
 
-def _same_number(one: str, other: str) -> bool:
-    """Return whether two tokens are equal, or the same telephone number with and without the code of its country."""
-    if one == other or one.startswith("+") == other.startswith("+"):
-        return one == other
-    full, national = (one[1:], other) if one.startswith("+") else (other[1:], one)
-    return (
-        len(national) >= _LEAST_NATIONAL
-        and full[-len(national) :] == national
-        and (len(full) - len(national) <= _LONGEST_CODE)
-    )
+    def mention(self, name: tuple[str, ...]) -> bool:
+        """Return whether the text mentions a name, given as its tokens."""
+        if not name:
+            return False
+        if len(name) == 1 and is_unspaced(name[0]):
+            # No spaces are around a name in such a script.
+            return any(name[0] in token for token in self._places)
+        whole = "".join(name)
+        if _has_digit(whole) and (self._has_number(whole) or (len(name) == 1 and whole in self._codes)):
+            return True
+        return any(tuple(self._all[at : at + len(name)]) == name for at in self._places.get(name[0], ()))
+
+    def _has_number(self, number: str) -> bool:
+        """Return whether a token is a number, or the same telephone number with or without the code of its country."""
+        if number in self._places:
+            return True
+        if number.startswith("+"):
+            national = (number[1 + length :] for length in range(_LONGEST_CODE + 1))
+            return any(len(each) >= _LEAST_NATIONAL and each in self._places for each in national)
+        return len(number) >= _LEAST_NATIONAL and any(
+            each.endswith(number) and len(each) - 1 - len(number) <= _LONGEST_CODE for each in self._international
+        )
 
 
 def _folded(text: str) -> str:

@@ -46,7 +46,7 @@ def parsed_request(text: str) -> Request:
     verbs = [*everything, *listed_phrases("forget")]
     framing = frozenset(word for phrase in verbs for word in words(plain_text(phrase)))
     content = content_words(text)
-    found = tuple(_numbered(text, each, content - framing) for each in identifiers(text))
+    found = tuple(dict.fromkeys(_numbered(text, each, content - framing) for each in dict.fromkeys(identifiers(text))))
     names, attribute = [], False
     for match in _NAME.finditer(text):
         name = _without_framing(match[0], framing)
@@ -56,7 +56,7 @@ def parsed_request(text: str) -> Request:
             attribute |= bool(_POSSESSIVE.search(name) or _OF.search(before))
     named = {word for name in (*names, *found) for word in words(name)}
     others = frozenset(content - named - framing)
-    return Request(found, tuple(names), others, attribute, bool(everything))
+    return Request(found, tuple(dict.fromkeys(names)), others, attribute, bool(everything))
 
 
 def _numbered(text: str, identifier: str, content: Set[str]) -> str:
