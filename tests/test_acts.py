@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+import memotherm.statements.acts as acts_module
+from memotherm import Memotherm
 from memotherm.embed.local import LocalEmbedder
 from memotherm.embed.states import token_states
-from memotherm.statements.acts import Act, acts, likely
+from memotherm.hooks.turns import contents_of
+from memotherm.statements.acts import MOST_SENTENCES, Act, acts, likely
 from memotherm.statements.kinds import classified
 from tests.hostile import HOSTILE
 
@@ -67,3 +73,37 @@ def test_the_first_layers_are_those_of_the_bundled_model() -> None:
     assert one.shape == (len(one), LocalEmbedder().dimensions)
     assert abs(one - other)[:-3].max() < abs(one - other)[-3:].max()
     assert token_states("שלום לכולם, מה שלומכם היום", 64) is None
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the sentences that the networks read, as they read them."""
+    found: list[str] = []
+    first = acts_module._first
+
+    def reading(sentence: str) -> Any:
+        found.append(sentence)
+        return first(sentence)
+
+    monkeypatch.setattr(acts_module, "_first", reading)
+    acts_module._acts.cache_clear()
+    return found
+
+
+def test_a_sentence_of_a_turn_is_read_once(open_mem: Callable[..., Memotherm], read: list[str]) -> None:
+    """With and without the white space after it, by all that looks at it."""
+    said = ["The lease of the boathouse ends in May.", "We never feed the otters by hand.", "Ilse repaired the pump."]
+    open_mem().capture(" ".join(said))
+    assert sorted(set(read)) == sorted(said)
+    assert len(read) == len(said)
+
+
+def test_a_document_costs_no_more_than_its_phrases(open_mem: Callable[..., Memotherm], read: list[str]) -> None:
+    """Of a log of thousands of sentences the networks read nothing, whoever captures it; it is a message."""
+    log = " ".join(f"Never feed otter {number} by hand." for number in range(MOST_SENTENCES + 1))
+    captured = open_mem().capture(log)
+    assert captured.memory is not None
+    assert captured.memory.kind == "message"
+    parts = contents_of(f"{log} From now on, label every sample with its date.", "", "bytes")
+    assert [part.kind.name for part in parts if "label" in part.text] == ["rule"]
+    assert not read

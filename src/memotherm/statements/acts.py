@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WEIGHTS = Path(__file__).with_name("acts.npz")
 #: Pieces and tokens beyond these are not read.
 MAX_PIECES, MAX_TOKENS = 48, 64
+#: A text of more sentences is a document or a log, not what somebody says; none of it is read.
+MOST_SENTENCES = 100
 #: The probability of an act that is taken for what a sentence does.
 LIKELY = 0.6
 #: Sentences with less probability of an act that changes something are not read by the second network.
@@ -66,9 +68,13 @@ _ACTIVE = (
 )  # fmt: skip
 
 
-@functools.lru_cache(maxsize=4000)  # a turn is read as a whole and by its sentences, by several functions
 def acts(sentence: str) -> Mapping[Act, float]:
     """Return how likely a sentence does each act; the probabilities sum up to 1."""
+    return _acts(sentence.strip())
+
+
+@functools.lru_cache(maxsize=4000)  # several functions read the sentences of a turn
+def _acts(sentence: str) -> Mapping[Act, float]:
     scores = _first(sentence)
     found = _probabilities(scores)
     if sum(found[act] for act in _ACTIVE) > _IDLE:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from memotherm.statements.acts import LIKELY, Act, acts, likely
+from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, acts, likely
 from memotherm.text.intentions import states_intention
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
 from memotherm.text.phrase_patterns import PhrasePattern
@@ -133,7 +133,7 @@ def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
         text: What a user said.
         contents: Returns the contents of the open tasks; called if a sentence may report an end.
     """
-    reports = [(sentence.strip(), found) for sentence in sentences(text) if (found := _reported(sentence))]
+    reports = [(sentence.strip(), found) for sentence in _said(text) if (found := _reported(sentence))]
     if not reports:
         return
     tasks = [_task(content.partition("\n")[0]) for content in contents()]
@@ -157,7 +157,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
         contents: Returns the contents of the rules; called if a sentence takes one back.
     """
     ends = listed_pattern("rule_ends")
-    found = [each.strip() for each in sentences(text) if len(each) <= _MAX_CHARS and not is_question(each)]
+    found = [each.strip() for each in _said(text) if len(each) <= _MAX_CHARS and not is_question(each)]
     reports = [each for each in found if ends.search(f" {plain_text(each)} ") or likely(each, Act.REVOKE) > LIKELY]
     if not reports:
         return
@@ -168,6 +168,12 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
         most = max(shared, default=0)
         if most and shared.count(most) == 1:
             yield shared.index(most), sentence
+
+
+def _said(text: str) -> list[str]:
+    """Return the sentences of a text; none of a document."""
+    found = list(sentences(text))
+    return found if len(found) <= MOST_SENTENCES else []
 
 
 def _reported(sentence: str) -> list[_Report]:

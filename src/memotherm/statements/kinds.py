@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
-from memotherm.statements.acts import LIKELY, Act, acts
+from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, acts
 from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
@@ -146,8 +146,10 @@ _STATE = re.compile(
 def classified(text: str, *, by_user: bool = True) -> Kind:
     """Return what a text of a conversation is; of several sentences, the first kind that one of them has.
 
-    Only users give rules. A text of filler and questions is a question.
+    Only users give rules. A text of filler and questions is a question. A document is a message, whatever it contains.
     """
+    if len(list(sentences(text))) > MOST_SENTENCES:
+        return Kind("message")
     found = [kind for _, kind in classified_sentences(text, by_user=by_user)]
     said = [kind for kind in found if not kind.filler and not kind.question]
     if not said:
@@ -160,24 +162,27 @@ def classified(text: str, *, by_user: bool = True) -> Kind:
 
 
 def classified_sentences(text: str, *, by_user: bool = True) -> list[tuple[str, Kind]]:
-    """Return the sentences of a text with their kinds; one that only says where a rule applies belongs to the rule."""
+    """Return the sentences of a text with their kinds; one that only says where a rule applies belongs to the rule.
+
+    In a document, only phrases tell.
+    """
     found: list[tuple[str, Kind]] = []
-    for sentence in sentences(text):
+    parts = list(sentences(text))
+    kind_of_sentence = kind_of if len(parts) <= MOST_SENTENCES else kind_by_phrases
+    for sentence in parts:
         said, before = found[-1] if found else ("", None)
         scope = _scope_alone(sentence) if before is not None and before.name in ("rule", "preference") else None
         if before is not None and scope:
             found[-1] = (said + sentence, before._replace(about_user=scope == "everywhere"))
         elif sentence.strip():
-            found.append((sentence, _classified(sentence, by_user=by_user)))
+            if is_filler(sentence):
+                kind = Kind("message", filler=True)
+            elif is_question(sentence):
+                kind = Kind("message", question=True)
+            else:
+                kind = kind_of_sentence(sentence, by_user=by_user) or Kind("message")
+            found.append((sentence, kind))
     return found
-
-
-def _classified(sentence: str, *, by_user: bool) -> Kind:
-    if is_filler(sentence):
-        return Kind("message", filler=True)
-    if is_question(sentence):
-        return Kind("message", question=True)
-    return kind_of(sentence, by_user=by_user) or Kind("message")
 
 
 def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
