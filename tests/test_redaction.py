@@ -273,3 +273,54 @@ def test_the_name_of_a_value_announces_a_secret(open_mem: Callable[..., Memother
         f"a {MARK}": 1,
         f"a {MARK} 3": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("for ssh on bastion use deploy / Wm#4471Zt", "Wm#4471Zt"),
+        ("unlock the keychain with Zebra!7Quilt", "Zebra!7Quilt"),
+        ("the demo user can get in with Vv5!sorrel", "Vv5!sorrel"),
+        ("Melde dich mit ana und Pilz$Laub3 an", "Pilz$Laub3"),
+        ("connecte-toi avec admin / Pluie$Route8", "Pluie$Route8"),
+        ("accedi con admin/Ponte$Neve4", "Ponte$Neve4"),
+        ("inicia sesión con ana / Flor!Mar22", "Flor!Mar22"),
+        ("2FA backup code 8842-1190-5527", "8842-1190-5527"),
+        ("Der Tresor-Code ist 480213", "480213"),
+        ("the zip is encrypted with the password dune-lamp-44", "dune-lamp-44"),
+        (
+            "vault unseal key 1: p9Kx2mVq8ZtR4wLb7NcY1dHs6FgJ3eUa0ToXiQ5zCnE=",
+            "p9Kx2mVq8ZtR4wLb7NcY1dHs6FgJ3eUa0ToXiQ5zCnE=",
+        ),
+        (
+            "AZURE_STORAGE_KEY: kJ8s7D6fG5hJ4kL3zX2cV1bN0mQ9wE8rT7yU6iO5pA4=",
+            "kJ8s7D6fG5hJ4kL3zX2cV1bN0mQ9wE8rT7yU6iO5pA4=",
+        ),
+        ("openssl enc -aes-256-cbc -k Oo2#quartz -in a", "Oo2#quartz"),
+        ("keytool -list -keystore app.jks -storepass Ss3#willow", "Ss3#willow"),
+        ("htpasswd -cb .htpasswd ana Ii9!saffron", "Ii9!saffron"),
+    ],
+)
+def test_a_secret_after_other_words_for_getting_in(text: str, secret: str) -> None:
+    """What people write when they log in, unlock something or note a code, and options of commands."""
+    assert Redactor().text(text) == text.replace(secret, MARK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "security question: which port does api-2 use",
+        "ssh to web-04 and restart nginx-1.27",
+        "unlock level 42 in the demo game",
+        "Accede al panel en http://10.0.0.5:8080/admin",
+        "connecte-toi à 14h30 pour la démo v3.2",
+        "accedi alla pagina v2/ordini entro il 31/12",
+        "backup code paths live in src/backup2/",
+        "order 650-555-0177 has no password",
+        "storage key format is tenant/2026/11/file.json",
+        "openssl version is 3.0.13, and -k is deprecated",
+    ],
+)
+def test_words_for_getting_in_without_a_secret(text: str) -> None:
+    """Ports, hosts, versions, paths and phone numbers beside the same words stay."""
+    assert Redactor().text(text) == text

@@ -63,6 +63,8 @@ _LEFT_EDGES = _EDGES.replace(".", "") + "?&="
 _UNLIKE_A_WORD = re.compile(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
 _SENTENCE_END = cache(lambda: re.compile(r"[.!?]['\")\]]?$|[。！？]|^[•|]$"))
 _CODE_SIGNS = cache(lambda: re.compile(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$"))
+#: A number in groups, which is no date, and words with a number at the end: dune-lamp-44.
+_GROUPS = cache(lambda: re.compile("[0-9]{3,6}(?:-[0-9]{3,6}){1,5}|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"))
 _PIN = cache(lambda: re.compile("[0-9]{4,8}"))
 #: Up to four characters are taken for a particle.
 _PARTICLE = cache(lambda: re.compile(f"[{UNSPACED}]{{1,4}}"))
@@ -167,7 +169,7 @@ class _Reading:
             return False
         looks = strength(value)
         if self._kind is Kind.PASSWORD:
-            number = value.isdigit() and len(value) >= _SHORTEST_NUMBER
+            number = (value.isdigit() and len(value) >= _SHORTEST_NUMBER) or _GROUPS().fullmatch(value) is not None
             return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
         if self._kind is Kind.PIN:
             return joined and _PIN().fullmatch(value) is not None
@@ -225,7 +227,7 @@ class _Reading:
             value, start = _bare(token)
             apart = following or token.end() < after
             if apart and _UNLIKE_A_WORD.search(value) and not re.search("[=<]", value):
-                joined = _joins(following) and not value.isdigit() and self._ends()
+                joined = _joins(following) and not value.replace("-", "").isdigit() and self._ends()
                 if strength(value) is Strength.LIKELY:
                     yield from self._judged(value, start, joined=joined)
                 elif joined and self._kind in (Kind.PASSWORD, Kind.TOKEN):

@@ -99,6 +99,17 @@ _FORMS = (
     ("a password of SQL", "identified", r"(?i:identified\s{1,4}by\s{1,4})[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']"),
     ("a password of SQL", "password '", r"(?i:password\s{1,4})'(?P<secret>[^'\n]{4,200}+)'"),
     ("a password of netrc", "login", rf"(?i:\blogin\s{{1,8}}\S{{1,100}}+\s{{1,8}}password\s{{1,8}}){_VALUE}"),
+    ("a password of OpenSSL", "openssl", rf"\bopenssl\s[^\n|;]{{0,120}}?\s-k\s{{1,3}}{_VALUE}"),
+    (
+        "a password of keytool",
+        "pass",
+        rf"\s-(?:store|key|dest|src|destkey|srckey|deststore|srcstore)pass\s{{1,3}}{_VALUE}",
+    ),
+    (
+        "a password of htpasswd",
+        "htpasswd",
+        rf"\bhtpasswd\s[^\n|;]{{0,80}}?-\w{{0,6}}b\w{{0,6}}\s{{1,3}}\S{{1,100}}+\s{{1,3}}\S{{1,60}}+\s{{1,3}}{_VALUE}",
+    ),
     ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),
     (
         "a signature in a URL",

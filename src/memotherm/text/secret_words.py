@@ -25,7 +25,7 @@ class Kind(Enum):
 _WORDS = {
     Kind.PASSWORD: {
         "english": "password, passwd, passphrase, pass phrase, passcode, pass, pwd, pw, dbpass, psk, wifi key, "
-        "wi-fi key, wpa key",
+        "wi-fi key, wpa key, recovery code, backup code",
         "german": "passwort, passwört, kennwort, kennwört, losungswort, zugangscode, wlan-schlüssel, wlan-key",
         "french": "mot de passe, mots de passe, mot-de-passe, mdp, code secret",
         "spanish": "contraseña, contrasena, clave, palabra clave",
@@ -59,8 +59,9 @@ _WORDS = {
         "secret key, private key, private-key, private_key, privatekey, account key, account_key, accountkey, "
         "auth key, auth_key, authkey, signing key, signing_key, encryption key, encryption_key, license key, "
         "licence key, license_key, deploy key, deploy_key, service key, service_key, shared key, master key, "
-        "master_key, recovery code, recovery key, backup code, webhook key, app key, app_key, client key, "
-        "signature key, subscription key, subscription-key, bearer",
+        "master_key, recovery key, webhook key, app key, app_key, client key, "
+        "signature key, unseal key, subscription key, subscription-key, storage key, storage_key, "
+        "session key, session_key, bearer",
         "german": "schlüssel, geheimnis, zugriffstoken",
         "french": "clé api, clé d'api, clé d’api, clef api, clé secrète, clé d'accès, clé privée, jeton",
         "spanish": "llave, secreto",
@@ -92,11 +93,12 @@ _WORDS = {
     Kind.PIN: {
         "english": "pin, otp, one-time code, one time code, verification code, cvv, pin code, passcode, totp, "
         "alarm code, door code, access code, entry code, safe code, gate code, security code",
-        "german": "geheimzahl, tan, türcode, zugangscode",
-        "french": "code pin, code de vérification",
-        "spanish": "código de verificación",
-        "portuguese": "código de verificação",
-        "italian": "codice di verifica",
+        "german": "geheimzahl, tan, türcode, torcode, tresorcode, tresor-code, alarmcode, zugangscode",
+        "french": "code pin, code de vérification, digicode, code d'entrée, code du portail, code de la porte, "
+        "code de l'alarme",
+        "spanish": "código de verificación, código de la puerta, código de la alarma",
+        "portuguese": "código de verificação, código da porta, código do alarme",
+        "italian": "codice di verifica, codice della porta, codice del cancello",
         "dutch": "pincode",
         "swedish": "pinkod",
         "danish": "pinkode",
@@ -107,14 +109,16 @@ _WORDS = {
         "korean": "인증번호",
     },
     Kind.LOGIN: {
-        "english": "login, log in, log into, logon, logs in, credentials, credential, creds, cred, sign in, ssh into, "
+        "english": "login, log in, log into, logon, logs in, logged in, credentials, credential, creds, cred, sign in, "
+        "signing in, get in with, ssh into, ssh on, ssh to, unlock, superuser, security question, "
         "wifi, wi-fi, wlan, auth",
-        "german": "zugangsdaten, zugang, anmeldedaten, anmelden, einloggen",
-        "french": "identifiants, identifiant, connexion, accès",
-        "spanish": "credenciales, iniciar sesión, acceso",
-        "portuguese": "credenciais, acesso",
-        "italian": "credenziali, accesso",
-        "dutch": "inloggegevens, inloggen",
+        "german": "zugangsdaten, zugang, anmeldedaten, anmelden, einloggen, anmeldung, melde dich, meld dich, "
+        "sicherheitsfrage",
+        "french": "identifiants, identifiant, connexion, accès, connecte-toi, connectez-vous, connecter, se connecte",
+        "spanish": "credenciales, iniciar sesión, inicia sesión, acceso, accede, acceder",
+        "portuguese": "credenciais, acesso, acessa, acesse, fazer login",
+        "italian": "credenziali, accesso, accedi, accedere, accedete",
+        "dutch": "inloggegevens, inloggen, log in met, aanmelden",
         "polish": "dane logowania, zaloguj",
         "czech": "přihlašovací údaje, přihlášení",
         "hungarian": "bejelentkez",
