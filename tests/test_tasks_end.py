@@ -199,3 +199,22 @@ def test_a_closed_task_is_not_at_the_start_of_a_session(mem: Memotherm) -> None:
     assert TASKS[0] not in mem.session("s2").session_start().text
     mem.compact()
     assert [memory.tier for memory in mem.find(kind="task")] == ["cold"]
+
+
+@pytest.mark.parametrize(
+    ("said", "task"),
+    [
+        ("looked through Tomas' PR, left two nits and approved it", "review Tomas' pull request about rate limiting"),
+        ("test logowania już przechodzi, naprawiony", "naprawić test logowania"),
+    ],
+)
+def test_a_report_may_say_more_than_the_task(mem: Memotherm, said: str, task: str) -> None:
+    """If two words name the task; a word in the place of another one names another task."""
+    for each in (task, "Fix the flaky login test", "Send the passport of Mila"):
+        mem.remember(each, kind="task")
+    mem.capture(said)
+    assert {each.content for each in mem.tasks()} == {"Fix the flaky login test", "Send the passport of Mila"}
+
+    for other in ("the flaky checkout test is fixed, it was a race", "sent the passport of Sem to the embassy"):
+        mem.capture(other)
+    assert len(mem.tasks()) == 2

@@ -7,6 +7,10 @@ of the task in the past ("descaled" for "descale"), or if the recipient has the 
 "The certificate of production is renewed" does not close "Renew the certificate of staging". One word is enough if the
 task names it by itself: "pagination is in" closes "The list endpoint needs pagination", but "the importer is fixed"
 does not close "Finish the importer migration".
+
+What more a sentence says does not matter if two words are shared and the network has no doubt: "looked through Tomas'
+pull request and approved it". Beside a shared word, none may stand in the place of another one: "the flaky checkout
+test is fixed" does not close "Fix the flaky login test".
 """
 
 from __future__ import annotations
@@ -31,7 +35,11 @@ _MAX_CHARS = 200
 _MIN_SHARED = 2
 #: The same for texts without spaces: the share of the pairs of characters of the task.
 _MIN_SHARE = 0.5
-#: The letters of the first part of a compound, and of the rest: "Steuer" for "Steuererklärung".
+#: The share of the words of a report that a task has at least, if the report says more.
+_MIN_TOLD = 0.6
+#: The least probability of a report that says more.
+_SURE = 0.85
+#: The letters of the first or last part of a compound, and of the rest: "Steuer" for "Steuererklärung".
 _MIN_COMPOUND, _MIN_REST = 5, 4
 _MONTHS_AND_DAYS = "|".join(re.escape(word) for word in WORD_LISTS["other"]["days"].split())
 _DATE = re.compile(
@@ -107,6 +115,8 @@ class _Task(NamedTuple):
     written: frozenset[str]
     #: Where the things come from.
     sources: frozenset[str]
+    #: All words in their order.
+    tokens: Sequence[str]
 
 
 class _Report(NamedTuple):
@@ -124,6 +134,11 @@ class _Report(NamedTuple):
     sources: frozenset[str]
     #: What makes the report doubtful, unless the task has that word as well.
     doubts: frozenset[str]
+    #: All words in their order.
+    tokens: Sequence[str]
+    #: Whether the network has no doubt, and whether a phrase says that it is not to be done any more.
+    sure: bool
+    cancelled: bool
 
 
 def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
@@ -138,7 +153,10 @@ def ended(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[Ended]:
         return
     tasks = [_task(content.partition("\n")[0]) for content in contents()]
     for sentence, found in reports:
-        place = next((place for said in found if (place := _one_meant(said, tasks)) is not None), None)
+        places = (
+            place for meant in (_one_meant, _most_named) for said in found if (place := meant(said, tasks)) is not None
+        )
+        place = next(places, None)
         if place is not None:
             found_acts = acts(sentence)
             cancelled = _CANCELLED.search(f" {plain_text(sentence)} ") or (
@@ -188,7 +206,9 @@ def _reported(sentence: str) -> list[_Report]:
     # In other languages, words of English; in English, those of all of them.
     not_done = phrases_in(tuple(WORD_LISTS["phrases"]) if language == ENGLISH else (language, ENGLISH), "not_done")
     hedge = phrases_in((language, ENGLISH), "hedge")
-    reported = likely(sentence, Act.DONE, Act.CANCELLED) > LIKELY
+    found_acts = acts(sentence)
+    cancelled = found_acts[Act.CANCELLED] > LIKELY and _CANCELLED.search(f" {plain_text(sentence)} ") is not None
+    reported = found_acts[Act.DONE] + found_acts[Act.CANCELLED] > LIKELY
     named = _names(sentence)
     plain = [_HOLDS.sub(" ", _plain(clause)) for clause in clauses(_TICKS.sub(" done ", sentence))]
     by_other = _BY_OTHER.search(sentence) is not None
@@ -209,6 +229,9 @@ def _reported(sentence: str) -> list[_Report]:
                 frozenset(_words(clause[: has.start()])) if has else frozenset[str](),
                 frozenset(_words(" ".join(_FROM.findall(clause)))),
                 doubts,
+                rest.split(),
+                found_acts[Act.DONE] + found_acts[Act.CANCELLED] > _SURE,
+                cancelled,
             )
             found += [alone, alone._replace(words=frozenset(words | before), doubts=doubts | doubted)]
         before, doubted = words, doubts
@@ -229,6 +252,57 @@ def _one_meant(said: _Report, tasks: Sequence[_Task]) -> int | None:
         # The one of which everything is named.
         found = [place for place in found if all(_has(said.words, word) for word in tasks[place].things)]
     return found[0] if len(found) == 1 else None
+
+
+def _most_named(said: _Report, tasks: Sequence[_Task]) -> int | None:
+    """Return the place of the task that shares most words with a report that says more; None if two share as many."""
+    shared = [sum(_has(said.words, word) for word in task.words) if _is_named(said, task) else 0 for task in tasks]
+    most = max(shared, default=0)
+    return shared.index(most) if most and shared.count(most) == 1 else None
+
+
+def _is_named(said: _Report, task: _Task) -> bool:
+    """Return whether a report names a task by two words and an object of it, whatever it says besides."""
+    if not said.sure or not (said.cancelled or said.doubts <= task.written) or any(map(is_unspaced, said.words)):
+        return False
+    if said.actions and task.actions and said.actions.isdisjoint(task.actions):
+        return False
+    if any(_has(task.things - task.sources, word) for word in said.sources):
+        return False
+    told = [word for word in said.words if _has(task.words, word)]
+    if len(told) < _MIN_SHARED or len(told) < _MIN_TOLD * len(said.words):
+        return False
+    return any(_has(task.objects, word) for word in told) and not _is_replaced(said, task)
+
+
+def _is_replaced(said: _Report, task: _Task) -> bool:
+    """Return whether beside a word of both, each has a word that the other lacks: "checkout test" and "login test"."""
+    for place, token in enumerate(said.tokens):
+        shared = {other for other in task.tokens if not _is_framing(other) and _is_form(token, other)}
+        if _is_framing(token) or not shared or not _lacks(said.tokens, place, task.written):
+            continue
+        own = [at for at, other in enumerate(task.tokens) if other in shared]
+        if any(_lacks(task.tokens, at, said.tokens, frozenset(task.verbs)) for at in own):
+            return True
+    return False
+
+
+def _lacks(tokens: Sequence[str], place: int, others: Iterable[str], known: frozenset[str] = frozenset()) -> bool:
+    """Return whether a word beside one, over a preposition, is no word of others, and none that is known."""
+    for step in (-1, 1):
+        at = place + step
+        if 0 <= at < len(tokens) and tokens[at] in _ABOUT:
+            at += step
+        if 0 <= at < len(tokens) and tokens[at] not in known and not _is_framing(tokens[at]):
+            lacks = not any(_is_form(tokens[at], other) for other in others)
+            if lacks:
+                return True
+    return False
+
+
+def _is_form(token: str, other: str) -> bool:
+    """Return whether two words are forms of one, or one is a part of the other."""
+    return token == other or any(_has(_stems(other), stem) for stem in _stems(token)) or _is_past_of(token, other)
 
 
 def _is_meant(said: _Report, task: _Task) -> bool:
@@ -279,8 +353,9 @@ def _has(words: Iterable[str], word: str) -> bool:
 
 
 def _is_part(word: str, compound: str) -> bool:
-    """Return whether a compound begins with a word."""
-    return len(word) >= _MIN_COMPOUND and len(compound) - len(word) >= _MIN_REST and compound.startswith(word)
+    """Return whether a compound begins or ends with a word."""
+    long = len(word) >= _MIN_COMPOUND and len(compound) - len(word) >= _MIN_REST
+    return long and (compound.startswith(word) or compound.endswith(word))
 
 
 @functools.lru_cache(maxsize=1000)
@@ -317,6 +392,7 @@ def _task(text: str) -> _Task:
         verbs.intersection(plain.split()),
         frozenset(token for token in plain.split() if not _is_framing(token)),
         frozenset(_words(" ".join(_FROM.findall(plain)))),
+        plain.replace("|", " ").split(),
     )
 
 
