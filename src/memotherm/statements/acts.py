@@ -1,8 +1,8 @@
 """What a sentence of a conversation does: it gives a rule, reports that a task is done, tells a story.
 
 Two small networks decide. The first reads the static vectors of the word pieces of the sentence, in any language. The
-second reads what the bundled model makes of its tokens in one of its first layers; it is asked if the first one does
-not find the sentence idle, and the model knows its language. `python -m training.acts` trains both.
+second reads what the bundled model makes of its tokens in one of its first layers; it is asked if the first one neither
+finds the sentence idle nor is sure of an act, and the model knows its language. `python -m training.acts` trains both.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ MAX_PIECES, MAX_TOKENS = 48, 64
 MOST_SENTENCES = 100
 #: The probability of an act that is taken for what a sentence does.
 LIKELY = 0.6
-#: Sentences with less probability of an act that changes something are not read by the second network.
-_IDLE = 0.1
+#: Sentences with less probability of an act that changes something, or with more of one act, are not read by the second
+#: network, which costs three times as much. On 2,786 sentences this saves two fifths of its work and changes two.
+_IDLE, _SURE = 0.2, 0.98
 
 
 class Act(StrEnum):
@@ -77,7 +78,7 @@ def acts(sentence: str) -> Mapping[Act, float]:
 def _acts(sentence: str) -> Mapping[Act, float]:
     scores = _first(sentence)
     found = _probabilities(scores)
-    if sum(found[act] for act in _ACTIVE) > _IDLE:
+    if sum(found[act] for act in _ACTIVE) > _IDLE and max(found.values()) < _SURE:
         states = token_states(sentence, MAX_TOKENS)
         if states is not None:
             found = _probabilities(scores + _network("states").scores(states))
@@ -125,7 +126,8 @@ class _Network(NamedTuple):
         x = x @ w["p.weight"] + w["p.bias"]
         for layer, step in (("c", 1), ("c2", 2)):
             # Each row with those a step before and after it.
-            padded = np.pad(np.maximum(x, 0), ((step, step), (0, 0)))
+            padded = np.zeros((len(x) + 2 * step, x.shape[1]), np.float32)
+            np.maximum(x, 0, out=padded[step:-step])
             rows = np.concatenate([padded[start : start + len(x)] for start in (0, step, 2 * step)], axis=1)
             x = x + np.maximum(rows @ w[f"{layer}.weight"] + w[f"{layer}.bias"], 0)
         attention = x @ w["q.weight"] + w["q.bias"]
