@@ -33,6 +33,8 @@ def conversational_words() -> frozenset[str]:
 _MAX_FILLER_CHARS = 160
 #: Shorter texts are not captured.
 _MIN_CHARS = 10
+#: Longer sentences are looked at anew each time.
+_LONGEST_CACHED = 400
 #: Longer sentences without a question mark are not taken for questions.
 _MAX_QUESTION_CHARS = 120
 _QUESTION_END = re.compile(
@@ -90,6 +92,10 @@ def filler_reason(text: str, *, instructions: bool = True) -> str:
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks to be told something, with a question mark or without."""
+    return _recent_is_question(sentence) if len(sentence) <= _LONGEST_CACHED else _is_question(sentence)
+
+
+def _is_question(sentence: str) -> bool:
     if _AGREED.search(sentence):
         return False
     plain = plain_text(sentence)
@@ -101,6 +107,10 @@ def is_question(sentence: str) -> bool:
     first, anywhere, parts = _question_words()
     said = plain.split()
     return bool(said) and (_is_at(said, 0, first) or _is_anywhere(said, anywhere) or _has_part(plain, parts))
+
+
+#: What a text is, several functions ask about each of its sentences.
+_recent_is_question = functools.lru_cache(maxsize=1000)(_is_question)
 
 
 def asks_for_tasks(prompt: str) -> bool:
@@ -173,8 +183,12 @@ def statements(text: str) -> str:
 
 
 def _is_filler(sentence: str, *, instructions: bool = True) -> bool:
-    clauses = _CLAUSES.split(sentence)
-    return len(sentence) <= _MAX_FILLER_CHARS and all(_is_filler_clause(clause, instructions) for clause in clauses)
+    return len(sentence) <= _MAX_FILLER_CHARS and _is_short_filler(sentence, instructions)
+
+
+@functools.lru_cache(maxsize=1000)  # several functions ask about each sentence of a text
+def _is_short_filler(sentence: str, instructions: bool) -> bool:
+    return all(_is_filler_clause(clause, instructions) for clause in _CLAUSES.split(sentence))
 
 
 def _is_filler_clause(clause: str, instructions: bool) -> bool:

@@ -237,9 +237,14 @@ def is_remedy(command: str, error: str) -> bool:
     """Return whether a command names something of an error: `pip install pyyaml` after "No module named 'yaml'"."""
     if not commands(command):
         return False
-    names = {name for signature in error_signatures(error) for name in _REMEDIED.findall(signature)}
+    names = _remedied(error)
     words = [word.lower() for word in COMMAND_WORD.findall(command)[1:]]
     return any(name.strip("'") in word for name in names for word in words)
+
+
+@lru_cache(maxsize=64)  # every command of a session is compared with its failures
+def _remedied(error: str) -> frozenset[str]:
+    return frozenset(name for signature in error_signatures(error) for name in _REMEDIED.findall(signature))
 
 
 #: Names in quotation marks, and identifiers.
