@@ -81,14 +81,14 @@ def test_subagents_are_left_out() -> None:
 def test_statements_have_the_kind_that_hooks_give_them() -> None:
     """Rules, preferences, decisions and tasks are recognised by the same function."""
     prompt = "Always run ruff before you commit. We decided to use Postgres for the ledger. Where is the config?"
-    kinds = {content.kind.name for content in texts_of(_exchange(prompt, "It is in config/app.toml."), "estimate")}
+    kinds = {content.kind.name for content in texts_of(prompt, "It is in config/app.toml.", "estimate")}
     assert {"rule", "decision"} <= kinds
 
 
 def test_decisions_of_the_agent_are_kept_as_its_words() -> None:
     """Only whole sentences that say so, and not twice."""
     answer = "I looked at both. We decided to use SQLite instead of Redis for the queue. The tests are green."
-    found = texts_of(_exchange("which queue do we take?", answer), "estimate")
+    found = texts_of("which queue do we take?", answer, "estimate")
     decided = [content for content in found if "SQLite" in content.text]
     assert len(decided) == 1
     assert decided[0].role == "assistant"
@@ -97,7 +97,7 @@ def test_decisions_of_the_agent_are_kept_as_its_words() -> None:
 def test_filler_is_not_kept() -> None:
     """Thanks, greetings and "continue" say nothing."""
     for prompt in ("thanks!", "continue", "yes", "ok, go on"):
-        assert texts_of(_exchange(prompt), "estimate") == []
+        assert texts_of(prompt, "", "estimate") == []
 
 
 def test_a_command_that_names_the_error_is_a_remedy_and_the_same_shape_the_same_command() -> None:

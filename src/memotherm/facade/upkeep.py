@@ -25,6 +25,7 @@ from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.keyvalue import KeyValue
 from memotherm.storage.values import EventFilter, Search
+from memotherm.text.claims import Claims
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
 
@@ -115,6 +116,7 @@ class Upkeep:
         batch: str,
         at: datetime,
         read: Mapping[str, Mapping[str, Any]] | None = None,
+        claims: Mapping[str, Claims] | None = None,
     ) -> list[str]:
         """Store texts of past sessions, oldest first, and which transcripts were read, in one transaction.
 
@@ -125,6 +127,7 @@ class Upkeep:
             batch: The actor of the events, by which `undo_batch` finds them.
             at: When the events happened; the same for all of a batch.
             read: The transcripts, and the state in which each was read.
+            claims: The claims of the contents, as `claims_of_many` returns them; others are found here.
 
         Returns:
             For each entry "stored", "known", "forgotten", or why it was left out.
@@ -140,7 +143,7 @@ class Upkeep:
             for (within, trust), group in groupby(entries, place):
                 inner, by = view.narrowed(**{**within, **dict(view.scope.items())}), view.trust.at_most(Trust(trust))
                 drafts = [imported_draft(_arguments(entry), by) for entry in group]
-                outcomes += inner.services.writer.add_history(drafts, inner.scope, at, batch, by)
+                outcomes += inner.services.writer.add_history(drafts, inner.scope, at, batch, by, claims or {})
             for name, state in (read or {}).items():
                 transcripts.put(name, state)
         return outcomes

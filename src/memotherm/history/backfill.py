@@ -9,8 +9,9 @@ replayed stores nothing twice.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,7 @@ from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.undoing import BATCHES
 from memotherm.history.deleted_sessions import DeletedSessions
+from memotherm.history.helper import Helper
 from memotherm.history.places import Places
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
 from memotherm.history.records import Source, Transcript
@@ -30,10 +32,15 @@ from memotherm.model import Memory, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.model.value import Value
 from memotherm.settings.paths import environment
+from memotherm.text.claims import Claims, claims_of_many
 from memotherm.text.content import digest, pluralize
 
 #: How many entries are stored in one transaction.
 _GROUP = 500
+#: From how many bytes of transcripts on a second process pays, which takes a second to start.
+_WORTH_HELP = 8_000_000
+#: How many of them wait for their claims.
+_MOST_WAITING = 2
 _OUTCOMES = ("stored", "known", "forgotten")
 
 
@@ -92,11 +99,12 @@ class Backfill:
         self._places = Places(mem.settings, wanted.exclude, wanted.projects)
         #: The programs of which something was found, with the transcripts that were not read yet.
         self._unread: list[tuple[Source, Found, list[Transcript]]] = []
+        self._helper = Helper()
         # Nobody knows who wrote files that were brought from elsewhere.
         trust = Trust.PERSON if wanted.path is None else Trust.IMPORT
         self._reader = TranscriptReader(
             mem.settings, self._places, self._now,
-            captured=mem.store.captured_sessions(), trust=trust, since=wanted.since,
+            captured=mem.store.captured_sessions(), trust=trust, since=wanted.since, helper=self._helper,
         )  # fmt: skip
         # The prompts of a session that was read are known, also when its transcript is gone.
         deleted = DeletedSessions({state.get("session", "") for state in self._read.values()})
@@ -113,6 +121,7 @@ class Backfill:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._reader.entries.close()
+        self._helper.close()
 
     @property
     def found(self) -> list[Found]:
@@ -178,6 +187,8 @@ class Backfill:
     def read(self, progress: Progress = lambda done, total: None) -> None:  # noqa: ARG005 - nobody listens
         """Read the transcripts that are new or have grown; nothing is stored."""
         total, done = sum(found.bytes for found in self.found), 0
+        if total > _WORTH_HELP:
+            self._helper.start()
         for source, found, unread in self._unread:
             for size in self._reader.add(source, unread, found):
                 done += size
@@ -191,12 +202,19 @@ class Backfill:
         left = reader.entries.counts()
         finished = {number for number in reader.read if not left[number]}
         group: list[dict[str, Any]] = []
+        #: Groups of which the claims are being found, with the transcripts that are read when they are stored.
+        waiting: deque[tuple[list[dict[str, Any]], set[int], Future[dict[str, Claims]]]] = deque()
+
+        def send() -> None:
+            nonlocal group, finished
+            contents = [entry["content"] for entry in group]
+            waiting.append((group, finished, self._helper.call(claims_of_many, contents)))
+            group, finished = [], set()
 
         def write() -> None:
-            read = {transcript_key(reader.read[number]): self._state(number, batch) for number in finished}
-            outcomes.update(self._store(group, batch, read))
-            group.clear()
-            finished.clear()
+            entries, complete, claims = waiting.popleft()
+            read = {transcript_key(reader.read[number]): self._state(number, batch) for number in complete}
+            outcomes.update(self._store(entries, batch, read, claims.result()))
             progress(min(sum(outcomes.values()), len(reader.entries)), len(reader.entries))
 
         for entry, number in reader.entries.oldest_first():
@@ -205,16 +223,26 @@ class Backfill:
             if not left[number] and number in reader.read:
                 finished.add(number)
             if len(group) == _GROUP:
+                send()
+            if len(waiting) > _MOST_WAITING:
                 write()
         if group or finished:
+            send()
+        while waiting:
             write()
         counts = {name: outcomes.pop(name, 0) for name in _OUTCOMES}
         return Backfilled(batch=batch if counts["stored"] else "", skipped=dict(outcomes), **counts)
 
-    def _store(self, entries: Sequence[dict[str, Any]], batch: str, read: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    def _store(
+        self,
+        entries: Sequence[dict[str, Any]],
+        batch: str,
+        read: Mapping[str, Mapping[str, Any]],
+        claims: Mapping[str, Claims],
+    ) -> list[str]:
         """Store entries; if one of them is refused, all others, and the reason for that one."""
         try:
-            return [_outcome(each) for each in self._mem.store.add_history(entries, batch, self._now, read)]
+            return [_outcome(each) for each in self._mem.store.add_history(entries, batch, self._now, read, claims)]
         except (InvalidInput, LimitReached, Forbidden) as error:
             if not entries:
                 raise
@@ -223,8 +251,8 @@ class Backfill:
                     self._mem.store.add_history([], batch, self._now, read)
                 return [str(error)]
         middle = len(entries) // 2
-        first = self._store(entries[:middle], batch, {})
-        return first + self._store(entries[middle:], batch, read)
+        first = self._store(entries[:middle], batch, {}, claims)
+        return first + self._store(entries[middle:], batch, read, claims)
 
 
 def _outcome(text: str) -> str:

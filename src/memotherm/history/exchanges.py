@@ -132,14 +132,14 @@ def _relative(path: str, folder: str) -> str:
     return pure.relative_to(folder).as_posix() if folder and pure.is_relative_to(folder) else path
 
 
-def texts_of(exchange: Exchange, tokenizer: str) -> list[Content]:
-    """Return what to store of an exchange, whose prompt and answer are already without secrets."""
-    answered = list(sentences(exchange.answer))
-    found = contents_of(exchange.prompt, _conclusion(answered), tokenizer)
-    if not found and not exchange.answer and len(content_words(exchange.prompt)) >= _MIN_WORDS:
+def texts_of(prompt: str, answer: str, tokenizer: str) -> list[Content]:
+    """Return what to store of a prompt and its answer, which are already without secrets."""
+    answered = list(sentences(answer))
+    found = contents_of(prompt, _conclusion(answered), tokenizer)
+    if not found and not answer and len(content_words(prompt)) >= _MIN_WORDS:
         # The question of a person, of which the answer is lost.
-        found = [Content(exchange.prompt.strip(), "user")]
-    if not may_decide(exchange.answer):
+        found = [Content(prompt.strip(), "user")]
+    if not may_decide(answer):
         return found
     said = "\n".join(content.text for content in found)
     for sentence in map(str.strip, answered):

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
+from memotherm.history.helper import Helper
 from memotherm.history.places import EXCLUDED, Places
 from memotherm.history.records import Reading, Source, Transcript
 from memotherm.hooks.hosts import HOSTS, PREFIXES
@@ -43,6 +45,8 @@ _MAX_CHARS = 20_000
 _WARM_DAYS = 45
 #: A session whose last record is younger than this may go on: its last turn is read again later.
 _OPEN = timedelta(hours=1)
+#: How many exchanges the helper gets at once, and how many such batches may wait.
+_BATCH, _MOST_BATCHES = 64, 5
 #: The most transcripts that are named because of a problem.
 _MOST_PROBLEMS = 20
 
@@ -155,6 +159,31 @@ def transcript_key(transcript: Transcript) -> str:
     return digest(f"{transcript.source}\n{transcript.path}\n{transcript.session}")
 
 
+class _Pending(NamedTuple):
+    """An exchange of which the texts are being chosen."""
+
+    exchange: Exchange
+    time: datetime | None
+    project: str
+    fixes: list[Content]
+    #: How many secrets were replaced in it.
+    secrets: int
+    transcript: Transcript
+    number: int
+    found: Found
+
+
+def _chosen(turns: Sequence[tuple[str, str]], tokenizer: str) -> list[list[Content] | str]:
+    """Return what to store of each prompt and its answer; the reason instead if that fails."""
+    chosen: list[list[Content] | str] = []
+    for prompt, answer in turns:
+        try:
+            chosen.append(texts_of(prompt, answer, tokenizer))
+        except Exception as error:  # noqa: BLE001 - one bad transcript must not stop the others
+            chosen.append(f"{type(error).__name__}: {error}")
+    return chosen
+
+
 class TranscriptReader:
     """Reads transcripts into entries, and counts what it finds."""
 
@@ -167,8 +196,12 @@ class TranscriptReader:
         captured: Mapping[str, datetime],
         trust: Trust = Trust.PERSON,
         since: datetime | None = None,
+        helper: Helper | None = None,
     ) -> None:
         self.entries = Entries()
+        self._helper = helper or Helper()
+        self._batch: list[_Pending] = []
+        self._waiting: deque[tuple[list[_Pending], Future[list[list[Content] | str]]]] = deque()
         #: The transcripts that were read to their end, and the state in which they were, by number.
         self.read: dict[int, Transcript] = {}
         #: Those of which something was left out because it is not wanted.
@@ -188,6 +221,9 @@ class TranscriptReader:
         for transcript in transcripts:
             self._read(source, transcript, found)
             yield transcript.size
+        self._send()
+        while self._waiting:
+            self._take()
 
     def _read(self, source: Source, transcript: Transcript, found: Found) -> None:
         reading, number, complete = Reading(), self._next, True
@@ -213,7 +249,7 @@ class TranscriptReader:
             self.read[number] = transcript
 
     def _add(self, exchange: Exchange, transcript: Transcript, number: int, found: Found) -> None:
-        """Add what is worth storing of an exchange."""
+        """Have the texts of an exchange chosen, if it is wanted."""
         time = min(exchange.time, self._now) if exchange.time else None
         place = self._places.place(exchange.folder, transcript.source)
         reason = place.left_out or (EXCLUDED if self._places.excludes(exchange.session) else "")
@@ -230,21 +266,6 @@ class TranscriptReader:
             found.add_time(time)
         found.sessions.add(exchange.session)
         found.projects[place.name] += 1
-        contents, secrets = self._texts(exchange)
-        for position, content in enumerate(contents):
-            entry = self._entry(exchange, content, transcript.source, place.name, time)
-            if entry is None:
-                continue
-            entry["state"]["id"] = f"mem_{digest(f'{transcript.source} {exchange.id} {position}')[:26]}"
-            if found.deleted:
-                entry["metadata"]["transcript"] = "deleted"
-                entry["trust"] = str(Trust.IMPORT)
-            if self.entries.add(entry, time or self._now, exchange.end or time or self._now, number):
-                found.kept[entry["kind"]] += 1
-                found.redacted, secrets = found.redacted + secrets, 0
-
-    def _texts(self, exchange: Exchange) -> tuple[list[Content], int]:
-        """Return what is worth storing of an exchange, after it was redacted, and how many secrets were replaced."""
         secrets = 0
 
         def redacted(text: str) -> str:
@@ -256,7 +277,43 @@ class TranscriptReader:
         exchange.prompt, exchange.answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
         exchange.files = [redacted(file) for file in exchange.files]
         fixes = [fix_of(each, redacted) for each in exchange.fixes]
-        return [*texts_of(exchange, self._settings.tokenizer), *fixes], secrets
+        self._batch.append(_Pending(exchange, time, place.name, fixes, secrets, transcript, number, found))
+        if len(self._batch) == _BATCH:
+            self._send()
+
+    def _send(self) -> None:
+        """Let the helper choose the texts of the exchanges read last, and add those that it has chosen."""
+        turns = [(each.exchange.prompt, each.exchange.answer) for each in self._batch]
+        self._waiting.append((self._batch, self._helper.call(_chosen, turns, self._settings.tokenizer)))
+        self._batch = []
+        while len(self._waiting) > _MOST_BATCHES:
+            self._take()
+
+    def _take(self) -> None:
+        """Add the entries of the batch that has waited for longest."""
+        batch, chosen = self._waiting.popleft()
+        for pending, contents in zip(batch, chosen.result(), strict=True):
+            if isinstance(contents, str):
+                pending.found.add_problem(str(pending.transcript.path), contents)
+                self.read.pop(pending.number, None)
+            else:
+                self._add_entries(pending, [*contents, *pending.fixes])
+
+    def _add_entries(self, pending: _Pending, contents: Sequence[Content]) -> None:
+        """Add the memories to store of an exchange."""
+        exchange, time, source, found = pending.exchange, pending.time, pending.transcript.source, pending.found
+        secrets = pending.secrets
+        for position, content in enumerate(contents):
+            entry = self._entry(exchange, content, source, pending.project, time)
+            if entry is None:
+                continue
+            entry["state"]["id"] = f"mem_{digest(f'{source} {exchange.id} {position}')[:26]}"
+            if found.deleted:
+                entry["metadata"]["transcript"] = "deleted"
+                entry["trust"] = str(Trust.IMPORT)
+            if self.entries.add(entry, time or self._now, exchange.end or time or self._now, pending.number):
+                found.kept[entry["kind"]] += 1
+                found.redacted, secrets = found.redacted + secrets, 0
 
     def _entry(
         self, exchange: Exchange, content: Content, source: str, project: str, time: datetime | None

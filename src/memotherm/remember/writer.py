@@ -25,13 +25,14 @@ from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.tombstones import Compared
 from memotherm.storage.values import Cause, Record
-from memotherm.text.claims import MOST_CHARS
+from memotherm.text.claims import MOST_CHARS, Claims
 from memotherm.text.content import digest
 from memotherm.text.corrections import corrections
 from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
 _NOTHING: Mapping[str, str] = {}
+_NO_CLAIMS: Mapping[str, Claims] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,20 @@ class MemoryWriter:
         records = self._write(drafts, scope, now, actor, by, imports=True)
         return [record if isinstance(record, str) else "stored" for record in records]
 
-    def add_history(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
+    def add_history(
+        self,
+        drafts: Sequence[Draft],
+        scope: Scope,
+        now: datetime,
+        actor: str,
+        by: Trust,
+        claims: Mapping[str, Claims],
+    ) -> list[str]:
         """Store texts of past sessions, which have ids of their own; return the same as `import_drafts`.
 
-        They correct what was said before them. Their vectors are made later.
+        They correct what was said before them. Their vectors are made later; `claims` has those of contents.
         """
-        records = self._write(drafts, scope, now, actor, by, imports=True, past=True)
+        records = self._write(drafts, scope, now, actor, by, imports=True, past=True, claims=claims)
         return [record if isinstance(record, str) else "stored" for record in records]
 
     def _write(
@@ -114,6 +123,7 @@ class MemoryWriter:
         forget: Sequence[str] = (),
         why: str = "",
         replaced: Mapping[str, str] = _NOTHING,
+        claims: Mapping[str, Claims] = _NO_CLAIMS,
     ) -> list[Record | str]:
         unasked = imports or captures
         drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
@@ -123,13 +133,13 @@ class MemoryWriter:
         )
         rule = memories[0].tier_rule if memories else "explicit"
         cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
-        correcting = [(past or not imports) and _corrects(memory) for memory in memories]
+        correcting = [(past or not imports) and _corrects(memory, claims.get(memory.content)) for memory in memories]
         spaces = self._store.spaces(scope) if any(correcting) else ()
         superseded: list[str] = []
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
-            transaction.tombstones.compared = compared
+            transaction.tombstones.compared, transaction.claims = compared, claims
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
@@ -355,11 +365,11 @@ class MemoryWriter:
         return transaction.change(current, after, repeat)
 
 
-def _corrects(memory: Memory) -> bool:
-    """Return whether a memory says that something else holds now."""
+def _corrects(memory: Memory, known: Claims | None) -> bool:
+    """Return whether a memory says that something else holds now, which may be known."""
     if memory.kind == SUMMARY or memory.retention is Retention.PROPOSED or len(memory.content) > MOST_CHARS:
         return False
-    return bool(corrections(memory.content))
+    return bool(corrections(memory.content)) if known is None else known.corrects
 
 
 def _of_more_trust(write: _Write, stored: Record | None, by: Trust) -> Memory | None:

@@ -52,7 +52,7 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
-from memotherm.text.claims import Claim, claims_of
+from memotherm.text.claims import Claim, Claims, claims_of
 from memotherm.text.redacted_values import secret_values
 from memotherm.text.words import query_words, words
 from memotherm.tiers.rules import Select, Situation
@@ -79,9 +79,18 @@ def stored_claims(content: str, kind: str, source: str) -> list[Claim]:
     return [] if kind == SUMMARY or source.startswith(FILE_SOURCE) else claims_of(content)
 
 
-def add_claims(statements: Statements, no: int, space: int, content: str, kind: str, source: str) -> None:
+def add_claims(
+    statements: Statements,
+    no: int,
+    space: int,
+    content: str,
+    kind: str,
+    source: str,
+    known: Sequence[Claim] | None = None,
+) -> None:
     """Store the claims of an active memory."""
-    rows = [{"space": space, "no": no, **claim._asdict()} for claim in stored_claims(content, kind, source)]
+    claims = stored_claims(content, kind, source) if known is None else known
+    rows = [{"space": space, "no": no, **claim._asdict()} for claim in claims]
     statements.run_many("claim_add", rows)
 
 
@@ -100,6 +109,8 @@ class Transaction(ABC):
         self._serving = int(serving or 0)
         #: Whether vectors that callers bring belong to the embedder that serves.
         self._accepts_vectors = bool(self._serving) and made_by in (None, self._serving)
+        #: The claims of contents, where they are known already.
+        self.claims: Mapping[str, Claims] = {}
         self.tombstones = Tombstones(statements, exist=bool(purged))
         #: The number of the last adoption of a policy.
         self.adopted = int(adopted)
@@ -511,7 +522,10 @@ class Transaction(ABC):
     def _add_claims(self, record: Record) -> None:
         memory = record.memory
         if memory.retention is Retention.ACTIVE:
-            add_claims(self._sql, record.no, record.space, memory.content, memory.kind, memory.source)
+            known = self.claims.get(memory.content)
+            add_claims(
+                self._sql, record.no, record.space, memory.content, memory.kind, memory.source, known and known.claims
+            )
 
     def _drop_claims(self, record: Record) -> None:
         """Delete the claims of a memory as it was: its content says where they are, without another index."""

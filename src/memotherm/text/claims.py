@@ -10,10 +10,11 @@ sentence also has an outline or two, without a value unless the sentence denies 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from memotherm.text.corrections import statements
+from memotherm.text.corrections import corrections, statements
 from memotherm.text.phrases import sentences
 from memotherm.text.versions import Statement
 
@@ -35,6 +36,13 @@ class Claim(NamedTuple):
     value: int
 
 
+class Claims(NamedTuple):
+    """What a text claims, and whether it corrects something."""
+
+    claims: list[Claim]
+    corrects: bool
+
+
 def claims_of(text: str) -> list[Claim]:
     """Return the claims of a text, each slot of a sentence once."""
     return [
@@ -42,6 +50,11 @@ def claims_of(text: str) -> list[Claim]:
         for number, statement in enumerate(() if len(text) > MOST_CHARS else statements(text))
         for slot, value in hashed_slots(statement).items()
     ]
+
+
+def claims_of_many(texts: Iterable[str]) -> dict[str, Claims]:
+    """Return what each text claims."""
+    return {text: Claims(claims_of(text), len(text) <= MOST_CHARS and bool(corrections(text))) for text in texts}
 
 
 def slot_hash(slot: str) -> int:
