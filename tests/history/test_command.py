@@ -105,17 +105,22 @@ def test_an_exclusion_holds_for_later_runs(cli: Cli, tmp_path: Path) -> None:  #
 
 
 @pytest.mark.parametrize("pattern", ["diary", "/w/diary", "s1"])
-def test_what_is_excluded_after_it_was_stored_is_forgotten(cli: Cli, tmp_path: Path, pattern: str) -> None:  # noqa: F811
-    """By project, folder or session, facts about the user included, and if the transcript is gone; only if agreed."""
+def test_it_is_offered_to_forget_what_is_excluded_after_it_was_stored(cli: Cli, tmp_path: Path, pattern: str) -> None:  # noqa: F811
+    """By project, folder or session, facts about the user included, and if the transcript is gone; only if asked to.
+
+    Who says yes to storing has not said that something is to be forgotten.
+    """
     path = _session(tmp_path, "s1", ("My dog is called Rex.", "Noted."), *_TURNS, folder="/w/diary")
     _session(tmp_path, "s2", ("The blog is made with Hugo.", "Noted."))
     cli("backfill", "--yes")
     path.unlink()
-    asked = cli("backfill", "--exclude", pattern)
-    assert asked.code == 2
-    assert "forget 3 memories of past sessions that are excluded now" in asked.err
-    assert len(cli("list", "--everywhere", "--json").data["memories"]) == 4
-    assert cli("backfill", "--exclude", pattern, "--yes", "--json").data["excluded"] == 3
+    for words in (("--exclude", pattern, "--yes"), ("--dry-run",), ("--yes",)):
+        offered = cli("backfill", *words)
+        assert "forget 3 memories of past sessions that are excluded now" in offered.err
+        assert "--forget-excluded" in offered.err
+        assert len(cli("list", "--everywhere", "--json").data["memories"]) == 4
+    forgotten = cli("backfill", "--yes", "--forget-excluded", "--json").data
+    assert (forgotten["excluded"], forgotten["forgotten"]) == (3, 3)
     (kept,) = cli("list", "--everywhere", "--json").data["memories"]
     assert "Hugo" in kept["content"]
     assert cli("backfill", "--yes", "--json").data["excluded"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -48,6 +49,10 @@ _KEPT = {"message": "turn"}
 @click.option(
     "--every", type=click.FloatRange(min=0.1), default=300.0, show_default=True, help="Seconds between two looks."
 )
+@click.option(
+    "--forget-excluded", is_flag=True,
+    help="Also forget the memories of past sessions that are excluded by now, without a question.",
+)  # fmt: skip
 @dry_run_option
 @yes_option
 @prints
@@ -59,6 +64,7 @@ def backfill(
     store: str | None,
     watch: bool,
     every: float,
+    forget_excluded: bool,
     dry_run: bool,
     yes: bool,
 ) -> Output:
@@ -75,7 +81,7 @@ def backfill(
     """
     after = None if since is None else as_moment(since, "since", system_clock())
     wanted = Wanted(after, projects, exclude, None if path is None else path.absolute())
-    output = _run(store, wanted, dry_run=dry_run, yes=yes)
+    output = _run(store, wanted, forget_excluded=forget_excluded, dry_run=dry_run, yes=yes)
     while watch and not dry_run:
         if output.data is not None:
             show(output)
@@ -92,35 +98,47 @@ def _look_again(store: str | None, wanted: Wanted) -> Output:
     return Output(to_json(done), [str(done)]) if done.stored else Output(None)
 
 
-def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Output:
-    """Show what was found, ask, and store it."""
+def _run(store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: bool, yes: bool) -> Output:
+    """Show what was found, ask, and store it; then offer to forget what is excluded by now."""
     exclude = wanted.exclude
     with opened(StoreOptions(store), creates=True) as mem, Backfill(mem, SOURCES, wanted) as run:
         with progress_bar("bytes read", keeps=False) as progress:
             run.read(progress)
         excluded = run.excluded()
-        data = {"found": [found.as_dict() for found in run.found], "excluded": len(excluded), "result": None}
+        data = {
+            "found": [found.as_dict() for found in run.found],
+            "excluded": len(excluded), "forgotten": 0, "result": None,
+        }  # fmt: skip
         preview = [line for found in run.found for line in _found_lines(found)] or ["no past sessions were found"]
         notes = [*_cleanup_notes(), *_excluded_notes(mem, exclude)]
-        changes = [f"store {pluralize(run.entries, 'memory')}"] * bool(run.entries)
-        if excluded:
-            changes.append(f"forget {pluralize(len(excluded), 'memory')} of past sessions that are excluded now")
+        to_store = f"store {pluralize(run.entries, 'memory')}" if run.entries else ""
+        to_forget = f"forget {pluralize(len(excluded), 'memory')} of past sessions that are excluded now"
         if dry_run:
-            return Output(data, [*preview, f"this would {_joined(changes)}"], notes).after_dry_run(dry_run)
-        if changes:
-            if not yes and not is_json():
-                show(Output(None, preview, notes))
-                preview, notes = [], []
-            asked = _joined(changes)
-            confirm(f"{asked[0].upper()}{asked[1:]}?", f"this is to {asked},", yes=yes)
+            changes = [to_store] * bool(to_store) + [to_forget] * (forget_excluded and bool(excluded))
+            changed = " and ".join(changes) or "store nothing new"
+            notes += _offer(to_forget) if excluded and not forget_excluded else []
+            return Output(data, [*preview, f"this would {changed}"], notes).after_dry_run(dry_run)
+        asks = not yes and not is_json()
+        if asks and (to_store or excluded):
+            show(Output(None, preview, notes))
+            preview, notes = [], []
+        if to_store:
+            confirm(f"S{to_store[1:]}?", f"this is to {to_store},", yes=yes)
+        # Who says yes to storing has not said that something is to be forgotten.
+        if excluded and not forget_excluded and asks and sys.stdin.isatty():
+            forget_excluded = click.confirm(f"F{to_forget[1:]}?", err=True)
         _exclude(mem, exclude)
         # What has nothing to keep is read as well.
         with progress_bar("memories") as progress:
             done = run.store(progress)
-        run.forget(excluded)
+        if forget_excluded:
+            run.forget(excluded)
+            data["forgotten"] = len(excluded)
+        elif excluded:
+            notes += _offer(to_forget)
         data["result"] = to_json(done) if run.entries else None
         lines = [str(done)] if run.entries else ["nothing new to store"]
-        lines += [f"{pluralize(len(excluded), 'memory')} forgotten"] * bool(excluded)
+        lines += [f"{pluralize(len(excluded), 'memory')} forgotten"] * (forget_excluded and bool(excluded))
         if done.batch:
             notes.append(f"`memotherm undo --batch {done.batch}` takes it back")
         status = mem.status(include_narrower=True)
@@ -131,8 +149,8 @@ def _run(store: str | None, wanted: Wanted, *, dry_run: bool, yes: bool) -> Outp
         return Output(data, [*preview, *lines], notes)
 
 
-def _joined(changes: list[str]) -> str:
-    return " and ".join(changes) or "store nothing new"
+def _offer(to_forget: str) -> list[str]:
+    return [f"to {to_forget}: `memotherm backfill --forget-excluded`"]
 
 
 def _absolute(store: str) -> str:
