@@ -1,7 +1,8 @@
-"""`python -m bench.transcripts --sessions 1000`: write made sessions of Claude Code and Codex, and read them back.
+"""`python -m bench.transcripts --sessions 1000`: write made sessions of Claude Code and Codex, and backfill a store.
 
-A session has about 40 turns and 200 kB, most of it output of tools and copies of messages. The printed table has the
-CPU time to list and to read all of them, and the most memory that the process had.
+A session has about 40 turns and 200 kB, most of it output of tools and copies of messages; nearly every prompt is
+another one. The printed tables have the CPU time to list and to read all of them, and of a whole backfill, by process,
+with the most memory that each had.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import memotherm
+from memotherm.history.backfill import Backfill
 from memotherm.history.records import Reading
 from memotherm.history.sources import SOURCES
 
@@ -30,10 +33,38 @@ Json = dict[str, Any]
 _BEGIN = datetime(2026, 1, 1, 9, tzinfo=UTC)
 _TURNS = (30, 50)
 _PARTS = ("parser", "cache", "login", "scheduler", "invoice", "search", "export", "importer", "router", "queue")
+_SERVICES = ("billing", "gateway", "mailer", "catalogue", "reporting", "accounts", "stock", "webhooks")
 _VERBS = ("fix", "speed up", "test", "rename", "document", "move", "split", "review", "port", "remove")
 _REASONS = (
     "it fails with an empty list", "the port is taken", "two users share one file", "the clock goes backwards",
     "the index is never rebuilt", "a name has a space", "the answer comes twice", "Windows has other line ends",
+)  # fmt: skip
+#: What people type, by how often; the fields make nearly every sentence another one.
+_PROMPTS = {
+    "Please {verb} the {part} in src/{service}/{part}_{n}.py, because {why}.": 12,
+    "{Verb} {part}_{n} of the {service} service and run its tests.": 10,
+    "The {part} of {service} fails in build {n}: {why}. Find the cause and mend it.": 10,
+    "Have a look at ticket {n}, {why} since yesterday's change of the {part}.": 8,
+    "Why does test_{part}_{n} take {m} seconds on the {service} branch?": 8,
+    "Which module of {service} calls {part}_{n}?": 7,
+    "continue": 6,
+    "yes, do that": 4,
+    "ok, thanks": 4,
+    "run the tests again": 3,
+    "Add a test for {part}_{n}. It has to cover that {why}.": 8,
+    "The {service} database of team {n} listens on port {m}.": 6,
+    "We decided to keep the {part} of {service} in region {n}, because {why}.": 3,
+    "Always run make check{n} before you touch the {part} of {service}.": 2,
+    "No, the {service} database of team {n} listens on port {m} now.": 3,
+    "I prefer short answers about the {part}, with at most {m} lines.": 1,
+    "I still have to write to {service} about invoice {n}.": 2,
+}
+_ANSWERS = (
+    "The {part} is done: {why}, so I changed src/{service}/{part}_{n}.py and tests/test_{part}.py.",
+    "The cause was in {part}_{n}: {why}.", "All {n} tests of {service} pass now.",
+    "I left the {part} of {service} as it was, since nothing else calls it.",
+    "The timeout of {service} is {m} seconds, which is too short for the {part}.",
+    "Next I would {verb} the {part} in src/{service}, if you agree.",
 )  # fmt: skip
 _COMMANDS = (
     "pytest -q tests/{0}",
@@ -72,18 +103,26 @@ class _Session:
         """Yield prompts, commands with their outputs and whether they fail, and answers."""
         pick = self._random.choice
         for _ in range(self._random.randint(*_TURNS)):
-            part, why = pick(_PARTS), pick(_REASONS)
-            calls = []
+            part, calls = pick(_PARTS), []
             for _ in range(self._random.randint(1, 3)):
                 failed = self._random.random() < 0.2
                 output = self._output(part) + (pick(_ERRORS).format(part) if failed else "ok")
                 calls.append((pick(_COMMANDS).format(part), output, failed))
-            answer = f"The {part} is done: {why}, so I {pick(_VERBS)} it in src/{part}.py and tests/test_{part}.py."
-            yield f"Please {pick(_VERBS)} the {part}, because {why}.", calls, answer
+            (prompt,) = self._random.choices(list(_PROMPTS), list(_PROMPTS.values()))
+            answers = self._random.sample(_ANSWERS, self._random.randint(1, 4))
+            yield self._said(prompt, part), calls, " ".join(self._said(answer, part) for answer in answers)
+
+    def _said(self, text: str, part: str) -> str:
+        """Return a sentence with other names and numbers in its fields."""
+        pick, verb = self._random.choice, self._random.choice(_VERBS)
+        return text.format(
+            verb=verb, Verb=verb.capitalize(), part=part, service=pick(_SERVICES), why=pick(_REASONS),
+            n=self._random.randint(1, 999), m=self._random.randint(10, 9999),
+        )  # fmt: skip
 
     def _output(self, part: str) -> str:
         words = (*_PARTS, *_VERBS, *_REASONS)
-        lines = self._random.randint(4, 24)
+        lines = self._random.randint(4, 18)
         return "".join(
             f"src/{part}.py:{self._random.randint(1, 900)}: {self._random.choice(words)} {self._random.random()}\n"
             for _ in range(lines)
@@ -173,7 +212,7 @@ def write_sessions(home: Path, count: int) -> int:
 
 
 def main() -> None:
-    """Write sessions to a temporary folder, read them, and print a table."""
+    """Write sessions to a temporary folder, read them, backfill a store with them, and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.transcripts", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=1000, help="how many, half of each program")
     count = parser.parse_args().sessions
@@ -190,10 +229,25 @@ def main() -> None:
             table.add_row(
                 source.name, str(len(found)), f"{listed - start:.2f} s", f"{read - listed:.2f} s", str(records)
             )
-    table.title = f"{count} sessions of {size // count:,} bytes"
-    Console().print(table)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    Console().print(f"The process had at most {most} MB of memory.")
+        table.title = f"{count} sessions of {size // count:,} bytes"
+        Console().print(table)
+        Console().print(_backfilled(home))
+
+
+def _backfilled(home: Path) -> Table:
+    """Backfill a store from the sessions below a home folder."""
+    table = Table("process", "read", "store", "most memory", title_justify="left")
+    before = time.process_time()
+    with memotherm.open(home / "memory.db") as mem, Backfill(mem, SOURCES, environ={}, home=home) as run:
+        run.read()
+        read = time.process_time()
+        table.title = str(run.store())
+        stored = time.process_time()
+    own, other = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    table.add_row("first", f"{read - before:.2f} s", f"{stored - read:.2f} s", f"{own.ru_maxrss // 1024} MB")
+    both = f"{other.ru_utime + other.ru_stime:.2f} s for both"
+    table.add_row("second", both, "", f"{other.ru_maxrss // 1024} MB")
+    return table
 
 
 if __name__ == "__main__":
