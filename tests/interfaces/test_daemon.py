@@ -138,9 +138,9 @@ print(*sys.modules)
 
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
-        "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.flush",
+        "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.edits",
         "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.defaults",
-        "memotherm.tiers.adoption", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
+        "memotherm.tiers.active_policy", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
         "turbovec", "zoneinfo",
     }  # fmt: skip
 
@@ -158,7 +158,7 @@ print(*sys.modules)
     loaded = set(python(code).stdout.split())
 
     assert {
-        "calendar", "memotherm.model.reports", "memotherm.notes.flush", "memotherm.tiers.rules.defaults", "tomllib",
+        "calendar", "memotherm.model.reports", "memotherm.notes.edits", "memotherm.tiers.rules.defaults", "tomllib",
     } <= loaded  # fmt: skip
 
 

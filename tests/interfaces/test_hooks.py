@@ -26,7 +26,7 @@ from memotherm.hooks.hosts import CLIENTS, PREFIXES, Host
 from memotherm.hooks.project import project_at
 from memotherm.hooks.spool import Spool
 from memotherm.hooks.turns import Content
-from memotherm.mcp.schemas import CORE
+from memotherm.mcp.server import CORE
 from memotherm.notes.files import transcript
 from memotherm.testing import FakeClock
 from memotherm.tools import TOOLS

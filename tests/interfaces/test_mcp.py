@@ -18,8 +18,7 @@ from memotherm import Memotherm, Scope
 from memotherm.errors import SettingsError
 from memotherm.mcp import server
 from memotherm.mcp.results import encoded
-from memotherm.mcp.schemas import CORE
-from memotherm.mcp.server import build
+from memotherm.mcp.server import CORE, build
 from memotherm.testing import FakeClock
 from memotherm.text.tokens import count_tokens
 from memotherm.tools import TOOLS

@@ -12,7 +12,7 @@ import pytest
 from memotherm import Memory, Move, Settings, Situation, Tier, Trust
 from memotherm.errors import PolicyError
 from memotherm.tiers import policy
-from memotherm.tiers.examples import stored_examples
+from memotherm.tiers.policy_checks import stored_examples
 
 
 @pytest.mark.parametrize(

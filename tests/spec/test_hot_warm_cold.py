@@ -12,7 +12,7 @@ import pytest
 from memotherm import Memory, Memotherm, Settings, Tier, tools
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock
-from memotherm.tiers.examples import stored_examples
+from memotherm.tiers.policy_checks import stored_examples
 from memotherm.tiers.rules import DEFAULT_RULES, Situation
 from memotherm.tiers.rules.rule import RuleSet
 from tests.spec.ids import spec

@@ -513,7 +513,7 @@ class View(Queries):
         self, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
     ) -> EventPage:
         """Return a page of the ledger, with the adoptions of policies."""
-        from memotherm.tiers.adoption import adoption_events
+        from memotherm.tiers.active_policy import adoption_events
 
         require_limit(limit, LARGEST_PAGE)
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")

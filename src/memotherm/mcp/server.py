@@ -1,4 +1,4 @@
-"""The MCP server.
+"""The MCP server, with the JSON schemas of its tools.
 
 Over HTTP the memory is that of the request (`scope["memotherm"]`, set by `Checks.key`); over stdio it is the
 memory that the server was started with.
@@ -7,11 +7,12 @@ memory that the server was started with.
 from __future__ import annotations
 
 import functools
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import islice
-from typing import Any
+from typing import Any, get_origin
 
 import anyio.to_thread
 from jsonschema import Draft202012Validator
@@ -24,14 +25,18 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_meta
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from memotherm import Memotherm, __version__, tools
-from memotherm.errors import InvalidInput, MemothermError, NotFound
+from memotherm.errors import InvalidInput, MemothermError, NotFound, SettingsError
+from memotherm.hooks import log
+from memotherm.hooks.events import answer, parse_event
 from memotherm.hooks.hosts.host import HOOK_TOOL
-from memotherm.mcp.hooks import answer_hook
+from memotherm.hooks.recall import call_of, told_at_call
+from memotherm.hooks.subagents import note_task
+from memotherm.hooks.tools import AGENTS
 from memotherm.mcp.results import bounded, concise, encoded
-from memotherm.mcp.schemas import input_schema, output_schema, selected
 from memotherm.model import Memory
 from memotherm.model.clock import system_clock
 from memotherm.text.content import title
+from memotherm.tools import TOOLS, Parameter, Tool
 from memotherm.tools.prompts import flush_prompt
 
 Json = dict[str, Any]
@@ -231,3 +236,141 @@ def _as_markdown(memory: Memory) -> str:
     }
     head = "\n".join(f"- {name}: {value}" for name, value in fields.items() if value)
     return f"# {title(memory.content)}\n\n{memory.content}\n\n{head}\n"
+
+
+# Schemas
+
+
+Schema = dict[str, Any]
+
+#: The tools that most agents need.
+CORE = (
+    "memory_recall",
+    "memory_context",
+    "memory_get",
+    "memory_status",
+    "store_memory",
+    "set_memory_tier",
+    "memory_forget",
+    "memory_undo",
+)
+#: The sets of tools: by default the tools of the sources; core has fewer.
+SETS = {
+    "standard": (*CORE, "memory_search", "memory_add", "memory_spill", "pin_memory", "unpin_memory"),
+    "core": CORE,
+    "all": tuple(TOOLS),
+}
+
+_TEXT: Schema = {"type": "string"}
+_TYPES: dict[Any, Schema] = {
+    str: _TEXT,
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    list: {"type": "array", "items": _TEXT},
+    list[int]: {"type": "array", "items": {"type": "integer"}},
+    Sequence: {"type": "array", "items": _TEXT},
+    dict: {"type": "object"},
+}
+#: Descriptions of parameters whose name does not suffice.
+_DESCRIPTIONS = {
+    "types": "kinds",
+    "since": "date, or 7d (ago)",
+    "where": 'metadata, {"n": {"$gte": 3}}',
+    "retention": "or any",
+    "includeNarrower": "with narrower scopes",
+}
+#: Parameters whose default depends on whether there is a session.
+_BY_SESSION: dict[str, Schema] = {
+    "limit": {"default": 10, "description": "3 with sessionId"},
+    "autoPromote": {"default": False, "description": "true with sessionId"},
+}
+_SESSION_KIND = ("memory_add", "type")
+#: What the schema says about a parameter beside its type, by tool and parameter.
+_MORE: dict[tuple[str, str], Schema] = {
+    # It matters whether it was given, so that the function has no default.
+    ("store_memory", "kind"): {"default": "fact"},
+    _SESSION_KIND: {
+        "examples": ["message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note"]
+    },
+}
+
+_MEMORY = ("id", "tier", "version")
+#: Tools whose result is not always a memory.
+_NOT_ALWAYS = ("store_memory", "memory_get")
+
+
+def selected(names: Sequence[str]) -> tuple[Tool, ...]:
+    """Return tools in the order of the table, by their names or those of sets."""
+    chosen: set[str] = set()
+    for name in names:
+        if name not in (*TOOLS, *SETS):
+            raise SettingsError(f"unknown tool {name!r}: use {', '.join(SETS)}, one, or some of {', '.join(TOOLS)}")
+        chosen.update(SETS.get(name, (name,)))
+    if not chosen:
+        raise SettingsError(f"no tools are selected: use {', '.join(SETS)}, one, or names of tools")
+    return tuple(tool for name, tool in TOOLS.items() if name in chosen)
+
+
+def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
+    """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
+    more = {**_MORE, _SESSION_KIND: {"enum": list(kinds)}} if kinds else _MORE
+    return {
+        "type": "object",
+        "properties": {
+            parameter.name: _parameter(parameter) | more.get((tool.name, parameter.name), {})
+            for parameter in tool.parameters
+        },
+        **({"required": list(tool.required)} if tool.required else {}),
+    }
+
+
+def output_schema(tool: Tool) -> Schema:
+    """Return the schema of a tool's result, limited to the fields that an agent can rely on."""
+    if tool.name in _NOT_ALWAYS:
+        return {"type": "object"}
+    return {"type": "object", "required": list(tool.result or _MEMORY)}
+
+
+def _parameter(parameter: Parameter) -> Schema:
+    schema = dict(_TYPES.get(parameter.type) or _TYPES.get(get_origin(parameter.type), _TEXT))
+    if parameter.choices:
+        schema["enum"] = [str(choice) for choice in parameter.choices if not str(choice).isdigit()]
+    if parameter.default is not None:
+        schema["default"] = list(parameter.default) if parameter.default == () else parameter.default
+    elif not parameter.required:
+        schema |= _BY_SESSION.get(parameter.name, {})
+    if parameter.name in _DESCRIPTIONS:
+        schema["description"] = _DESCRIPTIONS[parameter.name]
+    return schema
+
+
+# Hooks that call this server
+
+
+def answer_hook(mem: Memotherm, fields: Mapping[str, Any]) -> str:
+    """Return the answer to an event of a tool call or a subagent as JSON; empty if no memory concerns it.
+
+    An error is logged for `doctor`: the call of the agent goes on.
+    """
+    try:
+        return _answer(mem, fields)
+    except Exception as error:  # noqa: BLE001 - the host must never see a failure
+        log.add(log.ERROR, " ".join(str(error).split()) or type(error).__name__)
+        return ""
+
+
+def _answer(mem: Memotherm, fields: Mapping[str, Any]) -> str:
+    given = fields.get("tool_input")
+    event = parse_event({**fields, "tool_input": json.loads(given) if isinstance(given, str) and given else given})
+    if event is None or event.moment not in ("tool", "agent"):
+        return ""
+    if event.call is not None and event.call.tool in AGENTS:
+        note_task(event)
+        return ""
+    call = call_of(event, mem.settings)
+    if call is None:
+        return ""
+    session = mem.in_folder(event.folder or ".").session(event.session)
+    told = answer(event, told_at_call(session, event, call, mem.settings))
+    return "" if told is None else json.dumps(told)

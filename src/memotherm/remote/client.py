@@ -29,9 +29,9 @@ from memotherm.remote.groups import (
     RemotePolicies,
     RemoteReceipts,
     RemoteSession,
+    with_verbs,
 )
 from memotherm.remote.transport import Transport
-from memotherm.remote.verbs import with_verbs
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings
 from memotherm.text.redaction import redactor
 

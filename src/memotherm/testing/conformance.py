@@ -15,7 +15,7 @@ from memotherm.embed import Embedder, embed_query, split
 from memotherm.embed.protocol import Reranker
 from memotherm.model import Memory, Move, Priority, Retention, Tier
 from memotherm.settings import Settings
-from memotherm.tiers.examples import stored_examples
+from memotherm.tiers.policy_checks import stored_examples
 from memotherm.tiers.rules.rule import STAY, Rule, RuleSet, Situation, checked_rules
 
 _NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)

@@ -15,7 +15,7 @@ from memotherm.model import Memory, Move
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.storage.values import AdoptionRow, Cause
-from memotherm.tiers.adoption import (
+from memotherm.tiers.active_policy import (
     Adoption,
     Rollback,
     Skipped,

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Scope, Tier
+from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
 from memotherm.model.value import Value
 from memotherm.settings import Settings
-from memotherm.storage.store import Store
-from memotherm.storage.values import Search
-from memotherm.tiers.examples import stored_examples
+from memotherm.storage.open import open_store
+from memotherm.storage.store import Store, Transaction
+from memotherm.storage.values import Cause, Search
 from memotherm.tiers.rules.conditions import Condition, Finding, Findings, Table, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Selector, Situation
 from memotherm.tiers.rules.select import NEVER, RUNS
@@ -325,3 +327,23 @@ def lint_in_store(
     if pinned > limit:
         message = f"hot_max_tokens is {limit}, and the pinned memories of this store need {pinned}"
         yield Finding(code="P009", message=message, path=("limits", "hot_max_tokens"), warning=True)
+
+
+# Examples
+
+
+@contextmanager
+def stored_examples(memories: Iterable[Memory]) -> Iterator[tuple[Store, tuple[int, ...]]]:
+    """Yield a store that holds some memories as they are, and its spaces."""
+    store = open_store(":memory:", Settings())
+
+    def fill(transaction: Transaction) -> None:
+        for memory in memories:
+            cause = Cause(action=Action.REMEMBER, at=memory.created_at)
+            transaction.insert(transaction.space(memory.scope), memory, None, cause)
+
+    try:
+        store.transact(fill)
+        yield store, store.spaces_within(Scope())
+    finally:
+        store.close()

@@ -26,7 +26,6 @@ from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connections import Connection, Connections, Start, mapped
-from memotherm.storage.postgres.migrate import LOCK, SCHEMA_VERSION, migrate
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
     MOST_INDEXED,
@@ -39,7 +38,14 @@ from memotherm.storage.postgres.search import (
     text_matches,
 )
 from memotherm.storage.postgres.statements import SCHEMA, PostgresStatements
-from memotherm.storage.postgres.tables import PostgresTables, distribute, require_coordinator
+from memotherm.storage.postgres.tables import (
+    LOCK,
+    SCHEMA_VERSION,
+    PostgresTables,
+    distribute,
+    migrate,
+    require_coordinator,
+)
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import count_uses
 from memotherm.storage.rows import scope_row

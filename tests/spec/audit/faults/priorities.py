@@ -26,7 +26,7 @@ from tests.spec.audit.faults.breaks import (
 _CHANGES = "memotherm.remember.changes:Changes"
 _MEMORY = "memotherm.memory:Memotherm"
 _PACK = "memotherm.context.packer:pack"
-_PINNED = "memotherm.storage.searches:SearchStore.pinned"
+_PINNED = "memotherm.storage.store:SearchStore.pinned"
 _PLACEMENT = "memotherm.model.memory:placement"
 _SEARCH = "memotherm.recall.recaller:Recaller.search"
 

@@ -122,6 +122,6 @@ FAULTS: Mapping[str, Fault] = {
     "C44": returning(f"{_SESSION}.prune", []),
     "C45": instead(f"{_SESSION}.add", _added_once),
     "C46": answering("memotherm.operations.forms:with_item_names", _except("lastAccessedAt")),
-    "C47": answering("memotherm.mcp.schemas:_parameter", _except("default")),
+    "C47": answering("memotherm.mcp.server:_parameter", _except("default")),
     "C48": without_name("agent.memory.promoteThreshold"),
 }
