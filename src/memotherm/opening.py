@@ -107,8 +107,7 @@ def open(  # noqa: A001 - the name is `memotherm.open`
 
 def _connect(url: str, scope: Scope | None, settings: Settings, key: Key | None, given: list[str]) -> Memotherm:
     """Return the memory of a server."""
-    from memotherm.remote.client import RemoteMemotherm
-    from memotherm.remote.transport import Transport
+    from memotherm.remote.client import RemoteMemotherm, Transport
 
     if given:
         raise InvalidInput(f"{given[0]} is for a store that is opened here: set it where {url} runs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from memotherm.model import Memory, Priority, Tier
-from memotherm.testing.fakes import FakeClock
+from memotherm.testing import FakeClock
 
 #: Pieces that a content is put together from.
 PIECES = (

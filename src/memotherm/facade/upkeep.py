@@ -1,11 +1,16 @@
-"""The store itself (`mem.store`), and the API keys of its server (`mem.keys`)."""
+"""The store itself (`mem.store`), its small JSON values by namespace and key, and the API keys of its server.
+
+The values, such as API keys and replies to requests that may be repeated, are not memories: they have no scope, are
+never searched, and the ledger has no events about them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -23,7 +28,7 @@ from memotherm.model.clock import as_duration
 from memotherm.model.results import Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
-from memotherm.storage.keyvalue import KeyValue
+from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Search
 from memotherm.text.claims import Claims
 from memotherm.tiers.scheduler import Scheduler
@@ -31,6 +36,51 @@ from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
     from memotherm.notes.imports import Imported
+
+
+Json = dict[str, Any]
+
+
+class KeyValue:
+    """One namespace of a store: JSON objects by key, shared by all processes that use the store."""
+
+    def __init__(self, store: Store, namespace: str, now: Callable[[], datetime]) -> None:
+        self.namespace = namespace
+        self._store = store
+        #: The time by the memory's clock.
+        self.now = now
+
+    def get(self, key: str) -> Json | None:
+        """Return the value under a key; None if there is none, or if it has expired."""
+        values = self._store.get_values(self.namespace, self.now(), key)
+        return json.loads(values[key]) if key in values else None
+
+    def all(self) -> dict[str, Json]:
+        """Return every value by its key."""
+        return {key: json.loads(value) for key, value in self._store.get_values(self.namespace, self.now()).items()}
+
+    def put(self, key: str, value: Mapping[str, Any], ttl: timedelta | None = None) -> None:
+        """Store a value under a key, replacing the one that is there; without `ttl` it does not expire."""
+        self._put(key, value, ttl, replace=True)
+
+    def claim(self, key: str, value: Mapping[str, Any], ttl: timedelta | None = None) -> Json | None:
+        """Store a value under a key that is free; if it is taken, return the value that is there."""
+        existing = self._put(key, value, ttl, replace=False)
+        return None if existing is None else json.loads(existing)
+
+    def unit_of_work(self) -> AbstractContextManager[None]:
+        """Commit all changes that this thread makes inside the context, and values that it stores, together."""
+        return self._store.unit_of_work()
+
+    def delete(self, key: str) -> bool:
+        """Delete the value under a key and return whether it existed."""
+        return self._store.delete_value(self.namespace, key)
+
+    def _put(self, key: str, value: Mapping[str, Any], ttl: timedelta | None, *, replace: bool) -> str | None:
+        now = self.now()
+        expires = None if ttl is None else now + ttl
+        return self._store.put_value(self.namespace, key, json.dumps(value), now, expires, replace=replace)
+
 
 __all__ = ["TRANSCRIPTS", "Key", "KeyValue", "Keys", "Upkeep", "secret_hash"]
 
