@@ -196,8 +196,8 @@ _OTHERS = {
     },
     "Files and words": {
         "memory/YYYY-MM-DD.md": "the same", "MEMORY.md": "the same", "¿¿silent": "accepted beside `silent_token`",
-        "tags `blocker`, `task`": "the same", "ReserveTokens": "`flush_reserve_tokens`",
-        "SoftThreshold": "`flush_soft_tokens`", "DEFAULT_MAX_RESULTS": "`max_results` of `notes.search`",
+        "tags `blocker`, `task`": "the same", "ReserveTokens": "20,000, fixed",
+        "SoftThreshold": "4,000, fixed", "DEFAULT_MAX_RESULTS": "`max_results` of `notes.search`",
         "DEFAULT_MIN_SCORE": "`min_score` of `notes.search`",
     },
 }  # fmt: skip

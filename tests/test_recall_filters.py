@@ -215,12 +215,3 @@ def test_a_prefix_selects_memories_by_their_keys(open_mem: Callable[..., Memothe
     assert len(mem.find(prefix="")) == 5
     assert len(mem.bulk.forget(prefix="notes/")) == 2
     assert mem.inspect.keys() == ["notes_/c", "other"]
-
-
-def test_the_length_of_metadata_is_a_setting(open_mem: Callable[..., Memotherm], tmp_path: Any) -> None:
-    """What is longer than the default is stored where the setting allows it, and refused elsewhere."""
-    long = {"text": "x" * 100_000}
-    mem = open_mem(tmp_path / "memory.db", settings={"max_metadata_chars": 200_000})
-    assert mem.get(mem.remember("long", metadata=long).id).metadata == long
-    with pytest.raises(InvalidInput, match="max_metadata_chars"):
-        mem.remember("longer", metadata={"text": "x" * 200_000})

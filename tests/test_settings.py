@@ -120,8 +120,8 @@ def test_an_instance_is_taken_as_it_is(home: dict[str, str], project: Path) -> N
         ({"priority_boosts": {"urgent": 1}}, "numbers by priority"),
         ({"priority_boosts": {"low": 11}}, "between -10 and 10"),
         ({"priority_boosts": "low"}, "must be a number"),
-        ({"kinds": 5}, "list of words"),
-        ({"kinds": [5]}, "list of words"),
+        ({"redact_patterns": 5}, "list of words"),
+        ({"redact_patterns": [5]}, "list of words"),
         ({"embedder": None}, "must be text"),
     ],
 )
@@ -162,12 +162,16 @@ def test_words_become_values(home: dict[str, str], project: Path) -> None:
         **home,
         "MEMOTHERM_TIERING": "off",
         "MEMOTHERM_PRIORITY_BOOSTS": "critical=0.5, low=-0.2",
-        "MEMOTHERM_KINDS": "fact, task,",
+        "MEMOTHERM_PROPOSE_SOURCES": "hook, extracted,",
         "MEMOTHERM_CONTEXT_MIN_CONFIDENCE": "0.25",
     }
     found = load(environ=environ, folder=project)
 
-    assert (found.tiering, found.kinds, found.context_min_confidence) == (False, ("fact", "task"), 0.25)
+    assert (found.tiering, found.propose_sources, found.context_min_confidence) == (
+        False,
+        ("hook", "extracted"),
+        0.25,
+    )
     assert found.priority_boosts == (1.0, 0.5, 0.15, 0.0, -0.2)
 
 
@@ -263,7 +267,6 @@ PRIVATE = [
     'transcript_paths = ["../other"]',
     'silent_token = "curl elsewhere.example"',
     'mcp_tools = ["all"]',
-    'server_host = "0.0.0.0"',
     'server_hosts = ["elsewhere.example"]',
     'server_origins = ["https://elsewhere.example"]',
     'server_proxies = ["127.0.0.1"]',

@@ -285,7 +285,7 @@ class Session(Generic[M]):
         settings = self._services.settings
         if heartbeat or read_only or (root is not None and not writable(Path(root).expanduser())):
             return None
-        due = is_due(total_tokens, context_window, settings)
+        due = is_due(total_tokens, context_window)
         try:
             claimed = self._services.working.claim_flush(self._space, compactions, due=due)
         except StoreError as exc:

@@ -132,16 +132,6 @@ def test_closed_sets_and_defaults_are_in_the_schemas(mem: Memotherm, mode: str) 
     assert schemas["memory_find"]["limit"] == {"type": "integer", "default": 20}
 
 
-def test_kinds_of_a_session_follow_the_setting(tmp_path: Path) -> None:
-    """C03: with the setting `kinds`, the enum of `memory_add` has those kinds, and another one is an error."""
-    with opened(tmp_path / "memory.db", settings={"kinds": ("message", "pattern")}) as mem:
-        [add] = [tool for tool in talk(mem, listed) if tool.name == "memory_add"]
-
-        assert add.input_schema["properties"]["type"]["enum"] == ["message", "pattern"]
-        assert called(mem, "memory_add", sessionId="s", content="a pattern", type="pattern")["kind"] == "pattern"
-        assert "'fact'" in refused(mem, "memory_add", sessionId="s", content="a fact", type="fact")
-
-
 def test_numbers_and_names_are_read_as_hosts_write_them(mem: Memotherm) -> None:
     """C27: 1.0 is a whole number, a priority may be a number, and names may be in capitals; 1.5 is refused."""
     stored = called(mem, "store_memory", content="first line\nsecond line", tier=1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memotherm import Memotherm, Settings
+from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes.flush import is_due, is_silent, may_become_silent, threshold
 from memotherm.testing import FakeClock
@@ -24,7 +24,7 @@ def test_the_threshold_is_the_window_less_reserve_and_soft(mem: Memotherm) -> No
     flush = session.flush_due(176_000)
     assert flush is not None
     assert flush.threshold == 176_000 < 200_000 - 20_000
-    assert threshold(100_000, Settings()) == 76_000
+    assert threshold(100_000) == 76_000
 
 
 @spec("O02")
@@ -35,9 +35,9 @@ def test_unknown_tokens_or_a_small_window_flush_nothing(mem: Memotherm) -> None:
     assert session.flush_due(None) is None
     assert session.flush_due(10**9, context_window=24_000) is None
     assert session.flush_due(10**9, context_window=8000) is None
-    assert threshold(8000, Settings()) == 0
-    assert is_due(1, 24_001, Settings())
-    assert not is_due(0, 24_001, Settings())
+    assert threshold(8000) == 0
+    assert is_due(1, 24_001)
+    assert not is_due(0, 24_001)
 
 
 @spec("O03", "O05", "O06")
@@ -192,14 +192,6 @@ def test_the_silent_token_is_a_setting(open_mem: Callable[..., Memotherm]) -> No
     assert "NIX" in flush.system
     assert flush.is_silent("nix")
     assert flush.is_silent("¿¿silent")
-
-
-def test_reserve_and_soft_threshold_are_settings(open_mem: Callable[..., Memotherm]) -> None:
-    """0 means 0."""
-    session = open_mem(settings={"flush_reserve_tokens": 0, "flush_soft_tokens": 0}).session("s")
-
-    assert session.flush_due(999, 1000) is None
-    assert session.flush_due(1000, 1000) is not None
 
 
 @spec("O04")

@@ -54,8 +54,6 @@ from memotherm.tiers.scheduler import Scheduler
 
 Rank = Literal["hybrid", "cosine"]
 
-#: A value is stored as metadata, and may be a whole file.
-_LONGEST_VALUE = 10_000_000
 #: Settings of each order; a search by cosines may ask for many items.
 _SETTINGS: Mapping[Rank, Mapping[str, Any]] = {"hybrid": {}, "cosine": {"pool_size": 10_000}}
 
@@ -112,7 +110,7 @@ class MemothermStore(BaseStore):
                 )
             self.memory = memory
             return
-        chosen = {"max_metadata_chars": _LONGEST_VALUE, **_SETTINGS[rank], **(settings or {})}
+        chosen = {**_SETTINGS[rank], **(settings or {})}
         self.memory = opening.open(
             memory, scope=scope, embedder=self._embedder(chosen), settings=chosen, clock=clock, key=key
         )

@@ -25,8 +25,6 @@ from memotherm.model import Memory, Scope
 T = TypeVar("T")
 
 _SOURCE = "openai-agents"
-#: An item is stored as metadata, and may contain a file.
-_LONGEST_ITEM = 10_000_000
 _PAGE = 1000
 #: Retries when another process pops the same item.
 _ATTEMPTS = 20
@@ -63,7 +61,7 @@ class MemothermSession:
             SessionSettings() if session_settings is None else coerce_session_settings(session_settings)
         )
         self._budget = budget
-        self.memory, self._owner = opened(memory, scope, {"max_metadata_chars": _LONGEST_ITEM, **(settings or {})})
+        self.memory, self._owner = opened(memory, scope, settings or {})
         self._conversation = Conversation(self.memory, session_id, _SOURCE)
         self._prefix = f"{_SOURCE}/{quote(session_id, safe='')}/"
 

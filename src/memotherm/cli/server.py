@@ -29,8 +29,11 @@ _FIRST_MAINTENANCE_MINUTES = 1
 
 
 @click.command("serve")
-@click.option("--host", help="The address to listen on; default: the setting `server_host`.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="The port; default: the setting `server_port`.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True,
+    help="The address to listen on; one that others can reach needs API keys.",
+)  # fmt: skip
+@click.option("--port", type=click.IntRange(0, 65_535), default=8077, show_default=True, help="The port.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
     help="The level of the log, JSON lines on standard error.",
@@ -39,7 +42,7 @@ _FIRST_MAINTENANCE_MINUTES = 1
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="The number of processes that answer."
 )
 @store_option
-def serve(host: str | None, port: int | None, log_level: str, workers: int, store: StoreOptions) -> int | None:
+def serve(host: str, port: int, log_level: str, workers: int, store: StoreOptions) -> int | None:
     """Run the REST API, with the dashboard at / and MCP at /mcp; an address that others can reach needs API keys.
 
     \b
@@ -48,12 +51,10 @@ def serve(host: str | None, port: int | None, log_level: str, workers: int, stor
     """
     rest = _rest()
     with memotherm.open(store.url, scope=store.scope) as mem:
-        settings = mem.settings
-        address = host or settings.server_host, settings.server_port if port is None else port
         if workers > 1:
-            code: int = rest.serve_with_workers(workers, mem, store.url, *address, log_level)
+            code: int = rest.serve_with_workers(workers, mem, store.url, host, port, log_level)
             return code
-        rest.serve(mem, *address, log_level)
+        rest.serve(mem, host, port, log_level)
         return None
 
 

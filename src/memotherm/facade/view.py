@@ -422,8 +422,7 @@ class View(Queries):
             kind = classified(text, by_user=is_by_user(metadata))
             if kind.question:
                 return replace(result, status="skipped", why="nothing but a question")
-            name = kind.name if kind.name in (services.settings.kinds or (kind.name,)) else "message"
-            draft = replace(draft, kind=name, tags=(*draft.tags, "correction") if kind.correction else draft.tags)
+            draft = replace(draft, kind=kind.name, tags=(*draft.tags, "correction") if kind.correction else draft.tags)
             if kind.about_user and scope.user and scope.session is None:
                 scope = scope.of_user()
         before = services.store.seq()
@@ -548,9 +547,9 @@ class View(Queries):
             fields = {**fields, "valid_until": None, "metadata": {**metadata, ENDS: ends}}
         fields = {**fields, "metadata": with_anchors(fields.get("metadata"), self.folder)}
         check: dict[str, Callable[[Any], Any]] = {
-            "kind": lambda kind: checked_kind(kind, settings),
+            "kind": checked_kind,
             "tags": checked_tags,
-            "metadata": lambda metadata: checked_metadata(metadata, settings.max_metadata_chars),
+            "metadata": checked_metadata,
             "key": checked_key,
             "valid_from": lambda moment: as_moment(moment, "valid_from", now),
             "valid_until": lambda moment: end_of(moment, now),

@@ -349,10 +349,10 @@ class TranscriptReader:
 
     def _kind(self, content: Content, age: timedelta | None) -> str:
         """Return the kind of a memory; nobody knows whether an old task is still open."""
-        kind, kinds = content.kind.name, self._settings.kinds
+        kind = content.kind.name
         if kind == "task" and (age is None or age > timedelta(days=self._settings.task_cold_after_days)):
             kind = "message"
-        return kind if not kinds or kind in kinds else "message"
+        return kind
 
     def _tier(self, kind: str, age: timedelta | None) -> Tier:
         """Return the tier of a memory by its age; a rule holds until it is changed."""

@@ -273,8 +273,7 @@ class _Run:
                 scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
                 metadata = {"role": content.role, **origin, **(files.anchors(content.text) if files else {})}
                 tags = ("correction",) if content.kind.correction else ()
-                name, at = content.kind.name, jobs[0]["at"]
-                kind = name if name in (mem.settings.kinds or (name,)) else "message"
+                kind, at = content.kind.name, jobs[0]["at"]
                 # The host tells who said it: the person in front of it, or the agent.
                 person = scoped.by("person").in_folder(last["folder"]) if last.get("folder") else scoped.by("person")
                 captured = person.capture(content.text, kind, tags, metadata, source="hook", at=at)
@@ -286,7 +285,7 @@ class _Run:
     def _capture_fixes(self, job: dict[str, Any], mem: Memotherm) -> None:
         """Store the errors in the transcript of a session with what made them go away, as a backfill does."""
         host = CLIENTS.get(str(job["client"]))
-        if job["excluded"] or host is None or host.name not in SOURCES or FIX not in (mem.settings.kinds or (FIX,)):
+        if job["excluded"] or host is None or host.name not in SOURCES:
             return
         metadata = {"role": "assistant", "session": job["session"], "client": job["client"]}
         for content in fixes_in(SOURCES[host.name], Path(str(job["transcript"])), mem.settings):
@@ -340,7 +339,7 @@ def _summarize(mem: Memotherm, session: str) -> None:
         if is_open(each) and (each.valid_until is None or last is None or each.valid_until > last)
     ]  # fmt: skip
     text = summary_of(reversed(said), mem.settings.tokenizer)
-    if not text or (mem.settings.kinds and SUMMARY not in mem.settings.kinds):
+    if not text:
         return
     day = local_day(max(memory.created_at for memory in said), mem.settings)
     key = f"{SUMMARY_KEYS}{session}/summary"

@@ -209,11 +209,11 @@ def _cooling(settings: Settings) -> str:
 
 def _flush(settings: Settings) -> dict[str, object] | None:
     """Return the thresholds and texts of a flush, for a host that runs it; None if hooks shall not ask for one."""
-    from memotherm.notes.flush import flush_for
+    from memotherm.notes.flush import RESERVE_TOKENS, SOFT_TOKENS, flush_for
 
     flush = flush_for(0, 0, date.min, "{file}", settings)
     texts = {"prompt": flush.prompt, "system": flush.system}
-    tokens = {"softTokens": settings.flush_soft_tokens, "reserveTokens": settings.flush_reserve_tokens}
+    tokens = {"softTokens": SOFT_TOKENS, "reserveTokens": RESERVE_TOKENS}
     return {**texts, **tokens} if settings.flush_in_hooks else None
 
 

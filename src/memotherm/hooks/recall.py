@@ -109,7 +109,7 @@ def _flush_due(event: HookEvent, session: Session[Memotherm], settings: Settings
     from memotherm.notes.flush import is_due
 
     size = context_size(event) if settings.flush_in_hooks and not event.automatic else None
-    return size is not None and is_due(*size, settings) and session.flush_due(*size) is not None
+    return size is not None and is_due(*size) and session.flush_due(*size) is not None
 
 
 def _with_flush(text: str, event: HookEvent, settings: Settings) -> str:

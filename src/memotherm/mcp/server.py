@@ -142,7 +142,7 @@ def _tool(mem: Memotherm, tool: tools.Tool) -> _Tool:
         name=tool.name,
         title=tool.title,
         description=" ".join(tool.description.split()),
-        parameters=input_schema(tool, mem.settings.kinds),
+        parameters=input_schema(tool),
         fn_metadata=FuncMetadata(arg_model=_NO_PARAMETERS, output_schema=output_schema(tool)),
         is_async=False,
         context_kwarg=None,
@@ -285,12 +285,11 @@ _BY_SESSION: dict[str, Schema] = {
     "limit": {"default": 10, "description": "3 with sessionId"},
     "autoPromote": {"default": False, "description": "true with sessionId"},
 }
-_SESSION_KIND = ("memory_add", "type")
 #: What the schema says about a parameter beside its type, by tool and parameter.
 _MORE: dict[tuple[str, str], Schema] = {
     # It matters whether it was given, so that the function has no default.
     ("store_memory", "kind"): {"default": "fact"},
-    _SESSION_KIND: {
+    ("memory_add", "type"): {
         "examples": ["message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note"]
     },
 }
@@ -312,13 +311,12 @@ def selected(names: Sequence[str]) -> tuple[Tool, ...]:
     return tuple(tool for name, tool in TOOLS.items() if name in chosen)
 
 
-def input_schema(tool: Tool, kinds: Sequence[str] = ()) -> Schema:
-    """Return the schema of a tool's parameters; `kinds` are those that the settings allow, if not all."""
-    more = {**_MORE, _SESSION_KIND: {"enum": list(kinds)}} if kinds else _MORE
+def input_schema(tool: Tool) -> Schema:
+    """Return the schema of a tool's parameters."""
     return {
         "type": "object",
         "properties": {
-            parameter.name: _parameter(parameter) | more.get((tool.name, parameter.name), {})
+            parameter.name: _parameter(parameter) | _MORE.get((tool.name, parameter.name), {})
             for parameter in tool.parameters
         },
         **({"required": list(tool.required)} if tool.required else {}),

@@ -16,6 +16,10 @@ from memotherm.settings import Settings
 
 __all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "saving_to", "threshold"]
 
+#: Tokens at the end of the context window that the host reserves for its answer.
+RESERVE_TOKENS = 20_000
+#: Tokens before that reserve at which a flush becomes due.
+SOFT_TOKENS = 4000
 #: The silent token as one source document spells it.
 _SEED_TOKEN = "¿¿silent"  # noqa: S105 - a word, not a secret
 
@@ -54,14 +58,14 @@ class Flush(Value):
         return is_silent(reply, self.silent_token)
 
 
-def threshold(context_window: int, settings: Settings) -> int:
+def threshold(context_window: int) -> int:
     """Return the number of tokens at which a flush is due; 0 for never."""
-    return max(0, context_window - settings.flush_reserve_tokens - settings.flush_soft_tokens)
+    return max(0, context_window - RESERVE_TOKENS - SOFT_TOKENS)
 
 
-def is_due(total_tokens: int | None, context_window: int, settings: Settings) -> bool:
+def is_due(total_tokens: int | None, context_window: int) -> bool:
     """Return whether a session has reached the threshold; False if its tokens are not known."""
-    limit = threshold(context_window, settings)
+    limit = threshold(context_window)
     return total_tokens is not None and limit > 0 and total_tokens >= limit
 
 
@@ -74,7 +78,7 @@ def flush_for(total_tokens: int, context_window: int, day: date, file: str, sett
         file=file,
         date=day,
         total_tokens=total_tokens,
-        threshold=threshold(context_window, settings),
+        threshold=threshold(context_window),
         silent_token=token,
     )
 

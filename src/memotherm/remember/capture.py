@@ -49,7 +49,7 @@ def prepared(content: object, metadata: Mapping[str, Any] | None, project: str |
     if not isinstance(content, str):
         return Prepared(content, metadata, Captured(status="stored"))
     # Its nesting is limited before anything walks through it.
-    checked = None if metadata is None else checked_metadata(metadata, settings.max_metadata_chars)
+    checked = None if metadata is None else checked_metadata(metadata)
     text = without_blocks(content)
     removed = len(content) - len(text)
     secrets = redactor(settings)

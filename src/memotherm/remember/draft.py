@@ -24,6 +24,8 @@ from memotherm.tiers.rules.properties import FILE_SOURCE
 # Keys
 
 #: A PostgreSQL index entry has at most 2,700 bytes for key, tenant and space.
+#: As JSON; frameworks keep whole values of a conversation in it, images included.
+_LONGEST_METADATA = 10_000_000
 _LONGEST_KEY = 400
 _PAGE = 500
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -159,13 +161,13 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         id=new_id("mem", now),
         content=content,
         key=None if draft.key is None else checked_key(draft.key),
-        kind=checked_kind(draft.kind, settings),
+        kind=checked_kind(draft.kind),
         tags=checked_tags(draft.tags),
         tier=tier,
         tier_rule=rule,
         priority=priority,
         scope=scope,
-        metadata=checked_metadata(draft.metadata, settings.max_metadata_chars),
+        metadata=checked_metadata(draft.metadata),
         source=source,
         trust=trust,
         tokens=count_tokens(content, settings.tokenizer),
@@ -250,12 +252,10 @@ def end_of(moment: datetime | str, now: datetime) -> datetime:
     return found + timedelta(days=1) if isinstance(moment, str) and _DATE.fullmatch(moment.strip()) else found
 
 
-def checked_kind(kind: object, settings: Settings) -> str:
-    """Return a well-formed kind; the set is open unless the setting `kinds` closes it."""
+def checked_kind(kind: object) -> str:
+    """Return a well-formed kind; the set is open."""
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise InvalidInput(f"unknown kind {kind!r}: a kind is a short lower-case word such as fact or preference")
-    if settings.kinds and kind not in settings.kinds:
-        raise InvalidInput(f"unknown kind {kind!r}: the setting kinds allows {', '.join(settings.kinds)}")
     return kind
 
 
@@ -271,7 +271,7 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return distinct
 
 
-def checked_metadata(metadata: Mapping[str, Any] | None, longest: int) -> dict[str, Any]:
+def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the metadata after a round trip through JSON, so that reads equal writes."""
     if metadata is None:
         return {}
@@ -283,10 +283,9 @@ def checked_metadata(metadata: Mapping[str, Any] | None, longest: int) -> dict[s
         loaded: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidInput(f"metadata must be plain JSON: {exc}") from exc
-    if len(text) > longest:
+    if len(text) > _LONGEST_METADATA:
         raise InvalidInput(
-            f"metadata takes {len(text):,} characters and the limit is {longest:,}: raise the setting "
-            "max_metadata_chars, or keep less in it"
+            f"metadata takes {len(text):,} characters and the limit is {_LONGEST_METADATA:,}: keep less in it"
         )
     _require_flat(loaded)
     return loaded

@@ -246,10 +246,6 @@ class Settings:
         project=True,
     )
     max_content_chars: int = setting(1_000_000, "Maximum length of a content, in characters.", low=1, project=True)
-    max_metadata_chars: int = setting(
-        65_536, "Maximum length of the metadata, in characters of JSON.", low=2, project=True
-    )
-    kinds: tuple[str, ...] = setting((), "The accepted kinds; empty: any well-formed word.", project=True)
     duplicate_window_hours: float = setting(
         24 * MAX_DAYS,
         "Hours in which the same content in the same scope is stored once; the default: always, 0: never.",
@@ -382,10 +378,6 @@ class Settings:
         "The number of cold memories above which the status suggests pruning, and that `prune` keeps.",
         project=True,
     )
-    flush_reserve_tokens: int = setting(
-        20_000, "Tokens at the end of the context window that the host reserves for its answer.", project=True
-    )
-    flush_soft_tokens: int = setting(4000, "Tokens before that reserve at which a flush becomes due.", project=True)
     flush_in_hooks: bool = setting(
         True, "Whether the prompt hook asks the agent to save memories when a flush is due.", project=True
     )
@@ -456,10 +448,6 @@ class Settings:
     mcp_tools: tuple[str, ...] = setting(
         ("standard",), "The tools that the MCP server offers: standard, core, one (a single tool), all, or names."
     )
-    server_host: str = setting(
-        "127.0.0.1", "The address that the server listens on; one that others can reach needs API keys."
-    )
-    server_port: int = setting(8077, "The port that the server listens on.", high=65_535)
     server_hosts: tuple[str, ...] = setting(
         (), "Host names accepted in requests, in addition to the server's address and localhost."
     )

@@ -119,7 +119,7 @@ def store_memory(
     try:
         memory = view.remember(
             content,
-            kind=kind or _known(said.name, mem.settings.kinds),
+            kind=kind or ("fact" if said.name == "message" else said.name),
             tags=tags,
             tier=tier,
             priority=priority or Priority.NORMAL,
@@ -131,11 +131,6 @@ def store_memory(
     except Forbidden as refused:
         return {"status": "skipped", "why": str(refused)}
     return {**to_json(memory), "warnings": _waiting(memory)}
-
-
-def _known(name: str, kinds: Sequence[str]) -> str:
-    """Return the kind that a content seems to have; "fact" if that is none, or one that the settings do not know."""
-    return name if name != "message" and name in (kinds or (name,)) else "fact"
 
 
 def set_memory_tier(mem: Memotherm, memory_id: str, tier: TierValue, sessionId: str | None = None) -> Json:  # noqa: N803

@@ -76,7 +76,7 @@ def _ascii(original: Any) -> Any:
 
 FAULTS: Mapping[str, Fault] = {
     "O01": returning(f"{_FLUSH}:is_due", True),
-    "O02": settings(flush_soft_tokens=0),
+    "O02": constant(f"{_FLUSH}:SOFT_TOKENS", 0),
     "O03": constant(f"{_FLUSH}:_SYSTEM", "Pre-compaction memory flush turn. {token}"),
     "O04": _flush(file=lambda flush: "notes.md"),
     "O05": _flush(prompt=lambda flush: f"{flush.prompt} Call memory_add."),

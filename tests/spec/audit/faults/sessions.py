@@ -75,7 +75,7 @@ def _except(name: str) -> Callable[[Any], Any]:
 FAULTS: Mapping[str, Fault] = {
     "C01": settings(hot_token_limit=61),
     "C02": prop("memotherm.model.memory:Memory.session_id", None),
-    "C03": settings(kinds=("message", "fact")),
+    "C03": constant("memotherm.remember.draft:_KIND", re.compile("message|fact")),
     "C04": prop("memotherm.model.results:SessionStatus.utilization_percent", 0.0),
     "C05": answering(f"{_WORKING}._suggestions", lambda found: [replace(each, reason="full") for each in found]),
     "C06": answering("memotherm.recall.recaller:Recaller.answer", lambda found: replace(found, promoted=())),
