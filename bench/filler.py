@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memotherm.embed.filler import WEIGHTS, features
+from memotherm.embed.local import FILLER_WEIGHTS, features
 from memotherm.remember.capture import FILLER_ODDS
 from memotherm.text.phrases import clauses
 
@@ -31,7 +31,7 @@ _STEPS = 100
 def main() -> None:
     """Learn the weights, print how good they are, and write them if wanted."""
     parser = argparse.ArgumentParser(prog="python -m bench.filler", description="Learn what filler is from examples.")
-    parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name} into the package")
+    parser.add_argument("--write", action="store_true", help=f"write {FILLER_WEIGHTS.name} into the package")
     listed = json.loads(EXAMPLES.read_text("utf-8"))
     examples = [
         (language, features(clause), name == "filler")
@@ -55,7 +55,7 @@ def main() -> None:
         told = odds > least
         print(f"{least:10.2f}   {told[filler == 1].mean():17.2f}   {told[filler == 0].mean():15.3f}")
     if parser.parse_args().write:
-        np.save(WEIGHTS, learned(rows, filler).astype(np.float32))
+        np.save(FILLER_WEIGHTS, learned(rows, filler).astype(np.float32))
 
 
 def learned(rows: Numbers, filler: Numbers) -> Numbers:

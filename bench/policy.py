@@ -27,8 +27,8 @@ from bench.stores import Lab
 from bench.tiers import lived_days
 from memotherm import Memory, Memotherm, Tier
 from memotherm.testing import FakeClock, HashEmbedder
-from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policies import PolicySource
+from memotherm.tiers.replay import Replay
 
 __all__ = ["measure"]
 

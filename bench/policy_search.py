@@ -12,8 +12,8 @@ import itertools
 from collections.abc import Iterator
 
 from bench.report import Row
-from memotherm.tiers.lab.replay import Replay, ReplayRow
 from memotherm.tiers.policy import Policy, loads
+from memotherm.tiers.replay import Replay, ReplayRow
 
 __all__ = ["DEFAULT", "grid", "search_rows"]
 

@@ -9,8 +9,7 @@ import pytest
 
 import memotherm.statements.acts as acts_module
 from memotherm import Memotherm
-from memotherm.embed.local import LocalEmbedder
-from memotherm.embed.states import token_states
+from memotherm.embed.local import LocalEmbedder, token_states
 from memotherm.hooks.turns import contents_of
 from memotherm.statements.acts import MOST_SENTENCES, Act, acts, likely
 from memotherm.statements.kinds import classified

@@ -196,7 +196,7 @@ _EXEMPT: Mapping[str, str] = {
     "text.redaction.compiled": "a setting of at most 200 characters",
     "text.tokens.counter": "the name of a vocabulary",
     "text.versions.Statement": "takes a slot: statement",
-    "tiers.lab": "reads what a store has stored",
+    "tiers.replay": "reads what a store has stored",
     "tiers.policies.Policies": "policies, which are read by loads",
     "tiers.policy.unpacked": "a text that packed has written",
     "tiers.rules.conditions": "a name in a policy: loads",

@@ -14,7 +14,7 @@ import pytest
 import memotherm.context
 import memotherm.model
 import memotherm.model.results
-import memotherm.notes.edits
+import memotherm.notes.flush
 import memotherm.notes.imports
 import memotherm.notes.values
 from memotherm import Memory, Memotherm, Scope, Tier
@@ -23,7 +23,7 @@ from memotherm.model.results import Suggestion
 
 MODULES = (
     *(memotherm.model, memotherm.model.results, memotherm.context),
-    *(memotherm.notes.edits, memotherm.notes.imports, memotherm.notes.values),
+    *(memotherm.notes.flush, memotherm.notes.imports, memotherm.notes.values),
 )
 CLASSES = {name for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(getattr(module, name))}
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20

@@ -28,9 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from memotherm.embed.local import BUNDLED
+from memotherm.embed.local import BUNDLED, token_states
 from memotherm.embed.multilingual import StaticVectors
-from memotherm.embed.states import token_states
 from memotherm.statements.acts import MAX_PIECES, MAX_TOKENS, Act
 from memotherm.text.phrases import sentences
 from training.model import DEVICE

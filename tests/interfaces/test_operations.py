@@ -33,7 +33,7 @@ from memotherm.operations.codec import from_json, to_json
 from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.app import application
-from memotherm.tiers.lab.replay import Interval, Replay
+from memotherm.tiers.replay import Interval, Replay
 from tests.interfaces.served import serving
 
 Json = dict[str, Any]

@@ -26,7 +26,7 @@ from memotherm.tiers.policy import Finding, Policy, load
 from memotherm.tools.results import policy_json
 
 if TYPE_CHECKING:
-    from memotherm.tiers.lab.replay import Replay
+    from memotherm.tiers.replay import Replay
 
 #: How many differing memories are listed before a confirmation.
 _SHOWN = 20

@@ -2,10 +2,16 @@
 
 It runs an ONNX model with [CLS] pooling and a prefix for queries, one text per run.
 onnxruntime and the model are loaded with the first text.
+
+The first layers alone tell what the tokens of a text are, at a third of the cost of its vector: `first_layers.onnx` is
+their graph, and the numbers in it are those of `model.onnx`, of which it names the places. `python -m training` writes
+both. `python -m bench.filler` learns the weights of the classifier of filler.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,13 +23,14 @@ from weakref import WeakValueDictionary
 
 from memotherm.embed import windows
 from memotherm.embed.calibration import BUNDLED_CALIBRATION, Calibration
-from memotherm.embed.multilingual import UNKNOWN, LanguageMixer
+from memotherm.embed.multilingual import UNKNOWN, LanguageMixer, StaticVectors
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError, PluginUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 BUNDLED = Path(__file__).parent / "weights"
 BUNDLED_NAME = "local:memotherm-embed-s-1+potion-multilingual"
@@ -276,3 +283,72 @@ def load_model(path: Path) -> Any:  # noqa: ANN401
     except Exception as error:
         # onnxruntime raises a dozen classes of its own without a common base.
         raise EmbedderError(f"The model at {path} cannot be loaded; is it a complete ONNX file?") from error
+
+
+# The first layers alone
+
+
+def token_states(text: str, most: int) -> NDArray[np.float32] | None:
+    """Return a row for each of the first tokens of a text; None if the model does not know its language."""
+    import numpy as np
+
+    words = _bundled_vocabulary()
+    if _bundled_languages().known(text, words) < UNKNOWN:
+        return None
+    row = np.array([words.encode(text, most)], dtype=np.int64)
+    fields = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+    (states,) = _first_layers().run(None, fields)
+    return np.asarray(states[0], np.float32)
+
+
+@functools.cache
+def _bundled_vocabulary() -> WordPiece:
+    return read_vocabulary(BUNDLED)
+
+
+@functools.cache
+def _bundled_languages() -> LanguageMixer:
+    return LanguageMixer(BUNDLED / "multilingual")
+
+
+@functools.cache
+def _first_layers() -> Any:  # noqa: ANN401  # onnxruntime ships no types
+    return shared(BUNDLED / "first_layers.onnx", load_model)
+
+
+# Filler
+
+
+_MULTILINGUAL = BUNDLED / "multilingual"
+FILLER_WEIGHTS = _MULTILINGUAL / "filler.npy"
+#: The usual logarithm of the information of a short text.
+_USUAL_INFORMATION = 3.3
+
+
+def filler_odds(text: str) -> float:
+    """Return the logarithm of the odds that a text is filler; above 0 it is likelier than not."""
+    values = features(text)
+    return -math.inf if values is None else float(values @ _filler_weights())
+
+
+def features(text: str) -> NDArray[np.float64] | None:
+    """Return the vector of a text, how much its pieces say, and 1; None if the table has none of its pieces."""
+    import numpy as np
+
+    vector, information = _static_vectors().embed_with_information(text.lower())
+    if vector is None:
+        return None
+    return np.append(vector, (math.log1p(information) - _USUAL_INFORMATION, 1.0))
+
+
+@functools.cache
+def _static_vectors() -> StaticVectors:
+    return StaticVectors(_MULTILINGUAL)
+
+
+@functools.cache
+def _filler_weights() -> NDArray[np.float32]:
+    import numpy as np
+
+    weights: NDArray[np.float32] = np.load(FILLER_WEIGHTS)
+    return weights

@@ -191,7 +191,7 @@ class _Names(dict[str, Any]):
         "Flush": "notes.flush",
         "Imported": "notes.imports",
         "Metrics": "model.reports",
-        "Replay": "tiers.lab.replay",
+        "Replay": "tiers.replay",
         "Status": "model.reports",
     }
 

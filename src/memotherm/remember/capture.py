@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from memotherm.embed.filler import filler_odds
+from memotherm.embed.local import filler_odds
 from memotherm.model import Memory, Scope
 from memotherm.model.results import Captured
 from memotherm.remember.draft import checked_metadata

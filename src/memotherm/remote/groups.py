@@ -26,9 +26,9 @@ from memotherm.operations.table import OPERATIONS, operations_of
 from memotherm.session import Session
 from memotherm.text.redaction import redactor
 from memotherm.tiers.active_policy import Adoption
-from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policies import Policies, PolicySource
 from memotherm.tiers.policy import Policy, unpacked
+from memotherm.tiers.replay import Replay
 from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memotherm.embed.local import BUNDLED
+from memotherm.embed.local import BUNDLED, token_states
 from memotherm.embed.multilingual import StaticVectors
-from memotherm.embed.states import token_states
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ policy           policy files; policy_checks lints and tests them, on examples i
 engine           runs the rules on a store and applies their moves
 active_policy    the rules and limits that apply now; adoption changes them
 policies         the facade: mem.policies
-lab              replay of policies on the past
+replay           policies on the past: replay_run takes the steps of a timeline
 working_memory   the hot tokens of sessions
 scheduler        maintenance in the background
 tier_history     tier counts over time, and metrics

@@ -30,7 +30,7 @@ from memotherm.tiers.rules.rule import Decision, RuleSet, decide_all
 from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
-    from memotherm.tiers.lab.replay import Replay
+    from memotherm.tiers.replay import Replay
 
 #: A policy, the path of a policy file, or the name of a preset.
 PolicySource = Policy | str | os.PathLike[str]
@@ -83,8 +83,8 @@ class Policies:
             progress: Called with (done, total) for the questions and then for the steps of all policies.
         """
         # Loaded here, because only a replay needs them.
-        from memotherm.tiers.lab.replay import replay_timeline
-        from memotherm.tiers.lab.timeline import read_timeline
+        from memotherm.tiers.replay import replay_timeline
+        from memotherm.tiers.timeline import read_timeline
 
         loaded = [_loaded(policy) for policy in policies]
         if not loaded:

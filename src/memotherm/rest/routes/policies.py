@@ -13,8 +13,8 @@ from memotherm.operations.codec import schema, to_json
 from memotherm.rest.dependencies import View, WholeStore
 from memotherm.rest.requests import PolicyRequest, RequestBody
 from memotherm.rest.routes.derived import SCHEMAS, described, object_schema
-from memotherm.tiers.lab.replay import Replay
 from memotherm.tiers.policy import Finding
+from memotherm.tiers.replay import Replay
 from memotherm.tools.results import policy_json
 
 Json = dict[str, Any]

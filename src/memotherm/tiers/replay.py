@@ -16,9 +16,9 @@ from memotherm.model.value import Value
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import LogEntry
-from memotherm.tiers.lab.run import Outcome, PastStore
-from memotherm.tiers.lab.timeline import Progress, Timeline
 from memotherm.tiers.policy import Policy
+from memotherm.tiers.replay_run import Outcome, PastStore
+from memotherm.tiers.timeline import Progress, Timeline
 
 _RESAMPLES = 1000
 #: The most memories that a report names for one policy.

@@ -27,9 +27,9 @@ from memotherm.storage.values import Cause, EventFilter, LogEntry, Record
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.active_policy import ActiveRules
 from memotherm.tiers.engine import ClockCheck, RuleEngine
-from memotherm.tiers.lab.timeline import Timeline, TimelineStep, is_first, moved_by_rule
 from memotherm.tiers.rules import Rule, Select, Situation
 from memotherm.tiers.rules.properties import USE_WEIGHTS
+from memotherm.tiers.timeline import Timeline, TimelineStep, is_first, moved_by_rule
 from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 

@@ -1,1 +1,0 @@
-"""The lab of policies: replay of the past with the rule engine."""
