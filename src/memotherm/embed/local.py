@@ -72,7 +72,7 @@ class LocalEmbedder:
         if calibration is not None or folder is None:
             # Without this attribute, the calibration is estimated.
             self.calibration = calibration or BUNDLED_CALIBRATION
-        self._threads = threads or min(cores(), MAX_THREADS)
+        self._threads = threads or min(_cores(), MAX_THREADS)
         self._lock = Lock()
         self._words: WordPiece | None = None
         self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
@@ -226,7 +226,7 @@ def _joined(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return np.asarray(both / np.linalg.norm(both), dtype=np.float32)
 
 
-def cores() -> int:
+def _cores() -> int:
     """Return the number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

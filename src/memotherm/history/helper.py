@@ -14,8 +14,6 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, ParamSpec, TypeVar
 
-from memotherm.embed.local import cores
-
 #: One call is being answered, and one waits.
 _MOST_CALLS = 2
 
@@ -34,9 +32,7 @@ class Helper:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memotherm-history")
 
     def start(self) -> None:
-        """Start the process, if there is a second core for it."""
-        if self._connection is not None or cores() < 2:
-            return
+        """Start the process."""
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         with theirs:
@@ -47,7 +43,7 @@ class Helper:
         """Call a function of a module; at once, if the other process has enough to do."""
         self._calls = [call for call in self._calls if not call.done()]
         if self._connection is not None and len(self._calls) < _MOST_CALLS:
-            self._calls.append(call := self._thread.submit(self._ask, function, *values, **names))
+            self._calls.append(call := self._thread.submit(lambda: self._ask(function, *values, **names)))
             return call
         here: Future[R] = Future()
         here.set_result(function(*values, **names))
