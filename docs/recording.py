@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
@@ -41,6 +41,7 @@ SCENES = (
         "memotherm history {hot}",
     ),
 )
+_LABEL = "In a terminal: memories are stored, a context is built, a receipt says why, and a move is undone"
 _STYLE = """
   text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; }
   .back { fill: #14171c; } .plain { fill: #d7dde5; } .prompt { fill: #7ee787; } .command { fill: #ffffff; }
@@ -54,14 +55,14 @@ _STYLE = """
 """
 
 
-def in_terminal(command: str, home: str) -> str:
+def in_terminal(command: str, home: str, env: Mapping[str, str] | None = None, folder: Path | None = None) -> str:
     """Run a command in a pseudo-terminal, and return what it prints on standard output, with its colours."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
-    env = {"HOME": home, "MEMOTHERM_HOME": home, "PATH": os.environ["PATH"], "TERM": "xterm-256color"}
+    env = {"HOME": home, "MEMOTHERM_HOME": home, "PATH": os.environ["PATH"], **(env or {}), "TERM": "xterm-256color"}
     arguments = [sys.executable, "-m", *shlex.split(command, comments=True)]
     env["COLORTERM"] = "truecolor"
-    done = subprocess.run(arguments, check=False, stdout=slave, stderr=subprocess.PIPE, env=env, cwd=home)  # noqa: S603
+    done = subprocess.run(arguments, check=False, stdout=slave, stderr=subprocess.PIPE, env=env, cwd=folder or home)  # noqa: S603
     os.close(slave)
     if done.returncode:
         raise SystemExit(done.stderr.decode())
@@ -77,7 +78,7 @@ def scenes() -> Iterator[list[tuple[str, list[Text]]]]:
             for command in commands:
                 hot = in_terminal("memotherm list --ids --contains Deploys", home).strip() if "{hot}" in command else ""
                 typed = command.format(hot=hot[-8:])
-                shown.append((typed, Text.from_ansi(in_terminal(typed, home)).split("\n")))
+                shown.append((typed, list(Text.from_ansi(in_terminal(typed, home)).split("\n"))))
             yield shown
 
 
@@ -94,8 +95,8 @@ def _line(text: Text, y: int, console: Console) -> str:
     return f'<text y="{y}">{"".join(spans)}</text>'
 
 
-def drawn(recorded: list[list[tuple[str, list[Text]]]]) -> str:
-    """Return the scenes as an SVG that shows one after the other, and the second one where nothing may move."""
+def drawn(recorded: list[list[tuple[str, list[Text]]]], label: str, still: int = 1) -> str:
+    """Return the scenes as an SVG that shows one after the other, and that with the number where nothing may move."""
     console = Console(color_system="truecolor", width=COLUMNS)
     height = max(sum(1 + len(lines) for _, lines in scene) for scene in recorded)
     total, share = _SECONDS * len(recorded), 100 / len(recorded)
@@ -108,11 +109,10 @@ def drawn(recorded: list[list[tuple[str, list[Text]]]]) -> str:
             rows = [_line(line, y + _LINE * place, console) for place, line in enumerate(lines, 1)]
             parts.append(f'<g class="output" style="animation-delay: {delay:g}s">{"".join(rows)}</g>')
             y += _LINE * (1 + len(lines))
-        still = " still" if number == 1 else ""
-        groups.append(f'<g class="scene{still}" style="animation-delay: {delay:g}s">{"".join(parts)}</g>')
+        name = "scene still" if number == still else "scene"
+        groups.append(f'<g class="{name}" style="animation-delay: {delay:g}s">{"".join(parts)}</g>')
     style = _STYLE.replace("TOTAL", f"{total:g}").replace("SHARE", f"{share:g}").replace("WAIT", f"{share / 7:.3g}")
     width, tall = round(2 * _EDGE + COLUMNS * _WIDTH), height * _LINE + 2 * _EDGE - 6
-    label = "In a terminal: memories are stored, a context is built, a receipt says why, and a move is undone"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {tall}" width="{width}" height="{tall}" '
         f'role="img" aria-label="{label}">\n<style>{style}</style>\n'
@@ -121,4 +121,4 @@ def drawn(recorded: list[list[tuple[str, list[Text]]]]) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(drawn(list(scenes())), "utf-8")
+    TARGET.write_text(drawn(list(scenes()), _LABEL), "utf-8")
