@@ -72,6 +72,13 @@ SESSIONS: dict[str, list[dict[str, Any]]] = {
         {"hook_event_name": "before_compaction"},
         {"hook_event_name": "session_end"},
     ],
+    "opencode": [
+        {"hook_event_name": "session.created"},
+        {"hook_event_name": "chat.message", "prompt": "Tell me about the staging database", "cwd": "/w"},
+        {"hook_event_name": "session.idle", "reply": "It is the heron database."},
+        {"hook_event_name": "session.compacted"},
+        {"hook_event_name": "session.deleted"},
+    ],
 }  # fmt: skip
 
 
@@ -111,6 +118,9 @@ def test_a_session_of_every_host(client: str, home: Path):
     if client == "openclaw":
         assert start is None
         assert FACT in prompt["prependContext"]
+    elif client == "opencode":
+        assert start is None
+        assert FACT in prompt["text"]
     elif client == "cursor":
         assert FACT in start["additional_context"]
         assert prompt is None

@@ -272,6 +272,8 @@ def test_a_project_has_its_own_files(home: Path, install: Callable[..., dict[str
         "project/.cursor/mcp.json",
         "project/.gemini/settings.json",
         "project/.mcp.json",
+        "project/.opencode/plugin/memotherm.js",
+        "project/.opencode/plugin/memotherm.json",
         "project/opencode.json",
     ]
 

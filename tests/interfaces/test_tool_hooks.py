@@ -57,6 +57,12 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("gemini", {"hook_event_name": "AfterTool", "tool_name": "run_shell_command",
                 "tool_input": {"command": "make test"},
                 "tool_response": {"llmContent": f"Exit Code: 1\n{_ERROR}"}}, FIX),
+    ("opencode", {"hook_event_name": "tool.execute.after", "tool_name": "Read",
+                  "tool_input": {"file_path": "{w}/src/api.ts"}}, RULE),
+    ("opencode", {"hook_event_name": "tool.execute.after", "tool_name": "Bash",
+                  "tool_input": {"command": "make test"}, "error": _ERROR}, FIX),
+    ("opencode", {"hook_event_name": "tool.execute.after", "tool_name": "Bash",
+                  "tool_input": {"command": "make lint"}}, ""),
     ("cursor", {"hook_event_name": "postToolUse", "conversation_id": "s1", "tool_name": "Shell",
                 "tool_input": {"command": "pnpm codegen"}, "tool_output": "done"}, RULE),
 ]  # fmt: skip

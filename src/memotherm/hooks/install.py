@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.errors import SettingsError
-from memotherm.hooks.hosts import Host
+from memotherm.hooks.hosts import Files, Host
 from memotherm.hooks.settings_files import (
     FileChange,
     Json,
@@ -88,7 +88,7 @@ def plan(host: Host, request: InstallRequest) -> Plan:
             edits.setdefault(path, []).append(edit)
     changes = [_merged(path, edits[path], host, request) for path in edits]
     folder = data_home() / f"{host.plugin}-plugin"
-    changes += _own_files(host, files.skills, folder, request)
+    changes += _own_files(host, files, folder, request)
     steps = host.uninstall_steps if request.uninstall and host.uninstall_steps else host.next_steps
     return Plan(
         tuple(_restored(change) if request.uninstall else change for change in changes if change is not None),
@@ -171,8 +171,9 @@ def _server_table(host: Host, request: InstallRequest) -> str:
     return f"[{host.server_section}.memotherm]\n{values}"
 
 
-def _own_files(host: Host, skills: Path | None, folder: Path, request: InstallRequest) -> list[FileChange]:
+def _own_files(host: Host, files: Files, folder: Path, request: InstallRequest) -> list[FileChange]:
     """Return the changes that write or delete our own files: the skill, and the plugin."""
+    skills, folder = files.skills, files.plugins or folder
     if skills is None and not host.plugin:
         return []
     settings = Settings() if request.uninstall else load(project=request.project is not None)
@@ -182,8 +183,10 @@ def _own_files(host: Host, skills: Path | None, folder: Path, request: InstallRe
     if host.plugin:
         own = (file for file in sorted((PLUGINS / host.plugin).iterdir()) if file.is_file())
         texts |= {folder / file.name: file.read_text("utf-8") for file in own}
-        command = {"command": request.command("hook"), "flush": _flush(settings)}
-        texts[folder / "command.json"] = json.dumps(command, indent=2) + "\n"
+        command: Json = {"command": request.command("hook")}
+        if files.plugins is None:
+            command["flush"] = _flush(settings)
+        texts[folder / ("memotherm.json" if files.plugins else "command.json")] = json.dumps(command, indent=2) + "\n"
     changes = []
     for path, text in texts.items():
         before, after = path.read_text("utf-8") if path.is_file() else None, None if request.uninstall else text

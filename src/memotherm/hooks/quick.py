@@ -15,7 +15,7 @@ from memotherm.folders import data_folder, own_variables
 from memotherm.hooks.tools import AGENTS, COMMANDS, FILES, PATCH_BEGINS, PATH_FIELDS, relative
 
 #: A part of the names of all events of tools.
-_EVENTS = (b"ToolUse", b"AfterTool")
+_EVENTS = (b"ToolUse", b"AfterTool", b"tool.execute")
 _PATCH_FIELDS = ("command", "input", "patch")
 #: What is between the words of a command and the steps of its paths.
 _SEPARATORS = str.maketrans(dict.fromkeys("/'\";|", " "))

@@ -32,6 +32,8 @@ class Files(NamedTuple):
     servers: Path | None = None
     #: The folder of skills.
     skills: Path | None = None
+    #: The folder from which the host loads our plugin by itself; elsewhere the user installs it.
+    plugins: Path | None = None
 
 
 class Host(NamedTuple):
