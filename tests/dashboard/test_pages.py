@@ -219,6 +219,26 @@ def test_filters_and_the_order_are_in_the_address(open_page: Open, mem: Memother
     assert "where" not in other.url
 
 
+@pytest.mark.parametrize(("bound", "content"), [("condition", "The schema is frozen"), ("files", "Retries are wanted")])
+def test_memories_bound_to_a_condition_or_to_files_are_listed(
+    bound: str, content: str, open_page: Open, mem: Memotherm
+) -> None:
+    """Beside other filters, and with the address; the files that a recall found changed are in the activity."""
+    billing = mem.scoped(project="billing")
+    billing.remember("The schema is frozen", metadata={"ends": {"perhaps": "branch release exists"}, "status": "open"})
+    billing.remember("Retries are wanted", metadata={"anchors": [{"path": "src/client.py"}], "status": "open"})
+    page = open_page("/memories")
+    page.get_by_text("Filter and sort").click()
+    page.get_by_label("Metadata").fill('{"status": "open"}')
+    page.get_by_label("Bound to").select_option(bound)
+    expect(page.locator("main")).to_contain_text("1 memory")
+    expect(page.locator("tbody")).to_contain_text(content)
+    page.reload()
+    expect(page.locator("main")).to_contain_text("1 memory")
+    page.get_by_role("button", name="Remove the filter bound").click()
+    assert "bound" not in page.url
+
+
 def test_one_search_finds_by_words_and_by_meaning_and_columns_sort(open_page: Open, mem: Memotherm) -> None:
     """A text that no memory contains still finds the memory that means it; the heading of a column sorts."""
     page = open_page("/memories?scope=project%3Dbilling")

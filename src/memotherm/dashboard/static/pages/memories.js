@@ -117,7 +117,7 @@ function VirtualTable({ caption, columns, count, row, onRange, header = (column)
 
 const RETENTIONS = [["active", "active"], ["proposed", "proposed"], ["archived", "archived"], ["deleted", "forgotten"], ["any", "any"]];
 const ORDERS = [["newest", "newest"], ["oldest", "oldest"], ["updated", "last updated"], ["used", "last used"], ["most_used", "most used"], ["largest", "largest"], ["smallest", "smallest"]];
-const FILTERS = ["tier", "kind", "tag", "priority", "retention", "since", "until", "where"];
+const FILTERS = ["tier", "kind", "tag", "priority", "retention", "since", "until", "bound", "where"];
 const any = (names) => [["", "any"], ...names.map((name) => [name, name])];
 
 const checkWhere = (text) => {
@@ -130,14 +130,19 @@ const checkWhere = (text) => {
   }
 };
 
+// What memories can be bound to, each with the metadata that says so. The files themselves are not read here.
+const BOUND = [["condition", "a condition that ends it, or may", { ends: { $exists: true } }], ["files", "files", { anchors: { $exists: true } }]];
+
 // The filters of the address as the routes take them.
 function filtersOf(params) {
   const given = ["tier", "kind", "priority", "retention", "since", "until"].filter((name) => params.get(name)).map((name) => [name, params.get(name)]);
-  const where = params.get("where") || "";
+  const written = params.get("where") || "";
+  const [, , bound] = BOUND.find(([name]) => name === params.get("bound")) ?? [];
+  const where = { ...(written && !checkWhere(written) ? JSON.parse(written) : {}), ...bound };
   return {
     ...Object.fromEntries(given),
     ...(params.get("tag") ? { tags: [params.get("tag")] } : {}),
-    ...(where && !checkWhere(where) ? { where: JSON.parse(where) } : {}),
+    ...(Object.keys(where).length ? { where } : {}),
   };
 }
 
@@ -162,6 +167,7 @@ function FilterForm({ params }) {
   <${SelectFilter} name="retention" label="Retention" options=${counted("retention", RETENTIONS)} fallback="active" />
   <${TextFilter} name="since" label="Stored since" type="date" />
   <${TextFilter} name="until" label="Stored until" type="date" />
+  <${SelectFilter} name="bound" label="Bound to" options=${[["", "any"], ...BOUND.map(([name, label]) => [name, label])]} />
   <${TextFilter} name="where" label="Metadata" placeholder='{"status": "open"}' check=${checkWhere} />
   <${SelectFilter} name="order" label="Order" options=${ORDERS} fallback="newest" />
 </div></details>`;
