@@ -168,3 +168,29 @@ def test_the_start_of_a_scope_is_shown_without_a_session(mem: Memotherm) -> None
     assert len(mem.receipts.list()) == 0
     assert shown.text == ana.session("s1").session_start().text
     assert [entry.reason for entry in shown.included] == ["a rule", "current work"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I run the bakery on Mill Lane together with my sister",
+        "bin farbenblind, rot-grün",
+        "j'ai deux filles, Jade et Manon",
+    ],
+)
+def test_facts_about_the_user_that_no_phrase_marks_are_at_the_start(mem: Memotherm, text: str) -> None:
+    """They are marked when they are stored, so that they can be listed."""
+    shop, bank = (mem.scoped(user="ana", project=project).by("person") for project in ("shop", "bank"))
+    shop.capture(text)
+
+    assert text in bank.session("s1").session_start().text
+    assert [memory.content for memory in bank.find(tags=["profile"])] == [text]
+
+
+@pytest.mark.parametrize("text", ["who reviews db changes here", "we also use Grafana for dashboards"])
+def test_what_may_be_a_rule_is_not_at_the_start(mem: Memotherm, text: str) -> None:
+    """A rule without a phrase of rules must be certain."""
+    shop = mem.scoped(user="ana", project="shop").by("person")
+    shop.capture(text)
+
+    assert text not in shop.session("s1").session_start().text

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from memotherm.context.forms import Candidate
 from memotherm.context.selection import invalidity
 from memotherm.model import Trust
-from memotherm.model.memory import SUMMARY, MemoryFields
+from memotherm.model.memory import SUMMARY
 from memotherm.model.reasons import Reason
 from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
-from memotherm.statements.kinds import kind_by_phrases
+from memotherm.statements.kinds import PROFILE
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS
@@ -120,11 +120,8 @@ class StandingFinder:
 
     def profile(self, most: int) -> list[Standing]:
         """Return the preferences of the user, and facts about the user, newest first."""
-        found = (
-            record
-            for record in self._newest("preference", "fact")
-            if record.fields.kind == "preference" or _is_about_user(record.fields)
-        )
+        found = [*self._newest("preference"), *self._newest("fact", tags=(PROFILE,))]
+        found.sort(key=lambda record: record.fields.updated_at, reverse=True)
         held = (record for record in found if invalidity(record.fields, self._now) is None)
         return [Standing(record, Reason(code="profile")) for record in islice(held, most)]
 
@@ -143,8 +140,8 @@ class StandingFinder:
             for due, record in islice(wanted, _MOST_TASKS)
         ]
 
-    def _newest(self, *kinds: str, most: int = _MOST_RECENT) -> list[Record]:
-        search = Search(spaces=self._spaces, now=self._now, kinds=kinds, order="updated", limit=most)
+    def _newest(self, *kinds: str, tags: tuple[str, ...] | None = None, most: int = _MOST_RECENT) -> list[Record]:
+        search = Search(spaces=self._spaces, now=self._now, kinds=kinds, tags=tags, order="updated", limit=most)
         return self._store.find(search)
 
 
@@ -197,8 +194,3 @@ def _candidate(standing: Standing, order: tuple[int, ...]) -> Candidate:
 
 def _overdue(due: date) -> str:
     return f"overdue since {due.day} {due:%B}"
-
-
-def _is_about_user(memory: MemoryFields) -> bool:
-    kind = kind_by_phrases(memory.content)
-    return kind is not None and kind.about_user

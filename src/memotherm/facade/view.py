@@ -422,7 +422,7 @@ class View(Queries):
             kind = classified(text, by_user=is_by_user(metadata))
             if kind.question:
                 return replace(result, status="skipped", why="nothing but a question")
-            draft = replace(draft, kind=kind.name, tags=(*draft.tags, "correction") if kind.correction else draft.tags)
+            draft = replace(draft, kind=kind.name, tags=(*draft.tags, *kind.tags))
             if kind.about_user and scope.user and scope.session is None:
                 scope = scope.of_user()
         before = services.store.seq()

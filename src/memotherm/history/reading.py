@@ -334,7 +334,7 @@ class TranscriptReader:
         return {
             "content": text,
             "kind": kind,
-            "tags": ["correction"] if content.kind.correction else [],
+            "tags": list(content.kind.tags),
             "tier": str(self._tier(kind, age)),
             # What was said in passing comes behind what was stored as a fact.
             "priority": str(Priority.LOW if kind == "message" else Priority.NORMAL),

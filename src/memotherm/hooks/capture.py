@@ -272,11 +272,10 @@ class _Run:
                 # Facts about users are stored for all of their projects.
                 scoped = mem.for_user() if content.kind.about_user and mem.scope.user else mem
                 metadata = {"role": content.role, **origin, **(files.anchors(content.text) if files else {})}
-                tags = ("correction",) if content.kind.correction else ()
                 kind, at = content.kind.name, jobs[0]["at"]
                 # The host tells who said it: the person in front of it, or the agent.
                 person = scoped.by("person").in_folder(last["folder"]) if last.get("folder") else scoped.by("person")
-                captured = person.capture(content.text, kind, tags, metadata, source="hook", at=at)
+                captured = person.capture(content.text, kind, content.kind.tags, metadata, source="hook", at=at)
                 self._count(captured)
                 if captured.memory is not None:
                     mem.session(str(last["session"])).heard(captured.memory.id)

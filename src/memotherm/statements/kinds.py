@@ -30,6 +30,9 @@ from memotherm.text.phrases import (
 from memotherm.text.relative_days import last_day
 from memotherm.text.words import is_unspaced, plain_text
 
+#: The tag of facts about the user.
+PROFILE = "profile"
+
 
 class Kind(NamedTuple):
     """The kind of a text of a conversation."""
@@ -45,7 +48,16 @@ class Kind(NamedTuple):
     #: Whether it says nothing.
     filler: bool = False
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of a memory of this kind: what corrects, and facts about the user."""
+        about = self.name == "fact" and self.about_user
+        return (*(("correction",) if self.correction else ()), *((PROFILE,) if about else ()))
 
+
+#: The least probability of a rule and of what users say about themselves, if no phrase marks one: a session starts with
+#: them.
+_SURE = 0.85
 #: A longer sentence is a report, even if it also contains a decision.
 _MAX_CHARS = 400
 #: The names in the lists, the first that applies decides.
@@ -198,10 +210,12 @@ def kind_of(sentence: str, *, by_user: bool = True) -> Kind | None:
     correction = found[Act.CHANGE] > LIKELY or (listed is not None and listed.correction)
     if listed is not None:
         return listed._replace(correction=correction)
-    if found[Act.RULE] + found[Act.RULE_EVERYWHERE] > LIKELY:
+    if found[Act.RULE] + found[Act.RULE_EVERYWHERE] > _SURE:
         everywhere = found[Act.RULE_EVERYWHERE] > found[Act.RULE]
         return _scoped(_KINDS["rule"], sentence, everywhere=everywhere)._replace(correction=correction)
     kind = next((kind for act, kind in _KIND_OF_ACT.items() if found[act] > LIKELY), None)
+    if kind is not None and kind.about_user and found[Act.PROFILE] + found[Act.PREFERENCE] <= _SURE:
+        kind = None
     return None if kind is None else _scoped(kind, sentence, everywhere=False)._replace(correction=correction)
 
 

@@ -120,7 +120,7 @@ def store_memory(
         memory = view.remember(
             content,
             kind=kind or ("fact" if said.name == "message" else said.name),
-            tags=tags,
+            tags=(*tags, *said.tags) if kind is None else tags,
             tier=tier,
             priority=priority or Priority.NORMAL,
             ttl=None if ttl_minutes is None else ttl_minutes * 60,
