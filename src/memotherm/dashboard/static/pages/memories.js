@@ -223,7 +223,7 @@ function Bulk({ chosen, count, most, onAll, onNone, onChange }) {
     <div class="buttons">${ACTIONS.filter((action) => chosen.some(action.fits)).map((action) => html`<button key=${action.name} type="button" class="small" disabled=${progress > 0} onClick=${() => run(action)}>${action.name}</button>`)}
       ${choice("Set priority", PRIORITIES, prioritizing)}
       ${choice("Set kind", KINDS, (kind) => editing(`Set the kind ${kind}`, `Made ${kind}`, () => ({ kind })))}
-      ${choice("Move to scope", places.map(scopeName), (name) => rescoping(places.find((scope) => scopeName(scope) === name)))}
+      ${choice("Move to scope", places.map((scope) => scopeName(scope)), (name) => rescoping(places.find((scope) => scopeName(scope) === name)))}
       <form class="row" onSubmit=${addTags}><input type="text" aria-label="Tags to add" placeholder="Add tags" size="10" value=${tags} onInput=${(event) => setTags(event.target.value)} /><button type="submit" class="small" disabled=${progress > 0 || !tags.trim()}>Tag</button></form>
       <${Exports} name="chosen memories" rows=${chosen} />
       <details><summary class="hint">Purge</summary><button type="button" class="small danger" disabled=${progress > 0} onClick=${() => run(PURGE)}>Purge ${memoriesText(chosen.length)}</button></details>
