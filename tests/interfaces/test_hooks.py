@@ -119,8 +119,8 @@ def test_a_session_of_every_host(client: str, home: Path):
         assert start is None
         assert FACT in prompt["prependContext"]
     elif client == "opencode":
-        assert start is None
-        assert FACT in prompt["text"]
+        assert FACT in start["text"]
+        assert prompt is None or FACT not in prompt["text"]
     elif client == "cursor":
         assert FACT in start["additional_context"]
         assert prompt is None
@@ -1097,7 +1097,8 @@ def test_a_host_with_hooks_has_every_moment_of_a_session(host: Host):
     assert {"start", "prompt", "compact", "stop", "end"} == set(moments) - {"tool", "agent"}
     assert {event.moment for event in host.events.values() if event.injects} <= {"start", "prompt", "tool", "agent"}
     assert all("*" not in event.matcher for event in host.events.values())
-    assert all(event.matcher for event in host.events.values() if event.moment == "tool")
+    # A plugin of ours chooses the tools itself.
+    assert host.plugin or all(event.matcher for event in host.events.values() if event.moment == "tool")
     assert any(event.injects for event in host.events.values())
 
 

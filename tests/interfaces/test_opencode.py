@@ -40,9 +40,11 @@ await call("glob", { pattern: "*" });
 for (const type of ["session.idle", "session.compacted", "session.updated"]) {
   await hooks.event({ event: { type, properties: { sessionID: "s1" } } });
 }
+const more = { message: {}, parts: [{ id: "p3", type: "text", text: "And the host?" }] };
+await hooks["chat.message"]({ sessionID: "s1" }, more);
 await hooks.event({ event: { type: "session.idle", properties: { sessionID: "child" } } });
 await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "s1" } } } });
-console.log(JSON.stringify({ parts: asked.parts, outputs }));
+console.log(JSON.stringify({ parts: asked.parts, more: more.parts, outputs }));
 """
 #: Stands for the hook: keeps what it is sent, and knows something about prompts, edits and failures.
 _HOOK = """
@@ -50,14 +52,16 @@ import json, sys
 data = sys.stdin.read()
 open(sys.argv[1], "a").write(data + "\\n")
 event = json.loads(data)
-if event.get("prompt") or event.get("error") or "api.ts" in data:
+if event["hook_event_name"] == "session.created":
+    print(json.dumps({"text": "<memotherm-memory>rules</memotherm-memory>"}))
+elif event.get("prompt") or event.get("error") or "api.ts" in data:
     print(json.dumps({"text": "<memotherm-memory>known</memotherm-memory>"}))
 """
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 def test_a_session_of_opencode(tmp_path: Path) -> None:
-    """A prompt and a call get their memories, the user's own words are sent, and a subagent's are not."""
+    """The first prompt gets the start, a prompt and a call their memories; a subagent's words are not sent."""
     shutil.copy(PLUGINS / "opencode" / "memotherm.js", tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "hook.py").write_text(_HOOK)
@@ -70,19 +74,21 @@ def test_a_session_of_opencode(tmp_path: Path) -> None:
 
     own, added = told["parts"]
     assert own["text"] == "Which port?"
-    assert (added["text"], added["synthetic"], added["messageID"]) == (
-        "<memotherm-memory>known</memotherm-memory>", True, "m1"
-    )  # fmt: skip
+    start = "<memotherm-memory>rules</memotherm-memory>\n\n<memotherm-memory>known</memotherm-memory>"
+    assert (added["text"], added["synthetic"], added["messageID"]) == (start, True, "m1")
+    assert told["more"][1]["text"] == start  # after the compaction
     assert added["id"] != own["id"]
     known = "done\n\n<memotherm-memory>known</memotherm-memory>"
     assert told["outputs"] == {"edit": known, "bash": known, "glob": "done"}
-    names = ["chat.message", "tool.execute.after", "tool.execute.after", "session.idle", "session.compacted",
-             "session.deleted"]  # fmt: skip
+    names = ["session.created", "chat.message", "tool.execute.after", "tool.execute.after", "session.idle",
+             "session.compacted", "session.created", "chat.message", "session.deleted"]  # fmt: skip
     assert [each["hook_event_name"] for each in sent] == names
     assert {(each["session_id"], each["cwd"]) for each in sent} == {("s1", "/work/shop")}
     events = [event for each in sent if (event := parse_event(each, client="opencode"))]
-    assert [event.moment for event in events] == ["prompt", "tool", "tool", "stop", "compact", "end"]
-    prompt, edit, failed, stop = events[:4]
+    assert [event.moment for event in events] == [
+        "start", "prompt", "tool", "tool", "stop", "compact", "start", "prompt", "end"
+    ]  # fmt: skip
+    prompt, edit, failed, stop = events[1:5]
     assert prompt.prompt == "Which port?"
     assert stop.reply == "Port 5433."
     assert edit.call is not None

@@ -21,6 +21,8 @@ OPENCODE = Host(
     _files,
     client="opencode",
     events={
+        # The plugin sends it with the first prompt of a session, and with the first one after a compaction.
+        "session.created": Event("start", injects=True),
         "chat.message": Event("prompt", injects=True),
         "tool.execute.after": Event("tool", injects=True),
         "session.idle": Event("stop"),

@@ -42,6 +42,8 @@ const textOf = (parts) =>
 
 export const Memotherm = async ({ client, directory }) => {
   const subagents = new Map();
+  // The sessions whose prompt begins with rules, open tasks and the last summary already.
+  const begun = new Set();
   // A session that another one has started is a subagent: its prompt is an agent's, not the user's.
   const isSubagent = async (id) => {
     if (!subagents.has(id)) {
@@ -59,7 +61,10 @@ export const Memotherm = async ({ client, directory }) => {
   return {
     "chat.message": async (input, output) => {
       if (await isSubagent(input.sessionID)) return;
-      const text = await ask({ ...base("chat.message", input.sessionID), prompt: textOf(output.parts) });
+      const start = begun.has(input.sessionID) ? "" : await ask(base("session.created", input.sessionID));
+      begun.add(input.sessionID);
+      const found = await ask({ ...base("chat.message", input.sessionID), prompt: textOf(output.parts) });
+      const text = [start, found].filter(Boolean).join("\n\n");
       const first = output.parts.find((part) => part.type === "text");
       if (text && first) output.parts.push({ ...first, id: `${first.id}m`, text, synthetic: true });
     },
@@ -80,6 +85,7 @@ export const Memotherm = async ({ client, directory }) => {
       const id = event?.properties?.sessionID ?? event?.properties?.info?.id;
       if (!id || !["session.idle", "session.compacted", "session.deleted"].includes(event.type)) return;
       if (event.type !== "session.deleted" && await isSubagent(id)) return;
+      if (event.type !== "session.idle") begun.delete(id);
       const reply = event.type === "session.idle" ? { reply: await lastReply(id) } : {};
       await ask({ ...base(event.type, id), ...reply });
     },

@@ -88,7 +88,7 @@ FAULTS: Mapping[str, Fault] = {
     "O11": answering(f"{_FILES}:list_files", _top_folder_only),
     "O12": constant("memotherm.text.chunks:_SHARE", 0.0),
     "O13": constant("memotherm.embed.services:OpenAIEmbedder.default_model", "text-embedding-ada-002"),
-    "O14": answering("memotherm.storage.searches:SearchStore.search_text", lambda found: found._replace(scores={})),
+    "O14": answering("memotherm.storage.store:SearchStore.search_text", lambda found: found._replace(scores={})),
     "O15": settings(sync_on_session_start=False),
     "O16": settings(sync_on_search=False),
     "O17": settings(watch_notes=False),
