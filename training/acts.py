@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from memotherm.embed.local import BUNDLED, token_states
+from memotherm.embed.local import BUNDLED, knows_language, token_states
 from memotherm.embed.multilingual import StaticVectors
 from memotherm.statements.acts import MAX_PIECES, MAX_TOKENS, Act
 from memotherm.text.phrases import sentences
@@ -112,7 +112,7 @@ class Inputs:
         read = [self._words.rows(text, MAX_PIECES) for text in texts]
         self.rows = [rows for rows, _ in read]
         self.marks = [np.array(marks, np.float32).reshape(-1, 2) for _, marks in read]
-        states = (token_states(text, MAX_TOKENS) for text in texts)
+        states = (token_states(text, MAX_TOKENS) if knows_language(text) else None for text in texts)
         self.states = [None if each is None else each.astype(np.float16) for each in states]
 
     def pieces(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:

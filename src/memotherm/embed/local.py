@@ -288,14 +288,21 @@ def load_model(path: Path) -> Any:  # noqa: ANN401
 # The first layers alone
 
 
-def token_states(text: str, most: int) -> NDArray[np.float32] | None:
-    """Return a row for each of the first tokens of a text; None if the model does not know its language."""
+def knows_language(text: str) -> bool:
+    """Return whether the bundled model knows the language of a text."""
+    return _bundled_languages().known(text, _bundled_vocabulary()) >= UNKNOWN
+
+
+def token_ids(text: str, most: int) -> list[int]:
+    """Return the first tokens of a text, between a mark of its beginning and one of its end."""
+    return _bundled_vocabulary().encode(text, most)
+
+
+def token_states(text: str, most: int) -> NDArray[np.float32]:
+    """Return a row for each of the first tokens of a text."""
     import numpy as np
 
-    words = _bundled_vocabulary()
-    if _bundled_languages().known(text, words) < UNKNOWN:
-        return None
-    row = np.array([words.encode(text, most)], dtype=np.int64)
+    row = np.array([token_ids(text, most)], dtype=np.int64)
     fields = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
     (states,) = _first_layers().run(None, fields)
     return np.asarray(states[0], np.float32)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from memotherm.model import Hit, Memory, Tier
+from memotherm.model import Memory, Tier
 from memotherm.model.memory import SUMMARY
 from memotherm.statements.kinds import classified
-from memotherm.statements.replacing import denies, is_bare, may_replace, replaced_part, says_change, values_of
+from memotherm.statements.replacing import denies, is_bare, may_change, replaced_part, says_change, values_of
 from memotherm.text.claims import MOST_CHARS
 
 if TYPE_CHECKING:
@@ -41,18 +41,18 @@ def replaced_by(view: View, text: str, session: object) -> Replaced:
     A turn such as "no, 14" answers the turn before.
     """
     said = text.partition("\n")[0]
-    if not may_replace(said) or classified(said).name == "rule":
+    if not may_change(said) or classified(said).name == "rule":
         return Replaced()
-    own = _parts(view, said, "")
+    own = _parts(view, said, "", "")
     if (own and not is_bare(said)) or not says_change(said):
         return Replaced(parts=own)
     before = _before(view, session)
-    about = before.content.partition("\n")[0] if before is not None else ""
-    parts = own | _parts(view, said, about) if about else own
+    about, _, answered = before.content.partition("\n") if before is not None else ("", "", "")
+    parts = own | _parts(view, said, about, answered) if about else own
     return Replaced(about if parts or denies(said) else "", parts)
 
 
-def _parts(view: View, said: str, about: str) -> dict[str, str]:
+def _parts(view: View, said: str, about: str, answered: str) -> dict[str, str]:
     """Return the ids of the memories of which a turn replaces a part, each with that part."""
     query = f"{about}\n{said}" if about else said
     question = view.question(query, tuple(Tier), min_score=0.0)
@@ -60,15 +60,18 @@ def _parts(view: View, said: str, about: str) -> dict[str, str]:
     least = _MIN_SCORE_CHANGED if says_change(said) else _MIN_SCORE
     if found.hits:
         least = max(least, _MIN_SHARE * found.hits[0].score)
-    hits = (*found.pinned, *found.hits)
+    hits = [hit for hit in (*found.pinned, *found.hits) if _may_be_meant(hit.memory)]
     counts = Counter(word for hit in hits for word in values_of(hit.memory.content).words)
     frequent = frozenset(word for word, count in counts.items() if 2 * count > len(hits) > 2)
-    meant = (hit.memory for hit in hits if _is_meant(hit, least))
-    return {memory.id: part for memory in meant if (part := replaced_part(said, memory.content, about, frequent))}
+    parts = {
+        hit.memory.id: replaced_part(said, hit.memory.content, about, frequent, answered, told=hit.score >= least)
+        for hit in hits
+    }
+    return {memory_id: part for memory_id, part in parts.items() if part}
 
 
-def _is_meant(hit: Hit, least: float) -> bool:
-    return hit.score >= least and hit.memory.kind != SUMMARY and len(hit.memory.content) <= MOST_CHARS
+def _may_be_meant(memory: Memory) -> bool:
+    return memory.kind != SUMMARY and len(memory.content) <= MOST_CHARS
 
 
 def _before(view: View, session: object) -> Memory | None:

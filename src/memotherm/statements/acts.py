@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memotherm.embed.local import BUNDLED, token_states
+from memotherm.embed.local import BUNDLED, knows_language, token_states
 from memotherm.embed.multilingual import StaticVectors
 
 if TYPE_CHECKING:
@@ -77,10 +77,8 @@ def acts(sentence: str) -> Mapping[Act, float]:
 def _acts(sentence: str) -> Mapping[Act, float]:
     scores = _first(sentence)
     found = _probabilities(scores)
-    if sum(found[act] for act in _ACTIVE) > _IDLE and max(found.values()) < _SURE:
-        states = token_states(sentence, MAX_TOKENS)
-        if states is not None:
-            found = _probabilities(scores + _network("states").scores(states))
+    if sum(found[act] for act in _ACTIVE) > _IDLE and max(found.values()) < _SURE and knows_language(sentence):
+        found = _probabilities(scores + _network("states").scores(token_states(sentence, MAX_TOKENS)))
     return found
 
 
