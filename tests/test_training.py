@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from bench.quality import measured
 from training.measure import difference, ndcg, searched_sets
 from training.negatives import mine
+from training.pair_groups import FOLDER, Group, Line, groups, pairs_of
 from training.questions import Questions, read_questions
 from training.sampling import Sampler, rate
 from training.sources import Source, read_sources
@@ -20,6 +22,7 @@ from training.tokens import QUERY_PREFIX, Tokenizer, padded
 
 from memotherm.embed.local import QUERY_PREFIX as PREFIX_OF_THE_PRODUCT
 from memotherm.embed.wordpiece import WordPiece
+from memotherm.statements.pairs import Effect
 
 _WEIGHTS = Path(__file__).parent.parent / "src" / "memotherm" / "embed" / "weights"
 
@@ -160,3 +163,51 @@ def test_a_difference_has_an_interval_around_it():
     change, low, high = difference(old + np.tile([0.1, 0.3], 25), old)
     assert low < change < high
     assert change == pytest.approx(0.2)
+
+
+def test_every_newer_line_is_about_one_older_line_of_its_group():
+    """Groups of all languages are read, and each has a situation."""
+    read = list(groups())
+    assert {group.language for group in read} == {path.stem for path in FOLDER.glob("*.txt")}
+    for group in read:
+        assert group.situation
+        older = [line for line in group.lines if line.is_older]
+        for line in group.lines:
+            assert line.is_older or sum(line.is_about(old) for old in older) == 1, (group.situation, line)
+
+
+def test_groups_name_no_address_that_could_exist():
+    """Mail and pages are at .example."""
+    for path in FOLDER.glob("*.txt"):
+        for host in re.findall(r"(?:\w@|://)([\w.-]+\.\w+)", path.read_text("utf-8")):
+            assert host.endswith(".example"), (path.name, host)
+
+
+def test_an_older_line_makes_a_pair_with_each_line_of_its_group():
+    """Only the newer line with its number and about its kind has an effect on it."""
+    lines = [
+        Line("S", 1, "the tap is behind the shed"),
+        Line("T", 1, "repaint the sign"),
+        Line("U", 1, "no, next to the greenhouse", "The tap is behind the shed."),
+        Line("D", 1, "the sign is blue again"),
+    ]
+    pairs = {(pair.old, pair.new): pair for pair in pairs_of(Group("english", "garden", lines))}
+    assert len(pairs) == 8
+    assert {key for key, pair in pairs.items() if pair.effect is not Effect.NOTHING} == {
+        (lines[0].text, lines[2].text),
+        (lines[1].text, lines[3].text),
+    }
+    replaced = pairs[lines[0].text, lines[2].text]
+    assert (replaced.effect, replaced.kind, replaced.answered) == (Effect.REPLACED, "U", lines[2].answered)
+    assert pairs[lines[1].text, lines[3].text].effect is Effect.DONE
+
+
+@pytest.mark.parametrize(
+    "text", ["S1 a line before a situation", "# garden\nX1 of an unknown kind", "# garden\nS no number"]
+)
+def test_a_malformed_line_is_refused(tmp_path, monkeypatch, text):
+    """With its file."""
+    (tmp_path / "english.txt").write_text(text)
+    monkeypatch.setattr("training.pair_groups.FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"english\.txt"):
+        list(groups())
