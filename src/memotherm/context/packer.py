@@ -313,12 +313,10 @@ class _Packer:
                 yield Exclusion(item, needed, why)
 
 
-def _position(included: tuple[Item, Form]) -> tuple[int, bool, float, tuple[int, ...]]:
-    """Return where a memory stands in the text: low priority last in its section, recalled memories newest first."""
+def _position(included: tuple[Item, Form]) -> tuple[int, bool, tuple[int, ...]]:
+    """Return where a memory stands in the text: low priority last in its section, recalled memories as in a search."""
     candidate = included[0].candidate
-    memory, section = candidate.memory, candidate.section
-    age = -memory.updated_at.timestamp() if section == "recalled" else 0.0
-    return _PLACES[section], memory.priority is _LOW, age, candidate.order
+    return _PLACES[candidate.section], candidate.memory.priority is _LOW, candidate.order
 
 
 def text_of(ordered: Sequence[tuple[Item, Form]], renderer: Renderer, budget: int) -> tuple[str, int, int]:

@@ -31,15 +31,15 @@ from memotherm.text.words import content_words, ordered_content_words, plain_tex
 
 #: A longer turn is a report.
 MOST_CHARS = 400
-#: How likely the network finds that a part is replaced, alone, and at least if the words tell so. With the older text at
-#: hand, 62 instead of 50 of 68 corrections of `bench/days/dialogues` kept unseen are found, and 0 of 32 other turns.
+#: How likely the network finds that a part is replaced, alone, and at least if the words tell so. With the older text
+#: at hand, 62 instead of 50 of 68 corrections of `bench/days/dialogues` kept unseen are found, and 0 of 32 other turns.
 _LIKELY, _POSSIBLE = 0.7, 0.01
 #: How many parts of an older text the network reads.
-_MOST_READ = 4
+_MOST_READ = 3
 #: Acts that a turn needs with this probability to replace anything, unless its words tell so.
 _STATING = (Act.CHANGE, Act.REVOKE, Act.DECISION, Act.FACT, Act.PREFERENCE, Act.RULE, Act.PROFILE)
-_PERHAPS = 0.05
-#: The same, if its value is neither a number nor a day.
+_PERHAPS = 0.1
+#: The same, if its value is neither a number nor a day, or the network alone decides, which has learned short turns.
 _MOST_CHARS_NAMED = 160
 #: The content words of a clause that can stand alone.
 _LEAST_WORDS = 2
@@ -107,9 +107,9 @@ def denies(text: str) -> bool:
 def may_change(text: str) -> bool:
     """Return whether a turn states something that may be otherwise than it was before."""
     said = _stated(text)
-    return bool(said) and (
-        may_replace(text) or any(likely(each.strip(), *_STATING) > _PERHAPS for each in sentences(said))
-    )
+    if not said or len(text) > _MOST_CHARS_NAMED:
+        return may_replace(text)
+    return may_replace(text) or any(likely(each.strip(), *_STATING) > _PERHAPS for each in sentences(said))
 
 
 def replaced_part(
@@ -125,14 +125,13 @@ def replaced_part(
         answered: The last thing that was said before the turn.
         told: Whether it is enough that the words tell so.
     """
-    if not (parts := parts_of(old)[:_MOST_READ]):
-        return ""
-    likelihoods = {part: _likelihood(part, new, answered or about) for part in parts}
-    likeliest = max(parts, key=likelihoods.__getitem__)
-    if likelihoods[likeliest] > _LIKELY:
-        return likeliest
+    if len(new) <= _MOST_CHARS_NAMED:
+        parts = {part: _likelihood(part, new, answered or about) for part in parts_of(old)[:_MOST_READ]}
+        likeliest = max(parts, key=parts.__getitem__, default="")
+        if likeliest and parts[likeliest] > _LIKELY:
+            return likeliest
     part = _told(new, old, about, frequent) if told and may_replace(new) else ""
-    return part if likelihoods.get(part, 0.0) > _POSSIBLE else ""
+    return part if part and _likelihood(part, new, answered or about) > _POSSIBLE else ""
 
 
 def _likelihood(part: str, new: str, answered: str) -> float:
