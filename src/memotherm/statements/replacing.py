@@ -31,6 +31,8 @@ from memotherm.text.words import content_words, ordered_content_words, plain_tex
 
 #: A longer turn is a report.
 MOST_CHARS = 400
+#: The same, if its value is neither a number nor a day, or the network alone decides, which has learned short turns.
+_MOST_CHARS_NAMED = 160
 #: How likely the network finds that a part is replaced, alone, and at least if the words tell so. With the older text
 #: at hand, 62 instead of 50 of 68 corrections of `bench/days/dialogues` kept unseen are found, and 0 of 32 other turns.
 _LIKELY, _POSSIBLE = 0.7, 0.01
@@ -39,8 +41,6 @@ _MOST_READ = 3
 #: Acts that a turn needs with this probability to replace anything, unless its words tell so.
 _STATING = (Act.CHANGE, Act.REVOKE, Act.DECISION, Act.FACT, Act.PREFERENCE, Act.RULE, Act.PROFILE)
 _PERHAPS = 0.1
-#: The same, if its value is neither a number nor a day, or the network alone decides, which has learned short turns.
-_MOST_CHARS_NAMED = 160
 #: The content words of a clause that can stand alone.
 _LEAST_WORDS = 2
 #: A number, and the letters or the sign that follow it: "15 minutes", "15%".
@@ -55,8 +55,6 @@ _UNSPACED_DAY = re.compile("(?:周|星期|礼拜|週)[一二三四五六日天�
 #: Exclamations state nothing.
 _EXCLAMATION = ("!", "！")
 _CLAUSES = re.compile(r"[;，；、：]|,(?!\d)|:\s")
-
-
 #: Verbs in the past.
 _EVENT = re.compile(
     r" (?:\w{2,}(?<!ne)ed|took|ran|went|came|said|told|met|saw|ate|read|wrote|bought|sold|spent|had|did|got"

@@ -262,7 +262,8 @@ const Shortcuts = ({ onClose }) => html`<${Dialog} title="Shortcuts" onClose=${o
 
 function Dashboard({ route, login: who, onLogout }) {
   const [layer, setLayer] = useState(null);
-  const close = () => setLayer(null);
+  // A dialog tells that it was closed after its key: by then another one may have been opened.
+  const close = (name) => () => setLayer((shown) => (shown === name ? null : shown));
   const find = () => {
     const field = document.querySelector("main [type=search]");
     if (field) field.focus();
@@ -273,9 +274,9 @@ function Dashboard({ route, login: who, onLogout }) {
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to content</a>
     <div class="frame"><${Sidebar} route=${route} login=${who} onLogout=${onLogout} onSearch=${() => setLayer("search")} onHelp=${() => setLayer("help")} />
       <div class="grow"><${ConnectionBanner} /><${Page} route=${route} onAdd=${add} /></div></div>
-    ${layer === "search" && html`<${Palette} onClose=${close} />`}
-    ${layer === "help" && html`<${Shortcuts} onClose=${close} />`}
-    ${layer === "add" && html`<${AddMemory} onClose=${close} />`}`;
+    ${layer === "search" && html`<${Palette} onClose=${close("search")} />`}
+    ${layer === "help" && html`<${Shortcuts} onClose=${close("help")} />`}
+    ${layer === "add" && html`<${AddMemory} onClose=${close("add")} />`}`;
 }
 
 function App() {
