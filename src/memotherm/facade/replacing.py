@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memotherm.facade.view import View
 
 #: How many older memories are looked at.
-_MOST_HITS = 4
+_MOST_HITS = 6
 #: The lowest score of one that is meant, without words for a change and with them, and its share of the best one.
 _MIN_SCORE, _MIN_SCORE_CHANGED = 0.5, 0.2
 _MIN_SHARE = 0.5
