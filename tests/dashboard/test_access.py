@@ -39,7 +39,8 @@ def test_the_first_view_asks_for_its_modules_at_once(open_page: Open, mem: Memot
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith(".js") else None)
     page.reload()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    named = page.locator("link[rel=modulepreload], script[src]").evaluate_all("all => all.map((e) => e.href || e.src)")
+    modules = page.locator("link[rel=modulepreload], script[type=module][src]")
+    named = modules.evaluate_all("all => all.map((e) => e.href || e.src)")
     assert sorted(name for name in asked if "uPlot" not in name) == sorted(named)
     # A browser has six connections to a server: two rounds, with the style.
     assert len(named) <= 11
