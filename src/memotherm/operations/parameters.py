@@ -201,8 +201,7 @@ WIRES: Mapping[str, Parameter] = {
     "number": _wire(int, ge=1, le=2**62, help="The number of a receipt."),
     "event_seq": _wire(int, ge=1, le=2**62, help="The number of an event."),
     "events": _wire(
-        list[int], selects=True, items=_wire(int, ge=1, le=2**62), min_length=1, max_length=1000,
-        help="The numbers of events.",
+        list[int], selects=True, items=_wire(int, ge=1, le=2**62), max_length=1000, help="The numbers of events.",
     ),
     "run": _wire(bool, help="Whether to undo all that was made by the same call, such as a compaction."),
     "session_id": _wire(str, selects=True, required=True, pattern=PATTERNS["session"], help="The name of the session."),
