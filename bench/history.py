@@ -27,6 +27,7 @@ from bench.silence import TEN_FACTS
 from memotherm import Memotherm, embed
 from memotherm import open as open_memory
 from memotherm.history.places import Places
+from memotherm.history.reader import Reader
 from memotherm.history.reading import Found, TranscriptReader
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.text.phrases import sentences
@@ -39,7 +40,7 @@ _GROUP = 500
 _SHORTEST = 30
 
 
-class Conversations:
+class Conversations(Reader):
     """Lines of conversations as the prompts of sessions of ten turns, spread over some days."""
 
     name = "conversations"
@@ -50,19 +51,15 @@ class Conversations:
         self._until = until
         self._step = timedelta(days=days) / len(lines)
 
-    def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:  # noqa: ARG002
-        """Return none: there are no files."""
-        return []
-
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions."""
         yield Transcript(self.name, root, "all", len(self._lines), "")
 
-    def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:  # noqa: ARG002
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:  # noqa: ARG002
         """Yield the prompts, oldest first."""
         first = self._until - self._step * len(self._lines) - timedelta(hours=2)
         for number, line in enumerate(self._lines):
-            reading.records += 1
+            reading.known += 1
             session, time = f"s{number // 10}", first + number * self._step
             yield Record(f"r{number}", session, "", time, "user", line, "", "")
 

@@ -8,10 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memotherm.history.reader import Reader
 from memotherm.history.records import Reading, Record, Transcript
 
 
-class Lines:
+class Lines(Reader):
     """Reads the files that `write` has written, and counts how many."""
 
     name = "claude-code"
@@ -20,9 +21,8 @@ class Lines:
     def __init__(self) -> None:
         self.parsed: list[str] = []
 
-    def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return the one folder."""
-        return [folder] if (folder := home / "sessions").is_dir() else []
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield home / "sessions"
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the files."""
@@ -30,7 +30,7 @@ class Lines:
             stat = path.stat()
             yield Transcript(self.name, path, path.stem, stat.st_size, f"{stat.st_size}:{stat.st_mtime_ns}")
 
-    def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         """Yield the records; a line `poison` is an error that no reader expects."""
         self.parsed.append(transcript.session)
         for line in transcript.path.read_text("utf-8").splitlines():
@@ -42,7 +42,6 @@ class Lines:
                 reading.broken += 1
                 continue
             reading.known += 1
-            reading.records += 1
             time = entry.pop("time", None)
             yield Record(**{"parent": "", "branch": "main", **entry}, time=time and datetime.fromisoformat(time))
 

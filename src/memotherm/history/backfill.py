@@ -23,11 +23,12 @@ from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.undoing import BATCHES
-from memotherm.history.deleted_sessions import DeletedSessions
 from memotherm.history.helper import Helper
 from memotherm.history.places import Places
+from memotherm.history.reader import Reader
 from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
-from memotherm.history.records import Source, Transcript
+from memotherm.history.records import Transcript
+from memotherm.history.sources.claude_code import DeletedSessions
 from memotherm.model import Memory, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.model.value import Value
@@ -85,7 +86,7 @@ class Backfill:
     def __init__(
         self,
         mem: Memotherm,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Reader],
         wanted: Wanted = _EVERYTHING,
         environ: Mapping[str, str] | None = None,
         home: Path | None = None,
@@ -98,7 +99,7 @@ class Backfill:
         self._read = mem.store.transcripts_read()
         self._places = Places(mem.settings, wanted.exclude, wanted.projects)
         #: The programs of which something was found, with the transcripts that were not read yet.
-        self._unread: list[tuple[Source, Found, list[Transcript]]] = []
+        self._unread: list[tuple[Reader, Found, list[Transcript]]] = []
         self._helper = Helper()
         # Nobody knows who wrote files that were brought from elsewhere.
         trust = Trust.PERSON if wanted.path is None else Trust.IMPORT
@@ -152,7 +153,7 @@ class Backfill:
         for memory in memories:
             self._mem.scoped(**dict(memory.scope.items())).forget(memory.id, why="excluded")
 
-    def _list(self, source: Source, roots: Sequence[Path]) -> None:
+    def _list(self, source: Reader, roots: Sequence[Path]) -> None:
         """List the transcripts of a program, without parsing them."""
         found, unread = Found(source.name, source.verified), list[Transcript]()
         found.deleted = isinstance(source, DeletedSessions)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memotherm.history.exchanges import exchanges, fix_of
-from memotherm.history.records import Reading, Source, Transcript
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Transcript
 from memotherm.hooks.turns import Content
 from memotherm.settings import Settings
 from memotherm.text.redaction import redactor
 
 
-def fixes_in(source: Source, path: Path, settings: Settings) -> Iterator[Content]:
+def fixes_in(source: Reader, path: Path, settings: Settings) -> Iterator[Content]:
     """Yield each error of a transcript with what made it go away, without secrets; none if there is no transcript."""
     if not path.is_file():
         return

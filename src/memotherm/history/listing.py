@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -75,19 +75,6 @@ def transcript(source: str, path: Path, session: str = "") -> Transcript:
     except OSError:
         return Transcript(source, path, session, 0, "")
     return Transcript(source, path, session, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
-
-
-def stored(source: str, path: Path, states: Mapping[str, str] | None) -> Iterator[Transcript]:
-    """Yield the sessions in a database, each with its state and an equal share of the size of the file.
-
-    Without states, because the tables are not known, the file itself is a transcript: reading it says what is wrong.
-    """
-    whole = transcript(source, path)
-    if states is None:
-        yield whole
-        return
-    for session, changed in states.items():
-        yield Transcript(source, path, session, whole.size // len(states), changed)
 
 
 def head_of(path: Path, most_bytes: int = 4096) -> bytes:

@@ -1,4 +1,4 @@
-"""The part that all readers share: one bad transcript never stops the others, and no empty result is silent."""
+"""What all readers share: one bad transcript never stops the others, and no empty result is silent."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from memotherm.errors import MemothermError
-from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.values import moment, text
 
 
 class Reader(ABC):
-    """The base of the readers; a subclass lists transcripts and yields records."""
+    """The reader of the transcripts of one program."""
 
     name: str
+    #: The newest version of the program whose files were checked.
     verified: str
 
     def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the folders and files where the program keeps its transcripts, those that exist."""
         return [path for path in dict.fromkeys(self._places(environment, home)) if path.exists()]
 
+    @abstractmethod
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the transcripts in a folder or file, without parsing them."""
+
     def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
-        """Yield the records of a transcript."""
+        """Yield the records of a transcript, in memory that does not depend on its size."""
         try:
             for record in self._records(transcript, reading):
                 if record.text:
@@ -38,9 +44,9 @@ class Reader(ABC):
         if not (reading.problem or reading.known) and transcript.size:
             reading.problem = "it has no record of a known type"
 
-    @abstractmethod
-    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        """Yield the folders in which the program keeps its sessions."""
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:  # noqa: ARG002
+        """Yield the folders in which the program keeps its sessions; without any, the user names them."""
+        yield from ()
 
     @abstractmethod
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
@@ -67,3 +73,73 @@ def folder(environment: Mapping[str, str], variable: str, default: Path) -> Path
     """Return a folder that a variable of the environment may name."""
     named = environment.get(variable)
     return Path(named).expanduser() if named else default
+
+
+#: The tools of all programs that run commands, and those that change files.
+_COMMANDS = frozenset(
+    """
+    Bash PowerShell Shell ShellTool bash developer__shell exec execute_command powershell run_commands run_in_terminal
+    run_shell_command run_terminal_cmd run_terminal_command run_terminal_command_v2 shell
+    """.split()  # noqa: SIM905 - a list would take twenty lines
+)
+_EDITS = frozenset(
+    """
+    Edit MultiEdit NotebookEdit StrReplace Write apply_diff apply_patch create developer__edit developer__text_editor
+    developer__write edit edit_file edit_file_v2 editor insert insert_content multi_edit multiedit replace
+    replace_in_file replace_string_in_file search_and_replace search_replace smart_edit str_replace text_editor write
+    write_file write_to_file
+    """.split()  # noqa: SIM905 - a list would take thirty lines
+)
+#: The arguments that name a file.
+_PATHS = ("file_path", "filePath", "path", "target_file", "relativeWorkspacePath", "notebook_path")
+
+
+def actions(tool: str, arguments: Mapping[str, Any]) -> list[tuple[Role, str]]:
+    """Return the commands that a call runs, or the file that it changes; none for other calls."""
+    if tool in _COMMANDS:
+        commands = arguments.get("commands", arguments.get("command"))
+        listed = commands if isinstance(commands, list) else [commands]
+        return [("command", each.strip() if isinstance(each, str) else "") for each in listed]
+    # Some editors look at files as well.
+    if tool in _EDITS and text(arguments, "command") != "view":
+        return [("edit", next(filter(None, (text(arguments, name) for name in _PATHS)), ""))]
+    return []
+
+
+class Session:
+    """What the records of a session have in common, and its calls whose results are not read yet."""
+
+    def __init__(self, name: str, project: str = "", parent: str = "", branch: str = "") -> None:
+        self.name = name
+        self.project = project
+        self.parent = parent
+        self.branch = branch
+        self._calls: dict[str, list[Record]] = {}
+
+    def record(self, name: str, time: object, role: Role, said: str) -> Record:
+        """Return a record, given its id."""
+        return Record(name, self.name, self.parent, moment(time), role, said.strip(), self.project, self.branch)
+
+    def done(self, name: str, time: object, tool: str, arguments: Mapping[str, Any]) -> list[Record]:
+        """Return the records of what a call does."""
+        found = enumerate(actions(tool, arguments))
+        return [self.record(f"{name}:{place}" if place else name, time, *action) for place, action in found]
+
+    def wait_for(self, call: str, records: list[Record]) -> None:
+        """Keep the records of a call until its result."""
+        if records:
+            self._calls.setdefault(call, records)
+
+    def taken(self, call: str) -> list[Record]:
+        """Return the records of a call that waited for its result."""
+        return self._calls.pop(call, [])
+
+    def finished(self, call: str, output: str, *, failed: bool) -> Iterator[Record]:
+        """Yield the records of a call with its result."""
+        yield from (record.with_result(output, failed=failed) for record in self.taken(call))
+
+    def unfinished(self) -> Iterator[Record]:
+        """Yield the calls without a result."""
+        for records in self._calls.values():
+            yield from records
+        self._calls.clear()

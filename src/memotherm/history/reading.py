@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
 from memotherm.history.helper import Helper
 from memotherm.history.places import EXCLUDED, Places
-from memotherm.history.records import Reading, Source, Transcript
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Transcript
 from memotherm.hooks.hosts import HOSTS, PREFIXES
 from memotherm.hooks.scopes import user_name
 from memotherm.hooks.turns import Content
@@ -216,7 +217,7 @@ class TranscriptReader:
         self._next = 0
         self._user = user_name()
 
-    def add(self, source: Source, transcripts: Iterable[Transcript], found: Found) -> Iterator[int]:
+    def add(self, source: Reader, transcripts: Iterable[Transcript], found: Found) -> Iterator[int]:
         """Read transcripts, and yield the size of each when it was read; a broken one does not stop the others."""
         for transcript in transcripts:
             self._read(source, transcript, found)
@@ -225,7 +226,7 @@ class TranscriptReader:
         while self._waiting:
             self._take()
 
-    def _read(self, source: Source, transcript: Transcript, found: Found) -> None:
+    def _read(self, source: Reader, transcript: Transcript, found: Found) -> None:
         reading, number, complete = Reading(), self._next, True
         self._next += 1
         try:

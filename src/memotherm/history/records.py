@@ -1,13 +1,15 @@
-"""The values that a reader of transcripts returns, and the interface of one reader."""
+"""The values that a reader of transcripts returns."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
+
+from memotherm.history.output import error_lines
 
 Role = Literal["user", "assistant", "command", "edit", "summary", "title"]
 
@@ -47,9 +49,9 @@ class Record:
     failed: bool = False
     output: str = ""
 
-    def as_failed(self, output: str) -> Record:
-        """Return the record of a command or edit that failed."""
-        return replace(self, failed=True, output=output)
+    def with_result(self, output: str, *, failed: bool) -> Record:
+        """Return the record of a command or edit with its result; of the output, the lines that tell why it failed."""
+        return replace(self, failed=True, output=error_lines(output)) if failed else self
 
 
 @dataclass(slots=True)
@@ -76,18 +78,20 @@ class Reading:
             self.unknown[kind or "no type"] += 1
 
 
-class Source(Protocol):
-    """The reader of the transcripts of one program."""
+class Ranges:
+    """Ranges of lines that were taken back, without overlaps; each new one ends after all others."""
 
-    name: str
-    #: The newest version of the program whose files were checked.
-    verified: str
+    def __init__(self) -> None:
+        self._first, self._last = list[int](), list[int]()
 
-    def roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return the folders and files where the program keeps its transcripts, those that exist."""
+    def add(self, first: int, last: int) -> None:
+        """Add a range, which may contain or continue earlier ones."""
+        while self._first and self._first[-1] >= first:
+            self._first.pop()
+            self._last.pop()
+        self._first.append(first)
+        self._last.append(last)
 
-    def transcripts(self, root: Path) -> Iterator[Transcript]:
-        """List the transcripts in a folder or file, without parsing them."""
-
-    def read(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
-        """Yield the records of a transcript, in memory that does not depend on its size."""
+    def __contains__(self, number: int) -> bool:
+        place = bisect_right(self._first, number) - 1
+        return place >= 0 and number <= self._last[place]

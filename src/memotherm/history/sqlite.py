@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from memotherm.history.lines import open_regular
+from memotherm.history.listing import transcript
+from memotherm.history.records import Transcript
 
 _HEADER = b"SQLite format 3\0"
 #: Where the header says how the file is written, and the value for a write-ahead log.
@@ -66,6 +69,11 @@ class Database:
         found = self._columns(table)
         return bool(found) and found.issuperset(columns)
 
+    def require(self, table: str, *columns: str) -> None:
+        """Raise OSError unless there is a table with some columns."""
+        if not self.has(table, *columns):
+            raise OSError("it has none of the known tables")
+
     def rows(
         self,
         table: str,
@@ -105,6 +113,26 @@ class Database:
             except sqlite3.Error as exc:
                 raise OSError(f"it is no readable SQLite database: {exc}") from exc
         return self._known[table]
+
+
+def sessions_in(
+    source: str, path: Path, states_of: Callable[[Database], Mapping[str, str] | None]
+) -> Iterator[Transcript]:
+    """Yield the sessions in a database, each with its state and an equal share of the size of the file.
+
+    Without states, because the tables are not known, the file itself is a transcript: reading it says what is wrong. A
+    file that is no database has none.
+    """
+    if not is_database(path):
+        return
+    whole, states = transcript(source, path), None
+    with suppress(OSError), Database(path) as database:
+        states = states_of(database)
+    if states is None:
+        yield whole
+        return
+    for session, changed in states.items():
+        yield Transcript(source, path, session, whole.size // len(states), changed)
 
 
 def _uri(path: Path) -> str:

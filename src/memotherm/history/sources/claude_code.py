@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memotherm.history.lines import lines, open_regular
+from memotherm.history.lines import entries, lines, open_regular
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.output import error_lines
 from memotherm.history.prompts import INTERRUPTED, element, typed
-from memotherm.history.reader import Reader, folder
+from memotherm.history.reader import Reader, Session, actions, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, mapping, moment, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.text.content import digest
 
 _HOST = CLIENTS["claude"]
 _TREE = frozenset(("user", "assistant", "system", "attachment", "progress"))
@@ -50,9 +50,6 @@ _PREFIXES = (
     ),
 )  # fmt: skip
 _ELEMENTS = (r"ide_\w{1,40}", "system-reminder")
-_COMMANDS = frozenset(("Bash", "PowerShell"))
-#: The tools that change files, and the fields that name these.
-_EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 #: What stands in for the output of a tool that the user did not allow.
 _REFUSED = ("The user doesn't want to", INTERRUPTED)
 #: Fields of an entry that the user did not type.
@@ -81,7 +78,7 @@ class ClaudeCode(Reader):
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         subagent = transcript.path.name.startswith("agent-")
         tree = _Tree(transcript, reading, subagent)
-        session = _Session(tree.copies)
+        session = _Conversation(tree.copies)
         for number, entry in tree.live_entries():
             yield from session.records(number, entry)
         yield from session.unfinished()
@@ -243,13 +240,12 @@ class _Tree:
         return max(tips, key=lambda uuid: self._nodes[uuid].number, default="")
 
 
-class _Session:
+class _Conversation(Session):
     """Makes records of the entries of a session, in which a call and its result are two entries."""
 
     def __init__(self, copies: Mapping[tuple[int, int], str]) -> None:
+        super().__init__("")
         self._copies = copies
-        #: The calls whose results are not read yet.
-        self._calls: dict[str, Record] = {}
         #: A queued prompt, which may be repeated as an ordinary one.
         self._queued_prompt = ""
 
@@ -264,11 +260,6 @@ class _Session:
         elif kind == "attachment":
             yield from self._queued(entry)
 
-    def unfinished(self) -> Iterator[Record]:
-        """Yield the calls without a result."""
-        yield from self._calls.values()
-        self._calls.clear()
-
     def _answer(self, number: int, entry: Mapping[str, Any]) -> Iterator[Record]:
         message = mapping(entry, "message")
         if entry.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
@@ -278,28 +269,15 @@ class _Session:
             if text(content, "type") == "text" and name:
                 yield _record(entry, name, "assistant", text(content, "text").strip())
             elif text(content, "type") == "tool_use":
-                self._call(entry, name, content)
-
-    def _call(self, entry: Mapping[str, Any], name: str, call: Mapping[str, Any]) -> None:
-        tool, arguments = text(call, "name"), mapping(call, "input")
-        if tool in _COMMANDS:
-            record = _record(entry, name, "command", text(arguments, "command").strip())
-        elif tool in _EDITS:
-            record = _record(entry, name, "edit", text(arguments, _EDITS[tool]))
-        else:
-            return
-        self._calls.setdefault(text(call, "id"), record)
+                done = actions(text(content, "name"), mapping(content, "input"))
+                self.wait_for(text(content, "id"), [_record(entry, name, *action) for action in done])
 
     def _results(self, entry: Mapping[str, Any]) -> Iterator[Record]:
         for block in blocks_of(mapping(entry, "message").get("content")):
-            call = self._calls.pop(text(block, "tool_use_id"), None)
-            if call is None:
-                continue
             output = text_of(block.get("content"))
-            if not block.get("is_error"):
-                yield call
-            elif not output.startswith(_REFUSED):
-                yield call.as_failed(error_lines(output))
+            if block.get("is_error") and output.startswith(_REFUSED):
+                self.taken(text(block, "tool_use_id"))
+            yield from self.finished(text(block, "tool_use_id"), output, failed=bool(block.get("is_error")))
 
     def _prompts(self, entry: Mapping[str, Any]) -> Iterator[Record]:
         if entry.get("isMeta") or any(field in entry for field in _RESULT_FIELDS):
@@ -351,3 +329,35 @@ def _record(entry: Mapping[str, Any], name: str, role: Role, said: str) -> Recor
         project=text(entry, "cwd"),
         branch=text(entry, "gitBranch"),
     )
+
+
+#: The prompts of interactive sessions, without answers; it stays when transcripts are deleted.
+_PROMPTS = "history.jsonl"
+
+
+class DeletedSessions(Reader):
+    """The prompts in ~/.claude/history.jsonl of sessions that have no transcript and were not read from one."""
+
+    name = "claude-code-prompts"
+    verified = ClaudeCode.verified
+
+    def __init__(self, read: Collection[str] = ()) -> None:
+        self._read = frozenset(read)
+
+    def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+        yield folder(environment, "CLAUDE_CONFIG_DIR", home / ".claude") / _PROMPTS
+
+    def transcripts(self, root: Path) -> Iterator[Transcript]:
+        """List the one file."""
+        if root.name == _PROMPTS and root.is_file() and not root.is_symlink():
+            yield transcript(ClaudeCode.name, root)
+
+    def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
+        projects = transcript.path.parent / "projects"
+        there = {each.session for each in ClaudeCode().transcripts(projects)} if projects.is_dir() else set()
+        for entry in entries(transcript.path, reading):
+            prompt, session, time = text(entry, "display"), text(entry, "sessionId"), moment(entry.get("timestamp"))
+            reading.count("prompt", bool(prompt) and time is not None)
+            if prompt and time is not None and session and session not in there and session not in self._read:
+                key = digest(f"{session} {time.isoformat()} {prompt}")
+                yield Record(key, session, "", time, "user", prompt, text(entry, "project"), "")

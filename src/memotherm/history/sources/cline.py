@@ -12,9 +12,8 @@ from memotherm.history.arrays import elements
 from memotherm.history.editors import VS_CODE, user_folders
 from memotherm.history.lines import open_regular, read_object
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.output import error_lines
 from memotherm.history.prompts import element, without_elements
-from memotherm.history.reader import Reader, folder
+from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 
@@ -29,8 +28,8 @@ _CALLS = (
     "access_mcp_resource", "ask_followup_question", "plan_mode_respond", "switch_mode", "new_task", "thinking",
     "update_todo_list", "codebase_search", "task_progress",
 )  # fmt: skip
-_EDITS = ("editor", "write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace")
-_CALLED = re.compile(rf"<({'|'.join(('execute_command', *_EDITS[1:]))})>")
+#: Those that run a command or change a file.
+_CALLED = re.compile(rf"<({'|'.join(_CALLS[:6])})>")
 _RESULT = re.compile(r"\[[^\]\n]{1,2000}\] Result:")
 
 
@@ -69,19 +68,19 @@ class Cline(Reader):
         if transcript.path.name == _HISTORY:
             item = parsed(head_of(transcript.path.with_name("history_item.json"), 1_000_000)) or {}
             begun = item.get("ts") or name
-            task = _Task(name, text(item, "workspace") or self._folders.get(name, ""), begun)
+            task = Session(name, text(item, "workspace") or self._folders.get(name, ""))
             with open_regular(transcript.path) as file:
                 for place, message in enumerate(elements(file, reading)):
                     reading.known += text(message, "role") in ("user", "assistant")
-                    yield from task.records(str(place), message)
+                    yield from _records_of(task, str(place), message, begun)
             yield from task.unfinished()
             return
         whole = read_object(transcript.path, reading) or {}
         if text(whole, "agent") in ("lead", "") and isinstance(whole.get("messages"), list):
             about = parsed(head_of(transcript.path.with_name(f"{name}.json"), 1_000_000)) or {}
-            task = _Task(text(whole, "sessionId") or name, text(about, "cwd") or text(about, "workspace_root"), None)
+            task = Session(text(whole, "sessionId") or name, text(about, "cwd") or text(about, "workspace_root"))
             for place, message in enumerate(items(whole, "messages")):
-                yield from task.records(text(message, "id") or str(place), message)
+                yield from _records_of(task, text(message, "id") or str(place), message, None)
             yield from task.unfinished()
             reading.version = text(mapping(whole, "origin"), "version")
         reading.known += "messages" in whole
@@ -103,51 +102,34 @@ def _is_roo(path: Path) -> bool:
     return Roo._extension in path.parts or path.with_name("history_item.json").is_file()
 
 
-class _Task:
-    def __init__(self, name: str, project: str, begun: object) -> None:
-        self._name = name
-        self._project = project
-        self._begun = begun
-        #: The commands and edits of calls whose results are not read yet.
-        self._calls: dict[str, list[Record]] = {}
+def _records_of(task: Session, place: str, message: Mapping[str, Any], begun: object) -> Iterator[Record]:
+    """Yield the records of a message, and the calls that it has the results of."""
+    name, role = f"{task.name}:{place}", text(message, "role")
+    time = message.get("ts") if moment(message.get("ts")) else begun
+    blocks = list(blocks_of(message.get("content")))
+    said = [text(block, "text") for block in blocks if text(block, "type") == "text"]
+    if role == "user":
+        for block in blocks:
+            yield from _finished(task, block)
+        yield task.record(name, time, "user", "\n".join(filter(None, map(_typed, said))))
+    elif role == "assistant":
+        yield task.record(name, time, "assistant", "\n".join(filter(None, map(_answered, said))))
+        for number, action in enumerate(action for each in said for action in _called(each)):
+            yield task.record(f"{name}:{number}", time, *action)
+        for block in blocks:
+            if text(block, "type") == "tool_use":
+                call = text(block, "id")
+                task.wait_for(call, task.done(f"{name}:{call}", time, text(block, "name"), mapping(block, "input")))
 
-    def records(self, name: str, message: Mapping[str, Any]) -> Iterator[Record]:
-        """Yield the records of a message, and the calls that it has the results of."""
-        role, time = text(message, "role"), moment(message.get("ts")) or moment(self._begun)
-        blocks = list(blocks_of(message.get("content")))
-        said = [text(block, "text") for block in blocks if text(block, "type") == "text"]
 
-        def record(place: str, kind: Role, content: str) -> Record:
-            return Record(f"{self._name}:{name}{place}", self._name, "", time, kind, content.strip(), self._project, "")
-
-        if role == "user":
-            for block in blocks:
-                yield from self._finished(block)
-            yield record("", "user", "\n".join(filter(None, map(_typed, said))))
-        elif role == "assistant":
-            yield record("", "assistant", "\n".join(filter(None, map(_answered, said))))
-            for place, (kind, content) in enumerate(action for each in said for action in _called(each)):
-                yield record(f":{place}", kind, content)
-            for block in blocks:
-                used = [record(f":{text(block, 'id')}:{place}", *each) for place, each in enumerate(_used(block))]
-                if used:
-                    self._calls[text(block, "id")] = used
-
-    def unfinished(self) -> Iterator[Record]:
-        """Yield the commands and edits without a result."""
-        for calls in self._calls.values():
-            yield from calls
-        self._calls.clear()
-
-    def _finished(self, block: Mapping[str, Any]) -> Iterator[Record]:
-        """Yield the calls of a result, which has one object for each command, or one text."""
-        calls = self._calls.pop(text(block, "tool_use_id"), []) if text(block, "type") == "tool_result" else []
-        results = items(block, "content")
-        for place, call in enumerate(calls):
-            result = results[place] if place < len(results) else {}
-            output = text(result, "result") or text(result, "text") or text(block, "content")
-            failed = result.get("success") is False or block.get("is_error") is True
-            yield call.as_failed(error_lines(output or text(result, "error"))) if failed else call
+def _finished(task: Session, block: Mapping[str, Any]) -> Iterator[Record]:
+    """Yield the calls of a result, which has one object for each command, or one text."""
+    calls = task.taken(text(block, "tool_use_id")) if text(block, "type") == "tool_result" else []
+    results = items(block, "content")
+    for place, call in enumerate(calls):
+        result = results[place] if place < len(results) else {}
+        output = text(result, "result") or text(result, "text") or text(block, "content") or text(result, "error")
+        yield call.with_result(output, failed=result.get("success") is False or block.get("is_error") is True)
 
 
 def _typed(said: str) -> str:
@@ -175,17 +157,3 @@ def _called(said: str) -> Iterator[tuple[Role, str]]:
         yield (
             ("command", element(inside, "command")) if name == "execute_command" else ("edit", element(inside, "path"))
         )
-
-
-def _used(block: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
-    tool, arguments = text(block, "name"), mapping(block, "input")
-    if text(block, "type") != "tool_use":
-        return
-    if tool == "execute_command":
-        yield "command", text(arguments, "command")
-    elif tool == "run_commands":
-        commands = arguments.get("commands")
-        listed = commands if isinstance(commands, list) else [commands]
-        yield from (("command", command if isinstance(command, str) else "") for command in listed)
-    elif tool in _EDITS:
-        yield "edit", text(arguments, "path")

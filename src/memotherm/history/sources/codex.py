@@ -15,13 +15,11 @@ from typing import Any
 
 from memotherm.history.lines import lines, open_lines
 from memotherm.history.listing import files, transcript
-from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
-from memotherm.history.ranges import Ranges
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.records import Ranges, Reading, Record, Role, Transcript
 from memotherm.history.sources.codex_calls import command_of, has_failed, joined, output_of, patched_files
-from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
+from memotherm.history.values import blocks_of, items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
 
 _HOST = CLIENTS["codex"]
@@ -261,28 +259,25 @@ class _Scan:
         return text(self.meta, "forked_from_id") or self.spawned_by
 
 
-class _Thread:
+class _Thread(Session):
     """Makes records of the entries of a thread."""
 
     def __init__(self, scan: _Scan, name: str, copied: frozenset[str]) -> None:
+        meta = scan.meta
+        branch = text(mapping(meta, "git"), "branch")
+        super().__init__(text(meta, "id") or name, text(meta, "cwd"), scan.spawned_by, branch)
         self._scan = scan
-        self._name = text(scan.meta, "id") or name
-        self._parent = scan.spawned_by
-        self._project = text(scan.meta, "cwd")
-        self._branch = text(mapping(scan.meta, "git"), "branch")
         self._copied = copied
         self._turn = ""
         self._counts: Counter[tuple[str, str]] = Counter()
         self._time: object = None
-        #: The calls whose outputs are not read yet.
-        self._calls: dict[str, list[Record]] = {}
 
     def records(self, kind: str, payload: Mapping[str, Any], time: object) -> Iterator[Record]:
         """Yield the records of an entry."""
         inner = text(payload, "type")
         if kind == "turn_context" or inner == "task_started":
             self._turn = text(payload, "turn_id") or self._turn
-            self._project = text(payload, "cwd") or self._project
+            self.project = text(payload, "cwd") or self.project
             return
         passed_on = mapping(payload, "internal_chat_message_metadata_passthrough")
         turn = text(passed_on, "turn_id") or text(payload, "turn_id") or self._turn
@@ -296,23 +291,15 @@ class _Thread:
         elif kind == "event_msg":
             yield from self._event(inner, payload)
 
-    def unfinished(self) -> Iterator[Record]:
-        """Yield the calls without an output."""
-        for calls in self._calls.values():
-            yield from calls
-        self._calls.clear()
-
     def _item(self, kind: str, payload: Mapping[str, Any]) -> Iterator[Record]:
         if kind == "message":
             if text(payload, "role") == "assistant":
-                yield self._record("assistant", text_of(payload.get("content")).strip())
+                yield self._record("assistant", text_of(payload.get("content")))
             elif prompt := _prompt_of(payload):
                 yield from self.unfinished()
                 yield self._record("user", prompt)
         elif kind in _CALLS:
-            made = list(self._called(kind, payload))
-            if made:
-                self._calls[text(payload, "call_id")] = made
+            self.wait_for(text(payload, "call_id"), list(self._called(kind, payload)))
         elif kind in _OUTPUTS:
             yield from self._finished(payload)
 
@@ -326,12 +313,10 @@ class _Thread:
             yield self._record("command", command)
 
     def _finished(self, payload: Mapping[str, Any]) -> Iterator[Record]:
-        made = self._calls.pop(text(payload, "call_id"), [])
         output = payload.get("output")
         told = output if isinstance(output, str) else text_of(mapping(payload, "output").get("content") or output)
-        for record in made:
-            failed = has_failed(told, record.role == "edit")
-            yield record.as_failed(error_lines(output_of(told))) if failed else record
+        for record in self.taken(text(payload, "call_id")):
+            yield record.with_result(output_of(told), failed=has_failed(told, record.role == "edit"))
 
     def _event(self, kind: str, payload: Mapping[str, Any]) -> Iterator[Record]:
         item = mapping(payload, "item")
@@ -351,7 +336,7 @@ class _Thread:
             if form in ("UserMessage", "user_message"):
                 yield self._record("user", typed(said, _PREFIXES))
             elif form in ("AgentMessage", "agent_message"):
-                yield self._record("assistant", said.strip())
+                yield self._record("assistant", said)
 
     def _command(self, item: Mapping[str, Any]) -> Iterator[Record]:
         code = item.get("exit_code")
@@ -360,22 +345,13 @@ class _Thread:
         failed = code != 0 if isinstance(code, int) else text(item, "status") == "failed"
         record = self._record("command", joined(item.get("command")))
         output = text(item, "aggregated_output") or f"{text(item, 'stdout')}\n{text(item, 'stderr')}"
-        yield record.as_failed(error_lines(output)) if failed else record
+        yield record.with_result(output, failed=failed)
 
     def _record(self, role: Role, said: str) -> Record:
         # Copies of a turn have new times and numbers of lines; its id and the order in it stay.
-        turn = self._turn or self._name
+        turn = self._turn or self.name
         self._counts[turn, role] += 1
-        return Record(
-            id=f"{turn}:{role}{self._counts[turn, role]}",
-            session=self._name,
-            parent=self._parent,
-            time=moment(self._time),
-            role=role,
-            text=said,
-            project=self._project,
-            branch=self._branch,
-        )
+        return self.record(f"{turn}:{role}{self._counts[turn, role]}", self._time, role, said)
 
 
 def _prompt_of(message: Mapping[str, Any]) -> str:

@@ -1,21 +1,22 @@
-"""GitHub Copilot: the events of the command line's sessions, and the chats of VS Code."""
+"""GitHub Copilot: the events of the command line's sessions, and the chats of VS Code.
+
+A chat is the state of it as JSON, or a log of the changes that make it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.editors import VS_CODE, user_folders, workspace_of
-from memotherm.history.lines import entries
+from memotherm.history.lines import entries, read_object
 from memotherm.history.listing import files, transcript
-from memotherm.history.output import error_lines
-from memotherm.history.ranges import Ranges
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.sources.vscode_chats import chat_records
-from memotherm.history.values import mapping, moment, text
+from memotherm.history.reader import Reader, Session, actions, folder
+from memotherm.history.records import Ranges, Reading, Record, Role, Transcript
+from memotherm.history.values import items, mapping, text
 
 _EVENTS = ("session-state/*/events.jsonl", "workspaceStorage/*/GitHub.copilot-chat/transcripts/*.jsonl")
 _CHATS = tuple(
@@ -23,10 +24,10 @@ _CHATS = tuple(
     for folder in ("workspaceStorage/*/chatSessions", "globalStorage/emptyWindowChatSessions")
     for suffix in ("jsonl", "json")
 )
+#: The kinds of changes in the log of a chat.
+_WHOLE, _SET, _PUSH, _DELETE = range(4)
 #: How the output of a command ends.
 _EXIT_CODE, _VERDICT = re.compile(r"with exit code (\d{1,9})>"), 200
-_COMMANDS = frozenset(("bash", "shell", "powershell", "run_in_terminal"))
-_EDITS = frozenset(("edit", "create", "str_replace", "insert", "write", "apply_patch", "replace_string_in_file"))
 #: The first words of the names of events.
 _FAMILIES = frozenset(
     ("session", "user", "assistant", "tool", "subagent", "skill", "hook", "system", "permission", "abort", "command")
@@ -58,11 +59,11 @@ class Copilot(Reader):
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.parent.name in ("chatSessions", "emptyWindowChatSessions"):
-            yield from chat_records(transcript, reading)
+            yield from _chat_records(transcript, reading)
             return
         taken_back = _rewound(transcript.path)
         storage = transcript.path.parents[2]
-        session = _Session(transcript.session, workspace_of(storage) if storage.name != ".copilot" else "")
+        session = _Events(transcript.session, workspace_of(storage) if storage.name != ".copilot" else "")
         for number, entry in enumerate(entries(transcript.path, reading)):
             kind = text(entry, "type")
             reading.version = text(mapping(entry, "data"), "copilotVersion") or reading.version
@@ -100,66 +101,127 @@ def _has_failed(data: Mapping[str, Any], output: str) -> bool:
     return data.get("success") is False or code != 0
 
 
-class _Session:
+class _Events(Session):
     """Makes records of events."""
-
-    def __init__(self, name: str, project: str) -> None:
-        self._name = name
-        self._project = project
-        self._branch = ""
-        #: The calls that are not completed yet.
-        self._calls: dict[str, Record] = {}
 
     def records(self, kind: str, entry: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Record]:
         """Yield the records of an event."""
         if kind in ("session.start", "session.resume", "session.context_changed"):
-            self._name = text(data, "sessionId") or self._name
+            self.name = text(data, "sessionId") or self.name
             context = mapping(data, "context") or data
-            self._project = text(context, "cwd") or text(context, "gitRoot") or self._project
-            self._branch = text(context, "branch") or self._branch
+            self.project = text(context, "cwd") or text(context, "gitRoot") or self.project
+            self.branch = text(context, "branch") or self.branch
         elif kind == "user.message":
             if not data.get("isAutopilotContinuation"):
                 yield from self.unfinished()
-                yield self._record(entry, data, "user", text(data, "content").strip())
+                yield self._own(entry, data, "user", text(data, "content"))
         elif kind == "assistant.message":
-            yield self._record(entry, data, "assistant", text(data, "content").strip())
+            yield self._own(entry, data, "assistant", text(data, "content"))
         elif kind == "session.compaction_complete":
-            yield self._record(entry, data, "summary", text(data, "summaryContent"))
+            yield self._own(entry, data, "summary", text(data, "summaryContent"))
         elif kind == "session.title_changed":
-            yield self._record(entry, data, "title", text(data, "title"))
-        else:
-            yield from self._tool(kind, entry, data)
-
-    def unfinished(self) -> Iterator[Record]:
-        """Yield the calls that were never completed."""
-        yield from self._calls.values()
-        self._calls.clear()
-
-    def _tool(self, kind: str, entry: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Record]:
-        name = text(data, "toolCallId")
-        if kind == "tool.execution_start":
-            tool, arguments = text(data, "toolName"), mapping(data, "arguments")
-            if tool in _COMMANDS:
-                self._calls[name] = self._record(entry, data, "command", text(arguments, "command").strip())
-            elif tool in _EDITS:
-                path = text(arguments, "path") or text(arguments, "filePath") or text(arguments, "file_path")
-                self._calls[name] = self._record(entry, data, "edit", path)
+            yield self._own(entry, data, "title", text(data, "title"))
+        elif kind == "tool.execution_start":
+            done = actions(text(data, "toolName"), mapping(data, "arguments"))
+            self.wait_for(text(data, "toolCallId"), [self._own(entry, data, *each) for each in done])
         elif kind == "tool.execution_complete":
-            call = self._calls.pop(name, None)
-            if call is not None:
-                output = text(mapping(data, "result"), "content") or text(mapping(data, "error"), "message")
-                yield call.as_failed(error_lines(output)) if _has_failed(data, output) else call
+            output = text(mapping(data, "result"), "content") or text(mapping(data, "error"), "message")
+            yield from self.finished(text(data, "toolCallId"), output, failed=_has_failed(data, output))
 
-    def _record(self, entry: Mapping[str, Any], data: Mapping[str, Any], role: Role, said: str) -> Record:
+    def _own(self, entry: Mapping[str, Any], data: Mapping[str, Any], role: Role, said: str) -> Record:
+        record = self.record(f"{self.name}:{text(entry, 'id')}", entry.get("timestamp"), role, said)
         # The work of a subagent names the call that started it.
         call = text(data, "parentToolCallId")
-        return Record(
-            id=f"{self._name}:{text(entry, 'id')}",
-            session=f"{self._name}:{call}" if call else self._name,
-            parent=self._name if call else "",
-            time=moment(entry.get("timestamp")),
-            role=role,
-            text=said,
-            project=self._project,
-            branch=self._branch,
-        )
+        return replace(record, session=f"{self.name}:{call}", parent=self.name) if call else record
+
+
+def _chat_records(transcript: Transcript, reading: Reading) -> Iterator[Record]:
+    """Yield the records of a chat."""
+    if transcript.path.suffix == ".json":
+        state = read_object(transcript.path, reading) or {}
+    else:
+        state = _replayed(transcript.path, reading)
+    if isinstance(state.get("requests"), list):
+        reading.known += 1
+        chat = _Chat(text(state, "sessionId") or transcript.session, workspace_of(transcript.path.parents[1]))
+        for place, request in enumerate(items(state, "requests")):
+            yield from chat.records(request, text(request, "requestId") or str(place))
+        yield chat.record(f"{chat.name}:title", state.get("creationDate"), "title", text(state, "customTitle"))
+
+
+class _Chat(Session):
+    def records(self, request: Mapping[str, Any], name: str) -> Iterator[Record]:
+        """Yield a prompt, the commands and edits for it, and the answer."""
+        name, time, parts = f"{self.name}:{name}", request.get("timestamp"), items(request, "response")
+        yield self.record(name, time, "user", text(mapping(request, "message"), "text"))
+        for place, part in enumerate(parts):
+            yield from self._action(f"{name}:{place}", time, part)
+        yield self.record(f"{name}:answer", time, "assistant", "".join(map(_said, parts)))
+
+    def _action(self, name: str, time: object, part: Mapping[str, Any]) -> Iterator[Record]:
+        kind, details = text(part, "kind"), mapping(part, "toolSpecificData")
+        if kind == "textEditGroup":
+            uri = mapping(part, "uri")
+            yield self.record(name, time, "edit", text(uri, "fsPath") or text(uri, "path"))
+        elif kind == "toolInvocationSerialized" and text(details, "kind") == "terminal":
+            line = mapping(details, "commandLine")
+            command = text(line, "userEdited") or text(line, "toolEdited") or text(line, "original")
+            record = self.record(name, time, "command", command or text(details, "command"))
+            code = mapping(details, "terminalCommandState").get("exitCode")
+            output = text(mapping(details, "terminalCommandOutput"), "text")
+            yield record.with_result(output, failed=isinstance(code, int) and code != 0)
+
+
+def _said(part: Mapping[str, Any]) -> str:
+    """Return the text of a part of an answer; "" for thoughts, calls and references."""
+    kind = text(part, "kind")
+    if not kind:
+        return text(part, "value")
+    return text(mapping(part, "content"), "value") if kind == "markdownContent" else ""
+
+
+def _replayed(path: Path, reading: Reading) -> Mapping[str, Any]:
+    """Return the state that a log of changes leaves."""
+    state: object = {}
+    for entry in entries(path, reading):
+        kind, value, keys = entry.get("kind"), entry.get("v"), entry.get("k")
+        if kind == _WHOLE:
+            state = value
+        elif kind in (_SET, _PUSH, _DELETE) and isinstance(keys, list) and keys:
+            holder = _at(state, keys[:-1])
+            if holder is not None:
+                _change(holder, keys[-1], kind, value, entry.get("i"))
+        else:
+            reading.unknown[f"kind {kind}"] += 1
+            continue
+        reading.known += 1
+    return state if isinstance(state, dict) else {}
+
+
+def _at(state: object, keys: list[object]) -> object:
+    """Return the value that a path of keys leads to; None if it leads nowhere."""
+    for key in keys:
+        if isinstance(state, dict) and isinstance(key, str):
+            state = state.get(key)
+        elif isinstance(state, list) and isinstance(key, int) and 0 <= key < len(state):
+            state = state[key]
+        else:
+            return None
+    return state
+
+
+def _change(holder: object, key: object, kind: int, value: object, cut: object) -> None:
+    old = _at(holder, [key])
+    if kind == _PUSH:
+        kept = old if isinstance(old, list) else []
+        if isinstance(cut, int) and cut >= 0:
+            del kept[cut:]
+        kept.extend(value if isinstance(value, list) else [value])
+        value = kept
+    if isinstance(holder, dict) and isinstance(key, str):
+        if kind == _DELETE:
+            holder.pop(key, None)
+        else:
+            holder[key] = value
+    elif isinstance(holder, list) and isinstance(key, int) and 0 <= key <= len(holder):
+        holder[key : key + 1] = [] if kind == _DELETE else [value]

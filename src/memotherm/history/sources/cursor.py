@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.editors import user_folders, workspace_of
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, stored, transcript
-from memotherm.history.output import error_lines
+from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import element
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.sqlite import Database, data_of, is_database
+from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.sqlite import Database, data_of, sessions_in
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 from memotherm.hooks.hosts import CLIENTS
 
@@ -25,11 +22,6 @@ _TABLE, _WORKSPACE_TABLE = "cursorDiskKV", "ItemTable"
 _COMPOSERS = ("key >= ? AND key < ?", ("composerData:", "composerData;"))
 _UPDATED = "CASE WHEN json_valid(CAST(value AS TEXT)) THEN json_extract(CAST(value AS TEXT), '$.lastUpdatedAt') END"
 _USER, _ASSISTANT = 1, 2
-_COMMANDS = frozenset(("run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "Shell"))
-_EDITS = frozenset(
-    ("edit_file", "edit_file_v2", "search_replace", "write", "apply_patch", "multi_edit", "Write", "StrReplace")
-)
-_PATHS = ("target_file", "file_path", "relativeWorkspacePath", "path")
 
 
 class Cursor(Reader):
@@ -51,33 +43,29 @@ class Cursor(Reader):
         for path in files(root, "workspaceStorage/*/state.vscdb"):
             self._folders |= dict.fromkeys(_listed_composers(path), workspace_of(path.parent))
         for path in files(root, "globalStorage/state.vscdb"):
-            if is_database(path):
-                yield from self._conversations(path)
+            yield from sessions_in(self.name, path, _states)
         for path in files(root, "projects/*/agent-transcripts/*/*.jsonl", "projects/*/agent-transcripts/*.jsonl"):
             yield transcript(self.name, path, path.stem)
-
-    def _conversations(self, path: Path) -> Iterator[Transcript]:
-        states: dict[str, str] | None = None
-        with suppress(OSError), Database(path) as database:
-            if database.has(_TABLE, "key", "value"):
-                rows = database.rows(_TABLE, ("key", "length(value)", _UPDATED), *_COMPOSERS)
-                states = {str(key).partition(":")[2]: f"{size}:{updated}" for key, size, updated in rows if size}
-        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.suffix == ".jsonl":
             yield from _session(transcript, reading)
             return
         with Database(transcript.path) as database:
-            if not database.has(_TABLE, "key", "value"):
-                reading.problem = "it has none of the known tables"
-                return
+            database.require(_TABLE, "key", "value")
             composer = _value(database, f"composerData:{transcript.session}", reading)
             if composer is not None:
                 reading.known += 1
                 project = text(mapping(mapping(composer, "workspaceIdentifier"), "uri"), "fsPath")
                 project = project or self._folders.get(transcript.session, "")
                 yield from _Conversation(transcript.session, project, composer).records(database, reading)
+
+
+def _states(database: Database) -> dict[str, str] | None:
+    if not database.has(_TABLE, "key", "value"):
+        return None
+    rows = database.rows(_TABLE, ("key", "length(value)", _UPDATED), *_COMPOSERS)
+    return {str(key).partition(":")[2]: f"{size}:{updated}" for key, size, updated in rows if size}
 
 
 def _listed_composers(path: Path) -> list[str]:
@@ -102,76 +90,58 @@ def _value(database: Database, key: str, reading: Reading) -> Mapping[str, Any] 
     return found
 
 
-class _Conversation:
-    def __init__(self, session: str, project: str, composer: Mapping[str, Any]) -> None:
-        self._session = session
-        self._project = project
+class _Conversation(Session):
+    def __init__(self, name: str, project: str, composer: Mapping[str, Any]) -> None:
+        super().__init__(name, project)
         self._composer = composer
         #: Prompts have no time; they are said after what is before them.
-        self._time = moment(composer.get("createdAt"))
+        self._time = composer.get("createdAt")
 
     def records(self, database: Database, reading: Reading) -> Iterator[Record]:
         """Yield the records of the messages that the conversation lists; others were discarded."""
         for header in items(self._composer, "fullConversationHeadersOnly"):
             name = text(header, "bubbleId")
-            bubble = _value(database, f"bubbleId:{self._session}:{name}", reading)
+            bubble = _value(database, f"bubbleId:{self.name}:{name}", reading)
             if bubble is not None:
                 yield from self._bubble(name, bubble)
         for place, bubble in enumerate(items(self._composer, "conversation")):
             yield from self._bubble(text(bubble, "bubbleId") or str(place), bubble)
-        yield self._record("title", "title", text(self._composer, "name"))
+        yield self.record(f"{self.name}:title", self._time, "title", text(self._composer, "name"))
 
     def _bubble(self, name: str, bubble: Mapping[str, Any]) -> Iterator[Record]:
-        self._time = moment(bubble.get("createdAt")) or self._time
-        kind, said = bubble.get("type"), text(bubble, "text").strip()
-        if kind == _USER:
-            yield self._record(name, "user", said)
-        elif kind == _ASSISTANT:
-            yield self._record(name, "assistant", said)
+        name, time = f"{self.name}:{name}", bubble.get("createdAt")
+        self._time = time if moment(time) else self._time
+        if bubble.get("type") == _USER:
+            yield self.record(name, self._time, "user", text(bubble, "text"))
+        elif bubble.get("type") == _ASSISTANT:
+            yield self.record(name, self._time, "assistant", text(bubble, "text"))
             yield from self._called(f"{name}:tool", mapping(bubble, "toolFormerData"))
 
     def _called(self, name: str, call: Mapping[str, Any]) -> Iterator[Record]:
-        tool, status = text(call, "name"), text(call, "status")
-        arguments = parsed(text(call, "rawArgs")) or parsed(text(call, "params")) or {}
+        status = text(call, "status")
         if status in ("cancelled", "rejected"):
             return
-        if tool in _COMMANDS:
-            record = self._record(name, "command", text(arguments, "command").strip())
-        elif tool in _EDITS:
-            record = self._record(name, "edit", _path_of(arguments))
-        else:
-            return
+        arguments = parsed(text(call, "rawArgs")) or parsed(text(call, "params")) or {}
         result = parsed(text(call, "result")) or {}
         codes = (result.get(field) for field in ("exitCodeV2", "exitCode"))
         code = next((code for code in codes if isinstance(code, int)), 0)
         failed = status == "error" or code != 0
-        yield record.as_failed(error_lines(text(result, "output") or text(result, "error"))) if failed else record
-
-    def _record(self, name: str, role: Role, said: str) -> Record:
-        return Record(f"{self._session}:{name}", self._session, "", self._time, role, said, self._project, "")
-
-
-def _path_of(arguments: Mapping[str, Any]) -> str:
-    return next(filter(None, (text(arguments, field) for field in _PATHS)), "")
+        for record in self.done(name, self._time, text(call, "name"), arguments):
+            yield record.with_result(text(result, "output") or text(result, "error"), failed=failed)
 
 
 def _session(transcript: Transcript, reading: Reading) -> Iterator[Record]:
     """Yield the records of a file of the command line, which has no times but that of its last change."""
     changed = transcript.changed.partition(":")[2]
-    time = datetime.fromtimestamp(int(changed) / 1e9, UTC) if changed.isdigit() else None
-    session = transcript.session
+    time, session = int(changed) if changed.isdigit() else None, Session(transcript.session)
     for number, entry in enumerate(entries(transcript.path, reading)):
         role = text(entry, "role")
         reading.known += role in ("user", "assistant")
         for place, block in enumerate(blocks_of(mapping(entry, "message").get("content"))):
-            name, said = f"{session}:{number}:{place}", text(block, "text").strip()
-            if text(block, "type") == "text" and role == "user":
-                yield Record(name, session, "", time, "user", element(said, "user_query") or said, "", "")
-            elif text(block, "type") == "text" and role == "assistant":
-                yield Record(name, session, "", time, "assistant", said, "", "")
-            elif text(block, "type") == "tool_use" and text(block, "name") in _COMMANDS | _EDITS:
-                used = mapping(block, "input")
-                command = text(used, "command")
-                yield Record(
-                    name, session, "", time, "command" if command else "edit", command or _path_of(used), "", ""
-                )
+            name, kind, said = f"{session.name}:{number}:{place}", text(block, "type"), text(block, "text")
+            if kind == "text" and role == "user":
+                yield session.record(name, time, "user", element(said, "user_query") or said)
+            elif kind == "text" and role == "assistant":
+                yield session.record(name, time, "assistant", said)
+            elif kind == "tool_use":
+                yield from session.done(name, time, text(block, "name"), mapping(block, "input"))

@@ -9,11 +9,10 @@ from typing import Any
 
 from memotherm.history.lines import entries, read_object
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.output import error_lines
 from memotherm.history.prompts import typed
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text, text_of
+from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.values import blocks_of, items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
 
 _HOST = CLIENTS["gemini"]
@@ -22,8 +21,6 @@ _NAMES = ("session-*.jsonl", "session-*.json", "*/*.jsonl")
 _KNOWN = frozenset(("user", "gemini", "model", "info", "error", "warning", "about", "help", "quit"))
 _ELEMENTS = ("session_context", "hook_context")
 _PREFIXES = ("<session_context>", "<hook_context>")
-_COMMANDS = frozenset(("run_shell_command", "ShellTool"))
-_EDITS = frozenset(("replace", "write_file", "edit", "smart_edit"))
 #: Lines about the run around its output.
 _FRAME = re.compile(
     r"^(?:Error: \(none\)|(?:Command|Directory|Signal|Background PIDs|Process Group PGID|Exit Code): .*)$", re.MULTILINE
@@ -71,14 +68,12 @@ class Gemini(Reader):
         yield from chat.records()
 
 
-class _Chat:
+class _Chat(Session):
     """The messages of a chat as its log leaves them."""
 
     def __init__(self, reading: Reading, project: str, parent: str) -> None:
+        super().__init__("", project, parent)
         self._reading = reading
-        self._project = project
-        self._parent = parent
-        self._session = ""
         #: What is kept of each message, in the order in which they were first written.
         self._messages: dict[str, list[Record]] = {}
         #: A chat that is resumed writes all messages again, with the time of then and without the results of calls.
@@ -93,10 +88,10 @@ class _Chat:
         elif "$set" in entry or text(entry, "sessionId"):
             self._reading.count("$set")
             state = mapping(entry, "$set") or entry
-            self._session = text(state, "sessionId") or self._session
+            self.name = text(state, "sessionId") or self.name
             directories = state.get("directories")
-            if not self._project and isinstance(directories, list) and directories and isinstance(directories[0], str):
-                self._project = directories[0]
+            if not self.project and isinstance(directories, list) and directories and isinstance(directories[0], str):
+                self.project = directories[0]
             if isinstance(state.get("messages"), list):
                 self._messages.clear()
                 for message in items(state, "messages"):
@@ -119,48 +114,26 @@ class _Chat:
     def _add(self, message: Mapping[str, Any]) -> None:
         kind, name = text(message, "type"), text(message, "id")
         self._reading.count(kind, bool(name) and kind in _KNOWN)
-        self._times.setdefault(name, message.get("timestamp"))
-        made: list[Record] = []
+        time = self._times.setdefault(name, message.get("timestamp"))
+        place, content, made = f"{self.name}:{name}", message.get("content"), list[Record]()
         if kind == "user":
-            said = [typed(text(block, "text"), _PREFIXES, _ELEMENTS) for block in blocks_of(message.get("content"))]
-            made = [self._record(message, "", "user", "\n".join(filter(None, said)))]
+            said = (typed(text(block, "text"), _PREFIXES, _ELEMENTS) for block in blocks_of(content))
+            made = [self.record(place, time, "user", "\n".join(filter(None, said)))]
         elif kind in ("gemini", "model"):
-            called = [
-                record
-                for place, call in enumerate(items(message, "toolCalls"))
-                for record in self._called(message, place, call)
-            ]
+            calls = enumerate(items(message, "toolCalls"))
+            called = [record for number, call in calls for record in self._called(f"{place}:{number}", time, call)]
             self._actions[name] = called or self._actions.get(name, [])
-            made = [self._record(message, "", "assistant", text_of(message.get("content")).strip())]
-            made += self._actions[name]
+            made = [self.record(place, time, "assistant", text_of(content)), *self._actions[name]]
         self._messages[name] = made
 
-    def _called(self, message: Mapping[str, Any], place: int, call: Mapping[str, Any]) -> Iterator[Record]:
-        tool, arguments, status = text(call, "name"), mapping(call, "args"), text(call, "status")
+    def _called(self, name: str, time: object, call: Mapping[str, Any]) -> Iterator[Record]:
+        status, output = text(call, "status"), _output_of(call)
         if status == "cancelled":
             return
-        if tool in _COMMANDS:
-            record = self._record(message, f":{place}", "command", text(arguments, "command").strip())
-        elif tool in _EDITS:
-            record = self._record(message, f":{place}", "edit", text(arguments, "file_path"))
-        else:
-            return
-        output = _output_of(call)
         code = _EXIT_CODE.search(output)
         failed = status == "error" or (code is not None and code[1] != "0")
-        yield record.as_failed(error_lines(_FRAME.sub("", output))) if failed else record
-
-    def _record(self, message: Mapping[str, Any], place: str, role: Role, said: str) -> Record:
-        return Record(
-            id=f"{self._session}:{text(message, 'id')}{place}",
-            session=self._session,
-            parent=self._parent,
-            time=moment(self._times[text(message, "id")]),
-            role=role,
-            text=said,
-            project=self._project,
-            branch="",
-        )
+        for record in self.done(name, time, text(call, "name"), mapping(call, "args")):
+            yield record.with_result(_FRAME.sub("", output), failed=failed)
 
 
 def _output_of(call: Mapping[str, Any]) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, stored, transcript
-from memotherm.history.output import error_lines
+from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import typed
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.sqlite import Database, data_of, is_database
-from memotherm.history.values import blocks_of, mapping, moment, parsed, text, text_of
+from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.values import blocks_of, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
 
 _HOST = CLIENTS["openclaw"]
@@ -31,8 +29,6 @@ _KNOWN = frozenset(
 )
 #: Prompts that nobody typed.
 _PREFIXES = ("Read HEARTBEAT.md", "[cron:", "System: [")
-_COMMANDS = frozenset(("bash", "exec", "shell"))
-_EDITS = frozenset(("edit", "write", "apply_patch"))
 
 Entry = Mapping[str, Any]
 
@@ -55,31 +51,25 @@ class OpenClaw(Reader):
             if not any(mark in path.name for mark in _COPIES)
         }
         for path in files(root, f"agents/*/agent/{_DATABASE}"):
-            if is_database(path):
-                yield from self._stored(path, written)
+            for found in sessions_in(self.name, path, _states):
+                file = written.pop(_file_of(path, found.session), None)
+                yield replace(found, changed=f"{found.changed};{file.changed}") if file else found
         yield from written.values()
-
-    def _stored(self, path: Path, written: dict[Path, Transcript]) -> Iterator[Transcript]:
-        states: dict[str, str] | None = None
-        with suppress(OSError), Database(path) as database:
-            if database.has(_TABLE, *_COLUMNS):
-                rows = database.rows(
-                    _TABLE, ("session_id", "count(*)", "max(seq)"), group="session_id", order="session_id"
-                )
-                states = {str(name): f"{count}:{last}" for name, count, last in rows}
-        for found in stored(self.name, path, states):
-            file = written.pop(_file_of(path, found.session), None)
-            yield replace(found, changed=f"{found.changed};{file.changed}") if file else found
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.name != _DATABASE:
             yield from _session(lambda counted: entries(transcript.path, counted), transcript.session, reading)
             return
         with Database(transcript.path) as database:
-            if database.has(_TABLE, *_COLUMNS):
-                yield from _session(lambda counted: _merged(database, transcript, counted), transcript.session, reading)
-            else:
-                reading.problem = "it has none of the known tables"
+            database.require(_TABLE, *_COLUMNS)
+            yield from _session(lambda counted: _merged(database, transcript, counted), transcript.session, reading)
+
+
+def _states(database: Database) -> dict[str, str] | None:
+    if not database.has(_TABLE, *_COLUMNS):
+        return None
+    rows = database.rows(_TABLE, ("session_id", "count(*)", "max(seq)"), group="session_id", order="session_id")
+    return {str(name): f"{count}:{last}" for name, count, last in rows}
 
 
 def _file_of(database: Path, session: str) -> Path:
@@ -124,57 +114,32 @@ def _session(read: Callable[[Reading], Iterator[Entry]], name: str, reading: Rea
         last = parents[last]
     # Older entries name no parents.
     is_tree = any(parents.values())
-    session = _Session(name)
+    session = Session(name)
     for entry in read(Reading()):
         if not is_tree or text(entry, "type") == "session" or text(entry, "id") in live:
-            yield from session.records(entry)
+            yield from _records_of(session, entry)
     yield from session.unfinished()
 
 
-class _Session:
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._project = ""
-        self._calls: dict[str, Record] = {}
-
-    def records(self, entry: Entry) -> Iterator[Record]:
-        """Yield the records of an entry."""
-        kind, message = text(entry, "type"), mapping(entry, "message")
-        role = text(message, "role")
-        if kind == "session":
-            self._name, self._project = text(entry, "id") or self._name, text(entry, "cwd") or self._project
-        elif kind in ("compaction", "branch_summary"):
-            yield self._record(entry, "", "summary", text(entry, "summary"))
-        elif kind == "session_info":
-            yield self._record(entry, "", "title", text(entry, "name"))
-        elif kind == "message" and role == "user":
-            yield from self.unfinished()
-            yield self._record(entry, "", "user", typed(text_of(message.get("content")), _PREFIXES))
-        elif kind == "message" and role == "assistant":
-            yield self._record(entry, "", "assistant", text_of(message.get("content")).strip())
-            for place, block in enumerate(blocks_of(message.get("content"))):
-                self._call(entry, place, block)
-        elif kind == "message" and role == "toolResult":
-            call = self._calls.pop(text(message, "toolCallId"), None)
-            if call is not None:
-                output = text_of(message.get("content"))
-                yield call.as_failed(error_lines(output)) if message.get("isError") is True else call
-
-    def unfinished(self) -> Iterator[Record]:
-        """Yield the calls without a result."""
-        yield from self._calls.values()
-        self._calls.clear()
-
-    def _call(self, entry: Entry, place: int, block: Entry) -> None:
-        tool, arguments = text(block, "name"), mapping(block, "arguments")
-        if text(block, "type") != "toolCall":
-            return
-        if tool in _COMMANDS:
-            self._calls[text(block, "id")] = self._record(entry, f":{place}", "command", text(arguments, "command"))
-        elif tool in _EDITS:
-            path = text(arguments, "path") or text(arguments, "file_path")
-            self._calls[text(block, "id")] = self._record(entry, f":{place}", "edit", path)
-
-    def _record(self, entry: Entry, place: str, role: Role, said: str) -> Record:
-        time = moment(entry.get("timestamp"))
-        return Record(f"{_key(entry)}{place}", self._name, "", time, role, said.strip(), self._project, "")
+def _records_of(session: Session, entry: Entry) -> Iterator[Record]:
+    """Yield the records of an entry."""
+    kind, message, time = text(entry, "type"), mapping(entry, "message"), entry.get("timestamp")
+    role, content = text(message, "role"), message.get("content")
+    if kind == "session":
+        session.name, session.project = text(entry, "id") or session.name, text(entry, "cwd") or session.project
+    elif kind in ("compaction", "branch_summary"):
+        yield session.record(_key(entry), time, "summary", text(entry, "summary"))
+    elif kind == "session_info":
+        yield session.record(_key(entry), time, "title", text(entry, "name"))
+    elif kind == "message" and role == "user":
+        yield from session.unfinished()
+        yield session.record(_key(entry), time, "user", typed(text_of(content), _PREFIXES))
+    elif kind == "message" and role == "assistant":
+        yield session.record(_key(entry), time, "assistant", text_of(content))
+        for place, block in enumerate(blocks_of(content)):
+            if text(block, "type") == "toolCall":
+                done = session.done(f"{_key(entry)}:{place}", time, text(block, "name"), mapping(block, "arguments"))
+                session.wait_for(text(block, "id"), done)
+    elif kind == "message" and role == "toolResult":
+        call, failed = text(message, "toolCallId"), message.get("isError") is True
+        yield from session.finished(call, text_of(content), failed=failed)

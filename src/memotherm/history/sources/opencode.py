@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from memotherm.history.lines import read_object
-from memotherm.history.listing import children, files, stored, transcript
-from memotherm.history.output import error_lines
-from memotherm.history.reader import Reader, folder
-from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.sqlite import Database, data_of, is_database
-from memotherm.history.values import items, mapping, moment, parsed, text, text_of
+from memotherm.history.listing import children, files, transcript
+from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.values import items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import HOSTS
 
 _HOST = HOSTS["opencode"]
@@ -23,8 +21,6 @@ _TABLES = (("session_v2", "session_message"), ("session", "message"))
 _NOISE_KINDS = ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
 _NOISE = ", ".join(f"""'{{"type":"{kind}",'""" for kind in _NOISE_KINDS)
 _IS_KEPT = f"substr(data, 1, instr(substr(data, 1, 40), ',')) NOT IN ({_NOISE})"
-_EDITS = frozenset(("edit", "write", "multiedit"))
-_COMMANDS = frozenset(("bash", "shell"))
 #: How the title begins that the program gives.
 _NO_TITLE = ("New session", "Child session")
 
@@ -42,23 +38,12 @@ class OpenCode(Reader):
         """List the sessions in the databases, and those in files that no database has."""
         known: set[str] = set()
         for path in files(root, "opencode*.db"):
-            if is_database(path):
-                for found in self._listed(path):
-                    known.add(found.session)
-                    yield found
+            for found in sessions_in(self.name, path, _states):
+                known.add(found.session)
+                yield found
         for path in files(root, "storage/session/*/*.json"):
             if path.stem not in known:
                 yield transcript(self.name, path, path.stem)
-
-    def _listed(self, path: Path) -> Iterator[Transcript]:
-        states: dict[str, str] | None = None
-        with suppress(OSError), Database(path) as database:
-            for sessions, messages in _TABLES:
-                if database.has(sessions, "id") and database.has(messages, "session_id"):
-                    states = states or {}
-                    for name, updated in database.rows(sessions, ("id", "time_updated"), order="time_updated, id"):
-                        states[name] = f"{states.get(name, '')}{sessions}:{updated};"
-        yield from stored(self.name, path, states)
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
         if transcript.path.suffix == ".json":
@@ -74,6 +59,16 @@ class OpenCode(Reader):
                 yield from _from_version_1(database, transcript.session, reading)
 
 
+def _states(database: Database) -> dict[str, str] | None:
+    states: dict[str, str] | None = None
+    for sessions, messages in _TABLES:
+        if database.has(sessions, "id") and database.has(messages, "session_id"):
+            states = states or {}
+            for name, updated in database.rows(sessions, ("id", "time_updated"), order="time_updated, id"):
+                states[name] = f"{states.get(name, '')}{sessions}:{updated};"
+    return states
+
+
 def _has_session(database: Database, tables: tuple[str, str], name: str) -> bool:
     """Return whether tables have a session and messages of it."""
     sessions, messages = tables
@@ -84,21 +79,12 @@ def _has_session(database: Database, tables: tuple[str, str], name: str) -> bool
     return found is not None and (not newest or any(database.rows(messages, ("1",), "session_id = ?", (name,))))
 
 
-class _Session(NamedTuple):
-    """What all records of a session share."""
+class _Session(Session):
+    """A session, with the message from which on the user took everything back."""
 
-    name: str
-    parent: str
-    project: str
-    #: The message from which on the user took everything back.
-    reverted: str
-
-    def record(self, name: str, time: object, role: Role, said: str) -> Record:
-        """Return a record of this session."""
-        return Record(
-            id=name, session=self.name, parent=self.parent, time=moment(time), role=role, text=said,
-            project=self.project, branch="",
-        )  # fmt: skip
+    def __init__(self, name: str, parent: str, project: str, reverted: str) -> None:
+        super().__init__(name, project, parent)
+        self.reverted = reverted
 
     def title(self, said: object, time: object) -> Iterator[Record]:
         """Yield the title of the session, unless the program made it up."""
@@ -109,7 +95,7 @@ class _Session(NamedTuple):
         self, name: str, role: str, time: object, parts: list[Mapping[str, Any]], summary: bool
     ) -> Iterator[Record]:
         """Yield the records of a message: its text, then its commands and edits."""
-        said = "\n".join(text(part, "text").strip() for part in parts if _is_said(part)).strip()
+        said = "\n".join(text(part, "text").strip() for part in parts if _is_said(part))
         if role == "user":
             yield self.record(name, time, "user", said)
         elif role == "assistant":
@@ -119,21 +105,13 @@ class _Session(NamedTuple):
 
     def _called(self, name: str, time: object, part: Mapping[str, Any]) -> Iterator[Record]:
         tool, state = text(part, "tool") or text(part, "name"), mapping(part, "state")
-        arguments = mapping(state, "input")
-        if tool in _COMMANDS:
-            record = self.record(name, time, "command", text(arguments, "command").strip())
-        elif tool in _EDITS:
-            record = self.record(name, time, "edit", text(arguments, "filePath") or text(arguments, "path"))
-        else:
-            return
         # A command that fails is completed, with its exit code.
         code = mapping(state, "metadata").get("exit")
-        if text(state, "status") == "error" or (isinstance(code, int) and code != 0):
-            error = state.get("error")
-            output = text(state, "output") or text_of(state.get("content"))
-            told = error if isinstance(error, str) else text(mapping(state, "error"), "message")
-            record = record.as_failed(error_lines(f"{output}\n{told}"))
-        yield record
+        failed = text(state, "status") == "error" or (isinstance(code, int) and code != 0)
+        output = text(state, "output") or text_of(state.get("content"))
+        told = text(state, "error") or text(mapping(state, "error"), "message")
+        for record in self.done(name, time, tool, mapping(state, "input")):
+            yield record.with_result(f"{output}\n{told}", failed=failed)
 
 
 def _is_said(part: Mapping[str, Any]) -> bool:
