@@ -45,12 +45,6 @@ def test_names_and_urls_have_an_identity_without_secrets(spec: str | None, name:
     assert resolve(spec, keys=KEYS).name == name
 
 
-def test_options_fill_what_the_spec_leaves_open() -> None:
-    """The spec itself wins."""
-    found = resolve("openai?dimensions=256", options={"dimensions": 512, "timeout": 5}, keys=KEYS)
-    assert found.dimensions == 256
-
-
 def test_a_key_is_sent_only_where_it_belongs() -> None:
     """An OpenAI key is never sent to another server."""
     assert authorization(resolve("http://localhost/v1?model=m", keys=KEYS)) is None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memotherm.embed.calibration import Calibration
@@ -61,15 +61,10 @@ _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     "threads": int,
     "timeout": float,
 }
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
-def resolve(
-    spec: object = None,
-    *,
-    options: Mapping[str, object] = _EMPTY,
-    keys: Mapping[str, str] = _EMPTY,
-) -> Embedder:
+def resolve(spec: object = None, *, keys: Mapping[str, str] = _NO_KEYS) -> Embedder:
     """Return the embedder that a specification names.
 
     Args:
@@ -77,7 +72,6 @@ def resolve(
             options ("openai?model=text-embedding-3-large&dimensions=256"); or the URL of an
             OpenAI-compatible server ("http://localhost:11434/v1?model=nomic-embed-text"); or "auto" for the
             first of "local", if its model can be run, "openai" and "gemini", if there is a key.
-        options: Arguments for the embedder; those in the specification take precedence.
         keys: API keys by "openai", "gemini" or plugin name. For a URL, the key of its host or of "url" is
             used, never that of another service.
     """
@@ -86,15 +80,15 @@ def resolve(
     if not isinstance(spec, str):
         return _valid(spec)
     name, _, query = spec.partition("?")
-    merged = {**options, **_parse_options(query)}
+    options = _parse_options(query)
     if name == "auto":
         name = _automatic(keys)
     if name.lower().startswith(("http://", "https://")):
-        return _from_url(name, merged, keys)
+        return _from_url(name, options, keys)
     if name in _BUILT_IN:
         key = {"api_key": keys[name]} if keys.get(name) else {}
-        return _create(name, _class(name), {**key, **merged})
-    return _from_plugin(name, merged, keys)
+        return _create(name, _class(name), {**key, **options})
+    return _from_plugin(name, options, keys)
 
 
 def __getattr__(name: str) -> type:

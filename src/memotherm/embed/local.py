@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 BUNDLED = Path(__file__).parent / "weights"
+_MULTILINGUAL = BUNDLED / "multilingual"
 BUNDLED_NAME = "local:memotherm-embed-s-1+potion-multilingual"
 BUNDLED_DIMENSIONS = 384
 #: Prefix of queries only; without it, recall@10 falls from .73 to .40.
@@ -75,7 +76,7 @@ class LocalEmbedder:
         self._threads = threads or min(_cores(), MAX_THREADS)
         self._lock = Lock()
         self._words: WordPiece | None = None
-        self._languages = LanguageMixer(BUNDLED / "multilingual") if folder is None else None
+        self._languages = _bundled_languages() if folder is None else None
         self._model: Any = None
         #: The query passed to `begin_query`, and its vector.
         self._begun: tuple[str, Future[NDArray[np.float32]]] | None = None
@@ -315,7 +316,7 @@ def _bundled_vocabulary() -> WordPiece:
 
 @functools.cache
 def _bundled_languages() -> LanguageMixer:
-    return LanguageMixer(BUNDLED / "multilingual")
+    return LanguageMixer(_MULTILINGUAL)
 
 
 @functools.cache
@@ -326,7 +327,6 @@ def _first_layers() -> Any:  # noqa: ANN401  # onnxruntime ships no types
 # Filler
 
 
-_MULTILINGUAL = BUNDLED / "multilingual"
 FILLER_WEIGHTS = _MULTILINGUAL / "filler.npy"
 #: The usual logarithm of the information of a short text.
 _USUAL_INFORMATION = 3.3

@@ -18,11 +18,11 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.embed.wordpiece import WordPiece, words
 from memotherm.text.words import is_english
@@ -46,11 +46,10 @@ _ZERO = 8
 
 
 class StaticVectors:
-    """The static vectors of word pieces, loaded from a folder on first use."""
+    """The static vectors of word pieces, loaded from a folder on first use, once in a process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._index: dict[str, int] = {}
         self._pieces = lru_cache(maxsize=_REMEMBERED_WORDS)(self._match)
 
     def embed(self, text: str) -> NDArray[np.float32] | None:
@@ -61,12 +60,11 @@ class StaticVectors:
         """Return the unit vector of a text, and the sum of the lengths of its pieces: rare pieces are longer."""
         import numpy as np
 
-        self._load()
         words = unicodedata.normalize("NFKC", text).split()
         rows = [row for word in words for row in self._pieces(word[:_LONGEST_WORD])]
         if not rows:
             return None, 0.0
-        scales, numbers = self._scales[rows].astype(np.float32), self._numbers(rows)
+        scales, numbers = self._table.scales[rows].astype(np.float32), self._numbers(rows)
         total = scales @ numbers
         length = float(np.linalg.norm(total))
         information = float(scales @ np.linalg.norm(numbers, axis=1))
@@ -77,7 +75,6 @@ class StaticVectors:
 
         The first word has a capital letter in most texts, which is not counted.
         """
-        self._load()
         rows, marks = list[int](), list[tuple[bool, bool]]()
         for place, word in enumerate(unicodedata.normalize("NFKC", text).split()):
             pieces = self._pieces(word.lower()[:_LONGEST_WORD])
@@ -91,18 +88,16 @@ class StaticVectors:
         """Return the vectors of rows."""
         import numpy as np
 
-        self._load()
-        return np.asarray(self._scales[rows].astype(np.float32)[:, np.newaxis] * self._numbers(rows), np.float32)
+        return np.asarray(self._table.scales[rows].astype(np.float32)[:, np.newaxis] * self._numbers(rows), np.float32)
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit vector per word; zeros if no piece of it is in the table."""
         import numpy as np
 
-        self._load()
         pieces = [self._pieces(word[:_LONGEST_WORD]) for word in words]
         rows = list(chain.from_iterable(pieces))
         numbers = self.vectors(rows)
-        totals = np.zeros((len(words), 2 * self._vectors.shape[1]), np.float32)
+        totals = np.zeros((len(words), numbers.shape[1]), np.float32)
         np.add.at(totals, np.repeat(np.arange(len(words)), list(map(len, pieces))), numbers)
         lengths = np.linalg.norm(totals, axis=1, keepdims=True)
         return np.asarray(totals / np.where(lengths > 0, lengths, 1), np.float32)
@@ -111,18 +106,18 @@ class StaticVectors:
         """Return the unscaled numbers of rows."""
         import numpy as np
 
-        packed = self._vectors[rows]
+        packed = self._table.vectors[rows]
         numbers = np.stack((packed >> 4, packed & 15), axis=2).reshape(len(rows), 2 * packed.shape[1])
         return numbers.astype(np.float32) - _ZERO
 
     def _match(self, word: str) -> tuple[int, ...]:
         """Return the rows of a word's pieces, the longest first; characters without a piece are skipped."""
-        rows: list[int] = []
+        rows, index = list[int](), self._table.rows
         word = _BEGINNING + word
         start = 0
         while start < len(word):
             for end in range(min(len(word), start + _LONGEST_PIECE), start, -1):
-                row = self._index.get(word[start:end])
+                row = index.get(word[start:end])
                 if row is not None:
                     rows.append(row)
                     start = end
@@ -131,16 +126,26 @@ class StaticVectors:
                 start += 1
         return tuple(rows)
 
-    def _load(self) -> None:
-        import numpy as np
+    @property
+    def _table(self) -> _Table:
+        return _loaded_table(self._folder)
 
-        if self._index:
-            return
-        self._vectors = np.load(self._folder / "pieces.npy", mmap_mode="r")
-        self._scales = np.load(self._folder / "scales.npy")
-        pieces = (self._folder / "pieces.txt").read_text(encoding="utf-8").split("\n")
-        # Assigned last and without a lock: two threads may both load the table.
-        self._index = {piece: row for row, piece in enumerate(pieces) if piece}
+
+class _Table(NamedTuple):
+    """The packed vectors of word pieces, the scale of each, and their rows."""
+
+    vectors: NDArray[np.uint8]
+    scales: NDArray[np.float16]
+    rows: dict[str, int]
+
+
+@cache
+def _loaded_table(folder: Path) -> _Table:
+    import numpy as np
+
+    pieces = (folder / "pieces.txt").read_text(encoding="utf-8").split("\n")
+    index = {piece: row for row, piece in enumerate(pieces) if piece}
+    return _Table(np.load(folder / "pieces.npy", mmap_mode="r"), np.load(folder / "scales.npy"), index)
 
 
 #: The table is cleared above this many words and texts: about 32 MB of vectors and 10 MB of texts.
