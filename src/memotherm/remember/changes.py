@@ -27,8 +27,7 @@ from memotherm.storage.rows import apply_changes, changes_between
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.content import digest
-from memotherm.text.redacted_values import named_values, secret_values
-from memotherm.text.redaction import MARK
+from memotherm.text.redaction import MARK, named_values, secret_values
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import in_file, is_closed
 from memotherm.tiers.rules.retention import changed_retention, require_active, require_editable

@@ -53,7 +53,7 @@ from memotherm.storage.values import (
     Use,
 )
 from memotherm.text.claims import Claim, Claims, claims_of
-from memotherm.text.redacted_values import secret_values
+from memotherm.text.redaction import secret_values
 from memotherm.text.words import query_words, words
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.properties import FILE_SOURCE

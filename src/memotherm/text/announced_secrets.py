@@ -11,9 +11,8 @@ import functools
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
-from memotherm.text.secret_values import Strength, is_placeholder, is_random, strength
+from memotherm.text.secret_values import Found, Strength, is_placeholder, is_random, strength
 from memotherm.text.secret_words import UNSPACED, Announced, Kind, announcing_words
 
 _LONGEST_VALUE = 200
@@ -24,7 +23,6 @@ _MOST_AFTER, _MOST_BEFORE = 12, 8
 _MOST_BETWEEN = 8
 #: The least length of a number that is a password, of a value that is likely a token, and of one that stands alone.
 _SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 20
-_LONGEST_TAG = 40
 #: How many of the following words are looked at for the end of what a word announces.
 _LOOKED_AT = 8
 
@@ -77,15 +75,7 @@ _JOINING = (
 _JOINING_SIGNS = tuple(":=：→は是为為는은が")
 
 
-class Secret(NamedTuple):
-    """A secret in a text, and what announces it."""
-
-    start: int
-    end: int
-    kind: Kind
-
-
-def announced_secrets(text: str, lowered: str) -> Iterator[Secret]:
+def announced_secrets(text: str, lowered: str) -> Iterator[Found]:
     """Yield the secrets that words announce; `lowered` is the text in lower case, of the same length."""
     words = announcing_words(lowered) if _UNLIKE_A_WORD.search(text) else []
     table_end = 0
@@ -114,7 +104,7 @@ class _Reading:
         #: Where the next word begins, and where the reading ends.
         self._after, self._limit = after, self._end + _AFTER
 
-    def secrets(self) -> Iterator[Secret]:
+    def secrets(self) -> Iterator[Found]:
         """Yield the secrets that the word announces."""
         sign = _ASSIGNED().match(self._text, self._end)
         if sign is not None and (
@@ -129,7 +119,7 @@ class _Reading:
             yield from self._following()
             yield from self._preceding()
 
-    def _assigned(self, sign: re.Match[str]) -> Secret | None:
+    def _assigned(self, sign: re.Match[str]) -> Found | None:
         """Return the value after `:` or `=`, in quotes or not, if it is a secret."""
         value, start = self._quoted(sign) if sign["quote"] else self._unquoted(sign), sign.end()
         if not value or any(character.isspace() for character in value):
@@ -137,8 +127,8 @@ class _Reading:
         if self._kind is Kind.LOGIN or (self._kind is Kind.TOKEN and "/" in value):
             user, _, password = value.partition("/") if "/" in value else value.partition(":")
             if user.isalnum() and strength(password) >= Strength.POSSIBLE and not is_random(value):
-                return Secret(start + len(user) + 1, start + len(value), self._kind)
-        return Secret(start, start + len(value), self._kind) if self._accepts(value, joined=True) else None
+                return Found(start + len(user) + 1, start + len(value), self._kind.value)
+        return Found(start, start + len(value), self._kind.value) if self._accepts(value, joined=True) else None
 
     def _quoted(self, sign: re.Match[str]) -> str:
         start, closing = sign.end(), _CLOSING.get(sign["quote"], sign["quote"])
@@ -178,7 +168,7 @@ class _Reading:
             return is_random(value, _SHORTEST_ALONE) or (joined and (likely or is_random(value)))
         return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE and any(map(str.isdigit, value)))
 
-    def _following(self) -> Iterator[Secret]:
+    def _following(self) -> Iterator[Found]:
         """Yield the secrets in the rest of the sentence."""
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
@@ -199,7 +189,7 @@ class _Reading:
             if _SENTENCE_END().search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
                 return
 
-    def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Secret]:
+    def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Found]:
         """Yield a value, or its part after the name of a user, if it is a secret."""
         if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined) or self._is_code(value):
             return
@@ -207,12 +197,12 @@ class _Reading:
             user, _, password = value.partition(separator)
             pair = user.isalnum() and strength(user) is Strength.NO
             if pair and strength(password) >= (Strength.POSSIBLE if joined else Strength.LIKELY):
-                yield Secret(start + len(user) + 1, start + len(value), self._kind)
+                yield Found(start + len(user) + 1, start + len(value), self._kind.value)
                 return
         if self._accepts(value, joined=joined):
-            yield Secret(start, start + len(value), self._kind)
+            yield Found(start, start + len(value), self._kind.value)
 
-    def _preceding(self) -> Iterator[Secret]:
+    def _preceding(self) -> Iterator[Found]:
         """Yield the value in "hunter2 is the password" and in "use hunter2 as password"."""
         if not _UNLIKE_A_WORD.search(self._text, self._before, self._word.start):
             return
@@ -277,7 +267,7 @@ _MOST_LINES = 500
 _AROUND_CELL = ' "*_`'
 
 
-def _column(text: str, word: Announced) -> tuple[list[Secret], int]:
+def _column(text: str, word: Announced) -> tuple[list[Found], int]:
     """Return the secrets below the head of a column in a table or CSV file, and where the table ends."""
     begin = text.rfind("\n", max(0, word.start - _AFTER), word.start) + 1
     end = text.find("\n", word.end, word.end + _AFTER)
@@ -299,5 +289,5 @@ def _column(text: str, word: Announced) -> tuple[list[Secret], int]:
         value = cells[number].strip(_AROUND_CELL)
         if strength(value) >= Strength.POSSIBLE:
             start = begin + sum(len(cell) + 1 for cell in cells[:number]) + cells[number].find(value)
-            found.append(Secret(start, start + len(value), word.kind))
+            found.append(Found(start, start + len(value), word.kind.value))
     return found, begin

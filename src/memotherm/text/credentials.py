@@ -9,21 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 from memotherm.text.announced_secrets import announced_secrets
 from memotherm.text.key_formats import keys
-from memotherm.text.secret_values import is_placeholder
-
-
-class Found(NamedTuple):
-    """A part of a text to redact."""
-
-    start: int
-    end: int
-    #: What it looks like, in plain words.
-    name: str
-
+from memotherm.text.secret_values import Found, is_placeholder
 
 _QUOTED = r"(?:\"(?P<{0}1>[^\"\n]{{1,200}}+)\"|'(?P<{0}2>[^'\n]{{1,200}}+)'|(?P<{0}3>[^\s\"'|;&<>]{{1,200}}+))"
 _VALUE = _QUOTED.format("secret")
@@ -131,22 +120,10 @@ _SESSION = cache(
         r"\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|csrftoken|sessionid|_gitlab_session)=(?P<secret>[^\s;\"'&]{8,300}+)"
     )
 )
-_ATTRIBUTES = frozenset(
-    [
-        "path",
-        "domain",
-        "expires",
-        "max-age",
-        "samesite",
-        "secure",
-        "httponly",
-        "partitioned",
-        "priority",
-        "theme",
-        "lang",
-        "locale",
-    ]
-)
+_ATTRIBUTES = frozenset((
+    "path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "partitioned", "priority", "theme",
+    "lang", "locale",
+))  # fmt: skip
 _SHORTEST_COOKIE = 6
 
 _PEM = cache(lambda: re.compile(r"-----(?P<place>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"))
@@ -171,8 +148,8 @@ def credentials(text: str) -> Iterator[Found]:
     lowered = text.lower()
     if len(lowered) != len(text):  # such as with a capital I with a dot
         lowered = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
-    yield from (Found(*key) for key in keys(text))
-    yield from (Found(start, end, kind.value) for start, end, kind in announced_secrets(text, lowered))
+    yield from keys(text)
+    yield from announced_secrets(text, lowered)
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
     for name, hint, pattern in _FORMS:

@@ -9,18 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
-from memotherm.text.secret_values import is_placeholder, is_random
-
-
-class Key(NamedTuple):
-    """A key in a text, and what it is."""
-
-    start: int
-    end: int
-    name: str
-
+from memotherm.text.secret_values import Found, is_placeholder, is_random
 
 #: Prefixes, separated by spaces.
 _PREFIXES = {
@@ -141,7 +131,7 @@ _SHORTEST_PART = 8
 _DIGITS = cache(lambda: re.compile("[0-9][^0-9]*[0-9]"))
 
 
-def keys(text: str) -> Iterator[Key]:
+def keys(text: str) -> Iterator[Found]:
     """Yield the keys of services in a text; parts may overlap."""
     place = 0
     for word in text.split():
@@ -149,14 +139,14 @@ def keys(text: str) -> Iterator[Key]:
             continue
         place = text.index(word, place)
         if _DIGIT.search(word) or "hf_" in word or "IA" in word:
-            yield from (Key(place + start, place + end, name) for start, end, name in _in_word(word))
+            yield from (Found(place + start, place + end, name) for start, end, name in _in_word(word))
         place += len(word)
 
 
-def _in_word(word: str) -> Iterator[Key]:
+def _in_word(word: str) -> Iterator[Found]:
     for match in _PREFIXED().finditer(word):
         if _is_key(match["value"]):
-            yield Key(*match.span(), _NAMES[match["prefix"]])
+            yield Found(*match.span(), _NAMES[match["prefix"]])
     lowered = word.lower()
     for name, hint, pattern in _OTHERS:
         if hint in lowered:
@@ -164,12 +154,12 @@ def _in_word(word: str) -> Iterator[Key]:
             for match in re.finditer(pattern, word):
                 group = "secret" if "secret" in match.re.groupindex else 0
                 if not is_placeholder(match[group]):
-                    yield Key(*match.span(group), name)
+                    yield Found(*match.span(group), name)
     for match in _LIKE_A_KEY().finditer(word):
         value = match["value"]
         mixed = _DIGITS().search(value) and value != value.lower() and value != value.upper()
         if mixed and is_random(value) and not _HASH().match(match[0]):
-            yield Key(*match.span(), "an API key")
+            yield Found(*match.span(), "an API key")
     if "eyJ" in word:
         yield from _web_tokens(word)
 
@@ -180,11 +170,11 @@ def _is_key(value: str) -> bool:
     return len(value) >= _SHORTEST_LETTERS and value.isalpha() and value not in (value.lower(), value.upper())
 
 
-def _web_tokens(word: str) -> Iterator[Key]:
+def _web_tokens(word: str) -> Iterator[Found]:
     """Yield JSON Web Tokens: `eyJ`, and at least one more part after a dot."""
     for run in _RUN().finditer(word):
         start = run[0].find("eyJ")
         while start > 0 and run[0][start - 1].isalnum():
             start = run[0].find("eyJ", start + 1)
         if start >= 0 and 0 < run[0].find(".", start + _SHORTEST_PART) < len(run[0]) - _SHORTEST_PART:
-            yield Key(run.start() + start, run.start() + len(run[0].rstrip(".-")), "a JSON Web Token")
+            yield Found(run.start() + start, run.start() + len(run[0].rstrip(".-")), "a JSON Web Token")

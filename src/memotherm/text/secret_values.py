@@ -10,6 +10,16 @@ import re
 from collections import Counter
 from enum import IntEnum
 from functools import cache
+from typing import NamedTuple
+
+
+class Found(NamedTuple):
+    """A part of a text to redact."""
+
+    start: int
+    end: int
+    #: What it looks like, in plain words.
+    name: str
 
 
 class Strength(IntEnum):
