@@ -20,8 +20,7 @@ from memotherm.errors import Forbidden, InvalidInput
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.spool import Spool
 from memotherm.rest.app import application
-from memotherm.text.rolling import RollingHash
-from memotherm.text.spelling import spelled, statements_of
+from memotherm.text.spelling import RollingHash, spelled, statements_of
 from memotherm.tools import call
 from tests.helpers import is_linear
 

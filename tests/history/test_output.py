@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memotherm.history.output import error_lines
+from memotherm.text.failures import error_lines
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from memotherm.hooks.entry import _jobs
 from memotherm.hooks.events import Options, parse_event
 from memotherm.hooks.files import files_of_turn
 from memotherm.hooks.spool import Spool
+from memotherm.workspace.anchors import anchors_for
 from memotherm.workspace.checks import Workspace
-from memotherm.workspace.subjects import anchors_for
 from tests.repositories import SmallRepository
 
 _CHARGE = """import { Money } from "../money";

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Literal, cast
 
 from memotherm.context.assembler import ROLE
-from memotherm.context.explain import explain
-from memotherm.context.sent import sent_context
+from memotherm.context.receipts import explain, sent_context
 from memotherm.context.standing import START_TOKENS
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound

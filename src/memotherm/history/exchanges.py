@@ -2,7 +2,7 @@
 
 An exchange is a prompt with the last answer of its turn. Its texts are chosen by the function that the hooks use
 (`hooks/turns.py`), so that a session of last month is remembered as one of today is. Beside them there are decisions
-in the words of the agent, and pairs of an error and what made it go away. Pure: nothing is read or stored here.
+in the words of the agent, and pairs of an error and what made it go away. Only `fixes_in` reads a file.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from memotherm.history.records import Record
+from memotherm.history.reader import Reader
+from memotherm.history.records import Reading, Record, Transcript
 from memotherm.hooks.turns import Content, contents_of
+from memotherm.settings import Settings
 from memotherm.statements.kinds import Kind, kind_of, may_decide
 from memotherm.text.phrases import is_filler, sentences, specifics
+from memotherm.text.redaction import redactor
 from memotherm.text.tool_calls import command_shape
 from memotherm.text.triggers import FIX, is_remedy
 from memotherm.text.words import content_words
@@ -171,3 +174,14 @@ def fix_of(fix: Fix, redacted: Callable[[str], str] = str) -> Content:
 def _shortened(text: str, most: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def fixes_in(source: Reader, path: Path, settings: Settings) -> Iterator[Content]:
+    """Yield each error of a transcript with what made it go away, without secrets; none if there is no transcript."""
+    if not path.is_file():
+        return
+    redact = redactor(settings).redact
+    transcript = Transcript(source.name, path, "", path.stat().st_size, "")
+    for exchange in exchanges(source.read(transcript, Reading())):
+        for fix in exchange.fixes:
+            yield fix_of(fix, lambda text: redact(text).text)

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from memotherm.history.output import error_lines
+from memotherm.text.failures import error_lines
 
 Role = Literal["user", "assistant", "command", "edit", "summary", "title"]
 

@@ -28,7 +28,7 @@ from memotherm.errors import (
 )
 from memotherm.facade.reports import apply_reports
 from memotherm.facade.tasks import is_open
-from memotherm.history.fixes import fixes_in
+from memotherm.history.exchanges import fixes_in
 from memotherm.history.sources import SOURCES
 from memotherm.hooks.files import files_of_turn
 from memotherm.hooks.hosts import CLIENTS, PREFIXES
@@ -44,8 +44,8 @@ from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 from memotherm.text.triggers import FIX
+from memotherm.workspace.anchors import anchors_for
 from memotherm.workspace.checks import Workspace
-from memotherm.workspace.subjects import anchors_for
 
 __all__ = ["Postponed", "Progress", "WorkerResult", "locked", "postponed", "process_spool", "set_aside"]
 

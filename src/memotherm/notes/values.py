@@ -50,11 +50,6 @@ class Sync(Value):
     #: What did not work, in plain words.
     degraded: tuple[str, ...] = ()
 
-    @property
-    def touched(self) -> int:
-        """The number of added, changed, removed and renamed files."""
-        return len(self.added) + len(self.changed) + len(self.removed) + len(self.renamed)
-
     def __str__(self) -> str:
         parts = [("added", len(self.added)), ("changed", len(self.changed)), ("removed", len(self.removed))]
         parts += [("renamed", len(self.renamed)), ("skipped", len(self.skipped))]

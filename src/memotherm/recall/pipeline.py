@@ -30,16 +30,14 @@ from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.mentioned import AddAliases
-from memotherm.recall.query_parts import joined_parts
-from memotherm.recall.rank import Fuse, OrderVersions
-from memotherm.recall.successors import OrderSuccessors
+from memotherm.recall.query_parts import joined_parts, query_parts
+from memotherm.recall.rank import Fuse, OrderSuccessors, OrderVersions
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import EVERY_TIER, Prefetch
 from memotherm.text.content import pluralize
 from memotherm.text.framing import without_framing
-from memotherm.text.query_parts import query_parts
 from memotherm.text.words import weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 

@@ -1,4 +1,4 @@
-"""From evidence to an ordered list: the stages fusion and versions.
+"""From evidence to an ordered list: the stages fusion, versions and successors.
 
 The default fusion weighs evidence in units of the embedder's spread (the distance between a usual and a rare
 cosine of unrelated texts):
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.evidence import ABSENT_WORD
 from memotherm.recall.values import (
     USE_HALF_LIFE_DAYS,
@@ -39,8 +40,11 @@ from memotherm.recall.values import (
     RankingWeights,
     ScoreParts,
     State,
+    scores_of,
 )
 from memotherm.settings import Settings
+from memotherm.statements.replacing import concerns
+from memotherm.storage.store import Store
 from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 
 Numbers = NDArray[np.int64]
@@ -221,7 +225,7 @@ _FUSIONS: Mapping[str, Callable[[Evidence, FusionWeights], NDArray[np.float64]]]
 _NO_WORDS: Numbers = np.empty(0, np.int64)
 #: Two memories that share most of their words are versions of each other if their scores and their coverage of the
 #: query differ by no more than this.
-SCORE_GAP = 0.1
+_SCORE_GAP = 0.1
 _COVERAGE_GAP = 0.02
 #: The rounding error of a share.
 _NOISE = 1e-9
@@ -271,7 +275,7 @@ def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranke
             # Compared as if both were in the same tier, where the newer one is in a lower tier.
             farther = max(0.0, newer.penalty - older.penalty)
             gap = older.score - newer.score
-            if gap - farther > SCORE_GAP or older.priority is not newer.priority:
+            if gap - farther > _SCORE_GAP or older.priority is not newer.priority:
                 continue
             if farther:
                 front[high], front[low] = older._replace(version=OLDER), newer._replace(version=NEWER)
@@ -324,3 +328,44 @@ def _may_be_versions(texts: Sequence[Numbers]) -> NDArray[np.bool_]:
     enough = alone <= ((1 - COMMON_WORDS) * lengths + _NOISE)[:, np.newaxis]
     short = own <= MOST_WORDS
     return np.asarray((enough | enough.T) & short & short[:, np.newaxis])
+
+
+#: How many of the best candidates may be superseded; the others are seldom shown.
+_FIRST = 40
+
+
+class OrderSuccessors:
+    """Puts what a correction has superseded behind its successor, if both were found."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, state: State) -> None:
+        """Let a successor take the place and the score of what it has superseded, if that comes first."""
+        scores = dict(scores_of(state.ranked, len(state.ranked)))
+        nos = list(scores)
+        found = self._store.successors(nos[:_FIRST], nos, state.question.search.now) if len(nos) > 1 else []
+        asked = subject_words(state.terms).keys()
+        successors = {
+            each.no: each.successor for each in found
+            # What else a memory says may be what was asked for.
+            if not each.parts or scores[each.no] - scores[each.successor] <= _SCORE_GAP
+            or any(concerns(asked, part, each.content) for part in each.parts)
+        }  # fmt: skip
+        if not successors:
+            return
+        ranked = list(state.ranked)
+        places = {candidate.no: place for place, candidate in enumerate(ranked)}
+        # Each exchange puts one of them right; several may follow each other.
+        for _ in range(len(successors) ** 2):
+            wrong = next(((old, new) for old, new in successors.items() if places[old] < places[new]), None)
+            if wrong is None:
+                break
+            high, low = (places[no] for no in wrong)
+            older, newer = ranked[high], ranked[low]
+            gap = older.score - newer.score
+            stands_for = older.row if newer.relevance < older.relevance else None
+            ranked[high] = newer._replace(score=older.score, newer=newer.newer + gap, stands_for=stands_for)
+            ranked[low] = older._replace(score=newer.score, newer=older.newer - gap)
+            places |= {older.no: low, newer.no: high}
+        state.ranked = ranked

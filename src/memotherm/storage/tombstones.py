@@ -25,8 +25,7 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.storage.rows import scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Cause, Record
-from memotherm.text.rolling import RollingHash
-from memotherm.text.spelling import HEADINGS, Positions, Spelled, is_distinct, spelled, statements_of
+from memotherm.text.spelling import HEADINGS, Positions, RollingHash, Spelled, is_distinct, spelled, statements_of
 
 #: Passages of fewer letters are only found at the end of a text.
 _HEAD = 6

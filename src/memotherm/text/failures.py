@@ -1,4 +1,6 @@
-"""Error signatures: what remains of an error without paths, numbers, hashes and times.
+"""What a failed command tells: the lines of its output that name an error, and the signatures of errors.
+
+A signature is what remains of an error without paths, numbers, hashes and times.
 
     /home/ana/shop/api.ts:12: Cannot find module '@shop/config' (attempt 3)
     cannot find module '@shop/config' (attempt #)
@@ -10,9 +12,8 @@ lines has the same signature. A long output is looked at from both ends: a compi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-__all__ = ["error_signature", "error_signatures"]
+__all__ = ["error_lines", "error_signature", "error_signatures"]
 
 _END = 16 * 1024
 _MOST_SIGNATURES = 40
@@ -57,16 +58,17 @@ def error_signature(line: str) -> str:
 
 def error_signatures(output: str) -> tuple[str, ...]:
     """Return the signatures of the lines of an output, each once, in their order."""
-    found = dict.fromkeys(filter(None, map(error_signature, _lines(output))))
+    found = dict.fromkeys(filter(None, map(error_signature, _both_ends(output).split("\n"))))
     most = list(found)
     half = _MOST_SIGNATURES // 2
     return tuple(most if len(most) <= _MOST_SIGNATURES else [*most[:half], *most[-half:]])
 
 
-def _lines(output: str) -> Iterator[str]:
-    if len(output) > 2 * _END:
-        output = f"{output[:_END]}\n{output[-_END:]}"
-    yield from output.split("\n")
+def _both_ends(output: str) -> str:
+    """Return an output; of a long one, its first and its last lines."""
+    if len(output) <= 2 * _END:
+        return output
+    return f"{output[:_END].rpartition(chr(10))[0]}\n{output[-_END:].partition(chr(10))[2]}"
 
 
 def _kept(match: re.Match[str]) -> str:
@@ -94,3 +96,39 @@ def _is_path(text: str) -> bool:
         return "." in bare or "/" in bare
     steps = bare.count("/") + bare.count("\\")
     return steps > 0 and (bare.startswith(("/", "~", "./", "../")) or steps > 1 or _EXTENSION.search(bare) is not None)
+
+
+# The lines that name an error
+
+_MOST_LINES, _MOST_CHARS, _LAST_LINES = 12, 2000, 3
+#: Words of which one is in nearly every line that names an error; looking for each is faster than one pattern.
+_ERROR_WORDS = (
+    "error", "exception", "fail", "fatal", "panic", "cannot", "can't", "could not", "unable", "not found", "no such",
+    "denied", "refused", "undefined", "unknown", "unexpected", "invalid", "missing", "no module", "unresolved",
+    "timed out", "timeout", "conflict", "abort", "assert", "no rule",
+)  # fmt: skip
+#: A line without spaces that is longer is a key, an address or data.
+_LONGEST_WORD = 60
+
+
+def error_lines(output: str) -> str:
+    """Return the lines of a failed command that name an error, or its last ones; whole lines only."""
+    cleaned = (line.strip() for line in _CONTROL.sub("", _both_ends(output)).split("\n"))
+    told = [line for line in cleaned if line and len(line) <= _LONGEST_LINE and _is_prose(line)]
+    whole = "\n".join(told).lower()
+    words = [word for word in _ERROR_WORDS if word in whole]
+    named = (line for line in told if any(word in line.lower() for word in words)) if words else iter(())
+    found = list(dict.fromkeys(named)) or told[-_LAST_LINES:]
+    # The last lines of a trace name the error, the first ones of a compiler.
+    half = _MOST_LINES // 2
+    chosen, length = [], 0
+    for line in found if len(found) <= _MOST_LINES else [*found[:half], *found[-half:]]:
+        length += len(line) + 1
+        if length > _MOST_CHARS:
+            break
+        chosen.append(line)
+    return "\n".join(chosen)
+
+
+def _is_prose(line: str) -> bool:
+    return " " in line or len(line) <= _LONGEST_WORD

@@ -2,6 +2,10 @@
 
 Letters and digits are joined, so that 123-45-6789 and 123456789 are the same; so are digits of different scripts. A
 passage begins and ends with a word of the text; in scripts without spaces every character is a word.
+
+The hash of a passage is a polynomial of its characters, modulo 2**64, made in constant time from the sums of the terms
+before both ends. It selects the passages to compare and proves nothing: whoever knows the factors can find two passages
+with the same hash.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from numpy.typing import NDArray
 from memotherm.text.content import sentence_ends
 
 Positions = NDArray[np.int64]
+Numbers = NDArray[np.uint64]
 
 #: Characters of scripts without spaces: Thai, kana, ideographs.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -116,3 +121,35 @@ def statements_of(text: str, said: Spelled) -> set[str]:
     bounds = [0, *(starts[place] for place in after.tolist()), len(said.joined)]
     sentences = (said.joined[start:end] for start, end in pairwise(bounds))
     return {said.joined, *filter(is_distinct, sentences)} - {""}
+
+
+_MODULUS = 1 << 64
+#: The bits of a short hash.
+_BITS = 16
+
+
+class RollingHash:
+    """The hashes of the passages of a text; `factors` are two numbers of 64 bits."""
+
+    def __init__(self, text: str, factors: tuple[int, int]) -> None:
+        base, self._mixer = (factor | 1 for factor in factors)
+        characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+        self._powers = _powers(pow(base, -1, _MODULUS), len(text))
+        terms = characters * _powers(base, len(text))[:-1]
+        self._sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+
+    def of(self, starts: Positions, ends: Positions) -> Numbers:
+        """Return the hashes of the passages between positions."""
+        hashes: Numbers = (self._sums[ends] - self._sums[starts]) * self._powers[starts]
+        return hashes
+
+    def short(self, hashes: Numbers) -> Numbers:
+        """Return 16 bits of each hash."""
+        return (hashes * np.uint64(self._mixer)) >> np.uint64(64 - _BITS)
+
+
+def _powers(base: int, count: int) -> Numbers:
+    """Return the powers of a number from 0 to `count`, modulo 2**64."""
+    factors = np.full(count + 1, base, np.uint64)
+    factors[0] = 1
+    return np.cumprod(factors, dtype=np.uint64)

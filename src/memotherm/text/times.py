@@ -99,10 +99,10 @@ def _may_name_a_time(query: str) -> bool:
     return _DIGIT.search(query) is not None or not _TIME_WORDS.isdisjoint(_LETTERS.findall(query.casefold()))
 
 
-def nearness(day: date, wanted: Sequence[Span], half_days: float = 7.0) -> float:
-    """Return 1 for a day inside a span, less outside: one half at a distance of `half_days`."""
+def nearness(day: date, wanted: Sequence[Span]) -> float:
+    """Return 1 for a day inside a span, less outside: one half at a distance of a week."""
     gaps = (max((first - day).days, (day - last).days, 0) for first, last in wanted)
-    return max((half_days / (half_days + gap) for gap in gaps), default=0.0)
+    return max((7 / (7 + gap) for gap in gaps), default=0.0)
 
 
 def _on(year: int, month: int, day: int) -> Span | None:

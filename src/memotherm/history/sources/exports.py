@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Any
 
-from memotherm.history.arrays import elements
-from memotherm.history.lines import open_regular
+from memotherm.history.lines import elements, open_regular
 from memotherm.history.listing import files, head_of, transcript
 from memotherm.history.reader import Reader, Session
 from memotherm.history.records import Reading, Record, Role, Transcript
