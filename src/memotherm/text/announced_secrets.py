@@ -8,12 +8,137 @@ time is linear.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from memotherm.text.secret_values import Found, Strength, is_placeholder, is_random, strength
-from memotherm.text.secret_words import UNSPACED, Announced, Kind, announcing_words
+
+# The words
+
+
+class Kind(Enum):
+    """What a word announces."""
+
+    PASSWORD = "a password"  # noqa: S105
+    #: A random value: a token, a key, a secret.
+    TOKEN = "a secret value"  # noqa: S105
+    #: A few digits.
+    PIN = "a code"
+    #: The name of a user and a password.
+    LOGIN = "credentials"
+
+
+@functools.cache
+def listed_secrets() -> dict[str, dict[str, Any]]:
+    """Return the words that announce each kind of secret, by language, and the prefixes of the keys of services."""
+    found: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("secrets.json").read_text("utf-8"))
+    return found
+
+
+#: Up to this length, a word in Latin letters is not found inside another one.
+_SHORT_WORD = 4
+_LONGEST_ENDING = 6
+#: Passwort123 announces nothing, and password2= does.
+_NOT_A_VALUE = r"(?![0-9]{1,9}+(?!\s{0,3}[:=]))"
+#: Words of the same letters that announce nothing.
+_OTHERS = re.compile(r"token(?:i[sz]|ring)|secretar|secretly|passwordless")
+#: Scripts that are written without spaces between words, or attach particles to them.
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+class Announced(NamedTuple):
+    """A word in a text that announces a secret."""
+
+    start: int
+    #: The end of the word with its ending.
+    end: int
+    kind: Kind
+
+
+def _pattern(phrase: str, kind: Kind) -> re.Pattern[str]:
+    word = re.escape(phrase)
+    if _UNSPACED.search(phrase[-1]):
+        return re.compile(word)
+    if phrase.isascii() and len(phrase) <= _SHORT_WORD:
+        return re.compile(rf"(?<![^\W_]){word}(?![^\W_])")
+    if kind is Kind.PASSWORD or not phrase.isascii():
+        return re.compile(rf"{word}[^\W\d_]{{0,{_LONGEST_ENDING}}}+{_NOT_A_VALUE}")
+    # "token" is found in "apitoken", not in "tokenizer".
+    return re.compile(rf"{word}(?:e?s)?(?![^\W\d_]){_NOT_A_VALUE}")
+
+
+#: Parts of many phrases: a text without the part has none of them.
+_PARTS = (
+    *("pass", "token", "secret", "key", "log", "cred", "clave", "code", "parol", "contrasen", "hasl", "hesl", "jelsz"),
+    *("kunci", "sandi", "salas", "kenn", "zugang", "anmeld", "geheim", "segre", "pin", "wi", "jeton", "chei"),
+)
+_SCRIPTS = {
+    "latin": re.compile("[\u00c0-\u024f\u1e00-\u1eff\u2019]"),
+    "greek and cyrillic": re.compile("[\u0370-\u052f]"),
+    "others": re.compile(f"[\u0590-\u06ff\u0900-\u097f{UNSPACED}]"),
+}
+
+
+@functools.cache
+def _phrases() -> dict[str, dict[str, list[tuple[str, Kind]]]]:
+    """Return the phrases with their kinds, by script and by a part of them."""
+    kinds = {
+        phrase: Kind[kind] for kind, languages in reversed(listed_secrets()["words"].items())
+        for text in languages.values() for phrase in text.split(", ")
+    }  # fmt: skip
+    found: dict[str, dict[str, list[tuple[str, Kind]]]] = {"ascii": {}, **{script: {} for script in _SCRIPTS}}
+    for phrase, kind in kinds.items():
+        script = next((name for name, letters in reversed(_SCRIPTS.items()) if letters.search(phrase)), "ascii")
+        part = next((each for each in _PARTS if each in phrase), phrase)
+        found[script].setdefault(part, []).append((phrase, kind))
+    return found
+
+
+_compiled = functools.cache(_pattern)
+
+
+def announcing_words(lowered: str) -> list[Announced]:
+    """Return the words that announce a secret in a text in lower case, in their order; they do not overlap."""
+    phrases = _phrases()
+    scripts = [phrases["ascii"]]
+    if not lowered.isascii():
+        scripts += (phrases[name] for name, letters in _SCRIPTS.items() if letters.search(lowered))
+    found: list[Announced] = []
+    for parts in scripts:
+        for part, listed in parts.items():
+            if part not in lowered:
+                continue
+            for phrase, kind in listed:
+                found += _places(lowered, phrase, kind)
+    found.sort(key=lambda each: (each.start, -each.end, each.kind.value))
+    return list(_without_overlaps(found, lowered))
+
+
+def _places(lowered: str, phrase: str, kind: Kind) -> Iterator[Announced]:
+    # A text is searched much faster for a fixed text than for a pattern.
+    start = lowered.find(phrase)
+    while start >= 0:
+        word = _compiled(phrase, kind).match(lowered, start)
+        if word is not None:
+            yield Announced(*word.span(), kind)
+        start = lowered.find(phrase, start + len(phrase))
+
+
+def _without_overlaps(found: list[Announced], lowered: str) -> Iterator[Announced]:
+    end = -1
+    for each in found:
+        if each.start >= end and not _OTHERS.match(lowered, each.start):
+            yield each
+            end = each.end
+
+
+# Their values
 
 _LONGEST_VALUE = 200
 #: How far after a word, and before it, a sentence is read: in characters, and in words.

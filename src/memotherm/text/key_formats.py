@@ -10,72 +10,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from memotherm.text.announced_secrets import listed_secrets
 from memotherm.text.secret_values import Found, is_placeholder, is_random
 
-#: Prefixes, separated by spaces.
-_PREFIXES = {
-    "a GitHub token": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-    "a GitLab token": "glpat- glrt- gldt- glptt- glcbt- glft- glimt- glagent- gloas- glsoat- glffct- GR1348941",
-    "a Slack token": "xoxa- xoxb- xoxe- xoxe.xoxb- xoxe.xoxp- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-",
-    "a Stripe key": "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_",
-    "a Google key": "AIza GOCSPX- ya29.",
-    "an API key": "sk- sk_ gsk_ pplx- r8_ xai- lsv2_pt_ lsv2_sk_ tskey-auth- tskey-api- tskey-client- fw_ csk- jina_ "
-    "nvapi- voyage- pcsk_ re_ api_org_ phx_ phc_ ops_ rnd_ wx_ dnkey- ico- tk-us- sm_aat_ sm_pat_ sm_sat_",
-    "a Hugging Face token": "hf_",
-    "an npm token": "npm_",
-    "a PyPI token": "pypi-",
-    "a RubyGems key": "rubygems_",
-    "a crates.io token": "cio",
-    "a Clojars token": "CLOJARS_",
-    "a Docker token": "dckr_pat_ dckr_oat_",
-    "a Linear key": "lin_api_ lin_oauth_",
-    "a Notion token": "ntn_ secret_",
-    "a Figma token": "figd_ figdr_ figo_",
-    "a Shopify token": "shpat_ shpca_ shppa_ shpss_ shptka_",
-    "a SendGrid key": "SG.",
-    "a Brevo key": "xkeysib- xsmtpsib-",
-    "a Mailgun key": "key- pubkey-",
-    "a DigitalOcean token": "dop_v1_ doo_v1_ dor_v1_",
-    "a Doppler token": "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
-    "a Vault token": "hvs. hvb. hvr.",
-    "a Grafana token": "glsa_ glc_ eyJrIjoi",
-    "a Sentry token": "sntrys_ sntryu_ sntrya_",
-    "a Square token": "EAAA sq0atp- sq0csp- sq0idp-",
-    "a Facebook token": "EAA",
-    "a PlanetScale token": "pscale_tkn_ pscale_pw_ pscale_oauth_",
-    "a Supabase key": "sbp_ sb_secret_",
-    "a Databricks token": "dapi dkea",
-    "an Atlassian token": "ATATT3 ATBB ATCTT3 ATSTT",
-    "a Postman key": "PMAK-",
-    "a Pulumi token": "pul-",
-    "a Fly token": "fo1_ fm1a_ fm1r_ fm2_",
-    "a Netlify token": "nfp_ nfc_ nfo_ nfu_ nfb_",
-    "a Vercel token": "vercel_blob_rw_ vcp_ vci_ vca_ vcr_ vck_",
-    "a New Relic key": "NRAK- NRII- NRJS- NRIQ- NRRA-",
-    "a Dynatrace token": "dt0c01. dt0s01. dt0s16.",
-    "an EasyPost key": "EZAK EZTK",
-    "a Heroku key": "HRKU-",
-    "a Sonar token": "sqp_ squ_ sqa_ sqb_",
-    "a Duffel token": "duffel_live_ duffel_test_",
-    "a Shippo token": "shippo_live_ shippo_test_",
-    "a Typeform token": "tfp_",
-    "a ReadMe key": "rdme_",
-    "a Prefect key": "pnu_ pnb_",
-    "an Alibaba key": "LTAI",
-    "an Adobe secret": "p8e-",
-    "a JFrog key": "AKCp cmVmd",
-    "an OpenShift token": "sha256~",
-    "a Cloudflare key": "v1.0-",
-    "a Contentful token": "CFPAT-",
-    "a Buildkite token": "bkua_ bkct_",
-    "a CircleCI token": "CCIPAT_ CCIPRJ_",
-    "a Frame.io token": "fio-u-",
-    "a Flutterwave key": "FLWSECK_TEST- FLWSECK-",
-    "a Sourcegraph token": "sgp_ sgs_",
-    "a Bedrock key": "ABSK bedrock-api-key-",
-    "a Memotherm API key": "mtk_",
-}
-_NAMES = {prefix: name for name, text in _PREFIXES.items() for prefix in text.split()}
+
+@cache
+def _names() -> dict[str, str]:
+    """Return the names of keys by their prefixes, which `secrets.json` lists, separated by spaces."""
+    return {prefix: name for name, text in listed_secrets()["prefixes"].items() for prefix in text.split()}
+
+
 _SHORTEST = 16
 #: Values without a digit have at least this length.
 _SHORTEST_LETTERS = 30
@@ -83,7 +27,7 @@ _BEFORE = r"(?<![A-Za-z0-9])"
 _AFTER = r"(?![A-Za-z0-9])"
 _PREFIXED = cache(
     lambda: re.compile(
-        rf"{_BEFORE}(?P<prefix>{'|'.join(map(re.escape, sorted(_NAMES, key=len, reverse=True)))})"
+        rf"{_BEFORE}(?P<prefix>{'|'.join(map(re.escape, sorted(_names(), key=len, reverse=True)))})"
         r"(?P<value>[A-Za-z0-9_+/=~-]{16,500}+(?:\.[A-Za-z0-9_-]{6,500}+){0,3}+)"
     )
 )
@@ -146,7 +90,7 @@ def keys(text: str) -> Iterator[Found]:
 def _in_word(word: str) -> Iterator[Found]:
     for match in _PREFIXED().finditer(word):
         if _is_key(match["value"]):
-            yield Found(*match.span(), _NAMES[match["prefix"]])
+            yield Found(*match.span(), _names()[match["prefix"]])
     lowered = word.lower()
     for name, hint, pattern in _OTHERS:
         if hint in lowered:
