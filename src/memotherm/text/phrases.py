@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import filterfalse
+from collections.abc import Iterator
+from itertools import chain
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
@@ -57,8 +57,8 @@ _SPECIFIC = re.compile(
     r"|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}"
 )
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
-#: Languages whose question words may stand anywhere in a question; in Chinese without spaces around them.
-_ANYWHERE, _CHINESE = ("turkish", "hindi"), "chinese"
+#: Languages whose question words may stand anywhere in a question.
+_ANYWHERE = ("turkish", "hindi", "chinese")
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -104,9 +104,8 @@ def _is_question(sentence: str) -> bool:
         return not any(phrase in plain for name in ("reminder", "remind") for phrase in _plain_phrases(name))
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
-    first, anywhere, parts = _question_words()
-    said = plain.split()
-    return bool(said) and (_is_at(said, 0, first) or _is_anywhere(said, anywhere) or _has_part(plain, parts))
+    spaced, unspaced = _question_words()
+    return spaced.search(f" {plain} ") is not None or (not plain.isascii() and f"{plain} ".startswith(unspaced))
 
 
 #: What a text is, several functions ask about each of its sentences.
@@ -129,27 +128,7 @@ def asks_about_user(prompt: str) -> bool:
 
 
 def _has_phrase(text: str, name: str) -> bool:
-    plain = plain_text(text)
-    phrases, parts = _phrases_by_first_word(name)
-    said = plain.split()
-    return _is_anywhere(said, phrases) or _has_part(plain, parts)
-
-
-def _is_anywhere(said: list[str], phrases: _ByFirstWord) -> bool:
-    """Return whether one of some phrases is in the words of a text."""
-    if phrases.keys().isdisjoint(said):
-        return False
-    return any(_is_at(said, place, phrases) for place in range(len(said)))
-
-
-def _is_at(said: list[str], place: int, phrases: _ByFirstWord) -> bool:
-    """Return whether one of some phrases begins at a place in the words of a text."""
-    return any(said[place : place + len(phrase)] == phrase for phrase in phrases.get(said[place], ()))
-
-
-def _has_part(plain: str, parts: Sequence[str]) -> bool:
-    """Return whether a plain text has one of some phrases of a script without spaces."""
-    return not plain.isascii() and any(part in plain for part in parts)
+    return listed_pattern(name).search(f" {plain_text(text)} ") is not None
 
 
 def is_no_answer(sentence: str) -> bool:
@@ -273,31 +252,13 @@ def _plain_phrases(name: str) -> tuple[str, ...]:
     return tuple(map(plain_text, listed_phrases(name)))
 
 
-#: The words of phrases, by the first of them: most texts have none of those.
-_ByFirstWord = Mapping[str, list[list[str]]]
-
-
 @functools.cache
-def _phrases_by_first_word(name: str) -> tuple[_ByFirstWord, list[str]]:
-    """Return the phrases of a name, those of scripts without spaces apart."""
-    phrases = _plain_phrases(name)
-    return _by_first_word(filterfalse(is_unspaced, phrases)), list(filter(is_unspaced, phrases))
-
-
-@functools.cache
-def _question_words() -> tuple[_ByFirstWord, _ByFirstWord, list[str]]:
-    """Return what questions begin with, what some languages have anywhere, and what Chinese has anywhere."""
+def _question_words() -> tuple[PhrasePattern, tuple[str, ...]]:
+    """Return a pattern for what questions have, and what they begin with in scripts without spaces, as words."""
+    phrases = listed_phrases("question")
+    first = (f"^{phrase}" for phrase in phrases if not is_unspaced(phrase))
     anywhere = (phrase for language in _ANYWHERE for phrase in phrases_of(language, "question"))
-    chinese = map(plain_text, phrases_of(_CHINESE, "question"))
-    return _by_first_word(_plain_phrases("question")), _by_first_word(map(plain_text, anywhere)), list(chinese)
-
-
-def _by_first_word(phrases: Iterable[str]) -> _ByFirstWord:
-    found: dict[str, list[list[str]]] = {}
-    for phrase in phrases:
-        first, *rest = phrase.split()
-        found.setdefault(first, []).append([first, *rest])
-    return found
+    return PhrasePattern(chain(first, anywhere)), tuple(f"{plain_text(each)} " for each in phrases if is_unspaced(each))
 
 
 def phrases_of(language: str, name: str) -> list[str]:
