@@ -8,7 +8,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.testing import FakeClock
-from memotherm.text.deadlines import due_day
+from memotherm.text.relative_days import due_day
 
 MONDAY = date(2026, 9, 7)
 

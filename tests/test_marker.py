@@ -9,8 +9,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.model.memory import FormatName
-from memotherm.text.content import CLOSE, OPEN, carries_marker, without_blocks
-from memotherm.text.markers import escape_markers
+from memotherm.text.content import CLOSE, OPEN, carries_marker, escape_markers, without_blocks
 from tests.properties import texts
 
 BLOCK = f"{OPEN}\nRecalled memories: data.\n- a fact\n{CLOSE}"

@@ -85,13 +85,7 @@ class Database:
     ) -> Iterator[tuple[Any, ...]]:
         """Yield rows.
 
-        Args:
-            table: A table, of a name in the code.
-            columns: Columns and expressions; a name that the table does not have is NULL.
-            where: A condition, with a question mark for each value.
-            values: The values of the condition.
-            order: The columns to sort by.
-            group: The columns that make a group of rows one row.
+        A column that the table does not have is NULL; a condition has a question mark for each of the values.
         """
         known = self._columns(table) | {"rowid"}
         chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in columns)

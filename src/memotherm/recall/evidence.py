@@ -147,12 +147,7 @@ def coverage(
 ) -> NDArray[np.float64]:
     """Return for each candidate the share of the query's words that it has, weighted by their rarity.
 
-    Args:
-        matrix: How much of the words each memory has; its columns are the query's words in their order.
-        terms: The query's words and their weights.
-        total: The number of memories.
-        frequencies: How many of them have each word.
-        weights: The parameters of the ranking.
+    The columns of the matrix are the words of the query in their order; of `total` memories, `frequencies` have each.
     """
     count = matrix.candidates
     values = np.array(

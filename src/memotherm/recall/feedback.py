@@ -61,12 +61,7 @@ class FeedbackLog:
     ) -> Feedback:
         """Count the memories that the caller used as confirmed, and those that the answer reflects as reflected.
 
-        Args:
-            recalls: The recalls, newest first.
-            used: What the caller used of what they returned.
-            answer: What the agent answered; may be empty.
-            spaces: What the caller can see.
-            now: The time.
+        The recalls are newest first; the answer may be empty.
         """
         recall_of = {no: recall for recall in reversed(recalls) for no in recall.returned}
         for record in used:

@@ -41,12 +41,6 @@ def state_at(memory: Memory, history: Sequence[Event], moment: datetime, tokeniz
     """Return what a memory was at a moment; None when it did not exist yet.
 
     Uses have no events, so they are those of now.
-
-    Args:
-        memory: The memory as it is now.
-        history: Its events, oldest first.
-        moment: The moment.
-        tokenizer: What counts the tokens of a content that was changed since.
     """
     if memory.created_at > moment:
         return None

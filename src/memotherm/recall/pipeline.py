@@ -87,10 +87,6 @@ class Pipeline:
 
         Candidates are ranked in blocks of a fixed size, and a later block follows an earlier one, so the answer
         for a smaller depth begins the answer for a larger one.
-
-        Args:
-            question: The query, and where to look.
-            depth: How many candidates are wanted; one block is the least.
         """
         parts = [self._part(question, text, depth) for text in query_parts(question.text)]
         with self.store.snapshot(self._candidates.prefetch(parts[0])) as seen:

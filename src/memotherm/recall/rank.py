@@ -257,9 +257,7 @@ def newer_first(ranked: RankedBlock, texts: Sequence[Numbers]) -> Sequence[Ranke
     Only the first candidates are compared, and only where their scores are close. A newer version whose tier
     is penalised more than that of the older one does not pass it; both are marked instead.
 
-    Args:
-        ranked: All candidates of a block, best first.
-        texts: The numbers of the words of the first candidates, which are compared; none for a message.
+    `texts` are the numbers of the words of the first candidates, none for a message.
     """
     alike = _alike(ranked, texts)
     if not alike:

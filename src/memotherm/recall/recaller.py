@@ -253,27 +253,16 @@ class RecallLog:
     ) -> str | None:
         """Log a recall, count the uses of what it returned, and return its id; None if it is not kept.
 
-        Args:
-            ranking: The candidates of the query.
-            returned: The numbers of the memories that the caller got.
-            answers: The candidates whose best relevance decides whether the query counts as answered.
-            track: Whether it counts as a use of what was returned.
-            promoted: The memories that were moved to hot.
-            relevance: Memories and their new running relevance.
-            receipt: The receipt of a context, to be kept with the query.
-            options: What a replay needs to know beside that.
+        The best relevance of `answers` decides whether the query counts as answered. `relevance` has memories with
+        their new running relevance, `options` what a replay needs to know beside that.
         """
-        question, keep = ranking.question, self._settings.recall_log != "off"
-        uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in returned] if track else []
-        if not (keep or uses or receipt):
-            return None
-        best, search = best_relevance(answers), question.search
-        query = _logged_query(question.text, self._settings)
+        best, search = best_relevance(answers), ranking.question.search
+        query = _logged_query(ranking.question.text, self._settings)
         entry = RecallEntry(
             id=new_id("rec", search.now),
             at=search.now,
             space=search.spaces[-1] if search.spaces else None,
-            query=query or hashlib.sha256(question.text.encode()).hexdigest(),
+            query=query or hashlib.sha256(ranking.question.text.encode()).hexdigest(),
             tiers=search.tiers,
             micros=(time.perf_counter_ns() - ranking.started) // 1000,
             candidates=scores_of(ranking.ranked, _CANDIDATES_LOGGED),
@@ -282,19 +271,16 @@ class RecallLog:
             degraded=ranking.degraded,
             best=best or 0.0,
             found=best is not None and best >= HIT_THRESHOLD,
-            uses=uses,
             relevance=relevance,
             receipt=None if receipt is None else receipt._replace(query=query),
             seen=ranking.seen,
             options={
-                **({"used": True} if uses else {}),
                 **({"filtered": True} if search.selective else {}),
                 **({"alone": True} if len(search.spaces) == 1 else {}),
                 **(options or {}),
             },
         )
-        self._store.log_recall(entry, keep=keep)
-        return entry.id if keep and entry.space is not None else None
+        return self._log(entry, track=track, keep=True)
 
     def write_listed(
         self,
@@ -309,32 +295,20 @@ class RecallLog:
     ) -> str | None:
         """Log that memories were read without a query, and return the id; None if it is not kept.
 
-        Args:
-            nos: The numbers of the memories.
-            now: When they were read.
-            space: The space in whose log it is kept.
-            track: Whether it counts as a use of them.
-            named: Whether feedback may be about it.
-            receipt: The receipt of a context, to be kept.
-            seen: The number of the last event when they were read, if it is known.
+        Unless it is `named`, feedback cannot be about it. `seen` is the number of the last event when they were read.
         """
-        uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in nos] if track else []
-        keep = self._settings.recall_log != "off" and bool(nos)
-        if not (keep or uses or receipt):
-            return None
         entry = RecallEntry(
-            id=new_id("rec", now) if named else "",
-            at=now,
-            space=space,
-            query="",
-            tiers=(),
-            micros=0,
-            candidates=(),
-            returned=nos,
-            uses=uses,
-            receipt=receipt,
-            seen=seen,
-            options={"used": True} if uses else {},
-        )
-        self._store.log_recall(entry, keep=keep)
-        return entry.id if keep else None
+            id=new_id("rec", now) if named else "", at=now, space=space, query="", tiers=(), micros=0, candidates=(),
+            returned=nos, receipt=receipt, seen=seen,
+        )  # fmt: skip
+        return self._log(entry, track=track, keep=bool(nos))
+
+    def _log(self, entry: RecallEntry, *, track: bool, keep: bool) -> str | None:
+        """Count the uses of what was returned, if it is tracked, and keep the entry, if the settings keep any."""
+        uses = [Use(no, USE_WEIGHTS[UseKind.RETURNED]) for no in entry.returned] if track else []
+        keep = keep and self._settings.recall_log != "off"
+        if not (keep or uses or entry.receipt):
+            return None
+        used = {"used": True} if uses else {}
+        self._store.log_recall(replace(entry, uses=uses, options={**used, **entry.options}), keep=keep)
+        return entry.id if keep and entry.space is not None else None

@@ -30,11 +30,8 @@ def select(
     fewer of its words, or without its identifier, the best hit of a confident search, and names in another script are
     only proposed.
 
-    Args:
-        text: The request.
-        recall: Searches for it.
-        mentioning: Returns the memories that mention one of some names.
-        confident: The least confidence of a search by meaning.
+    `mentioning` returns the memories that mention one of some names; `confident` is the least confidence of a search by
+    meaning.
     """
     request, found = parsed_request(text), recall(text)
     ranked = [hit.memory for hit in (*found.hits, *found.pinned)]

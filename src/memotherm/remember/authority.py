@@ -27,11 +27,8 @@ def outranks(memory: Memory, by: Trust) -> bool:
 def require_authority(before: Memory, after: Memory | None, by: Trust, taken: str = "") -> None:
     """Raise `Forbidden` if a caller takes away what more trust stands behind.
 
-    Args:
-        before: The memory.
-        after: The memory as it would be; None if it would be erased.
-        by: The trust of the caller.
-        taken: What the caller does, if that is forbidden in any case, such as "replace it".
+    It would be `after`, or erased if that is None; `taken` says what the caller does if that is forbidden in any case,
+    such as "replace it".
     """
     if not outranks(before, by):
         return

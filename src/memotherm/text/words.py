@@ -221,12 +221,6 @@ def reflected(contents: Sequence[str], query: str, answer: str, *, asks: bool = 
     a third of the new words must be common; if the query asks a question, half of them; else a third of the content's
     words, and at least three: "Committed to the branch" has a word with many memories in common, and uses none of
     them. This is string matching; no model is involved.
-
-    Args:
-        contents: The contents.
-        query: What was asked or said.
-        answer: The reply.
-        asks: Whether the query is a question.
     """
     asked = content_words(query)
     answered = content_words(answer) - asked
