@@ -14,11 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memotherm.context.calls import about_call
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reasons_for
-from memotherm.context.selection import Selection, hits_of, listed, urgency
+from memotherm.context.selection import Selection, about_call, hits_of, listed, urgency
 from memotherm.context.standing import START_TOKENS, Standing, StandingFinder, in_order
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
@@ -175,7 +174,12 @@ class Assembler:
             confidence=None if ranking is None else ranking.confidence,
             settings=settings_hash(settings),
             _included=Lazy(lambda: packed.included),
-            _left_out=Lazy(lambda: (*packed.left_out.value, *(each.entry for each in selection.skipped))),
+            _left_out=Lazy(
+                lambda: (
+                    *packed.left_out.value,
+                    *(each.candidate.entry(each.candidate.cause, each.reason) for each in selection.skipped),
+                )
+            ),
             pinned_cut=packed.pinned_cut or selection.pinned_cut,
             notes=(*packed.notes, *selection.notes),
             degraded=(*request.degraded, *(() if ranking is None else ranking.degraded)),

@@ -21,8 +21,7 @@ from html import escape
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
 from memotherm.model.memory import MemoryFields, author_of, doubtful_parts, ends_of
-from memotherm.text.content import CLOSE, OPEN, title
-from memotherm.text.markers import escape_markers
+from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 
 #: The sections of a context, in their order.

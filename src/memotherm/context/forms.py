@@ -6,13 +6,13 @@ sentences about the query, another one to its first sentences. Each form is rend
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
+from memotherm.context.values import Entry
 from memotherm.model import Memory, Why
 from memotherm.model.memory import StoredFields
 from memotherm.model.reasons import Reason
@@ -20,7 +20,7 @@ from memotherm.model.value import Lazy
 from memotherm.recall.values import Ranked
 from memotherm.text.content import sentence_ends, title
 from memotherm.text.relative_days import with_dates
-from memotherm.text.words import is_fragment, weighed_words
+from memotherm.text.words import is_unspaced, weighed_words
 
 Count = Callable[[str], int]
 
@@ -42,8 +42,6 @@ _MARK_TOKENS = 10
 _MOST_TERMS = 64
 #: The weight of a word that frames a question, against 1 for other words.
 _FRAMING_WORD = 0.25
-#: Letters that a pattern takes for an ASCII letter when it ignores case, but `str.lower` does not.
-_SPECIAL_CASES = re.compile("[\u0130\u0131\u017f]")
 
 
 class Candidate(NamedTuple):
@@ -75,6 +73,13 @@ class Candidate(NamedTuple):
         place = self.order[-1] + 1 if self.reason is None else 0
         return self.reason or Reason(code="hit" if place > 1 else "best_hit", details=(place, str(self.memory.tier)))
 
+    def entry(self, *reasons: Reason, form: Form | None = None, tokens: int = 0, fits_at: int | None = None) -> Entry:
+        """Return the entry of a receipt; without a form, it is left out."""
+        return Entry(
+            _memory=self.memory, section=self.section, form=form and form.name, tokens=form.cost if form else tokens,
+            reasons=reasons, score=self.score, lines=form.lines if form else "", fits_at=fits_at, _why=self.why,
+        )  # fmt: skip
+
     @property
     def handle(self) -> str:
         """The shortest identifier that `get` accepts."""
@@ -93,16 +98,14 @@ class QueryFocus:
     """Finds the sentence with the most words of a query; words match by their beginning."""
 
     def __init__(self, query: str) -> None:
-        terms = islice(weighed_words(query, _FRAMING_WORD).items(), _MOST_TERMS)
-        #: The words of the query with their weights, pairs of characters last.
-        self._terms = dict(sorted(terms, key=lambda term: is_fragment(term[0][0])))
-        self._weights = list(self._terms.values())
-        plain = all(term.isascii() and term.isalnum() for term in self._terms)
-        #: Beginnings of words, with the number of their term; None if only the pattern can find the terms.
-        self._beginnings = None if not plain else [
-            (beginning, number) for number, term in enumerate(self._terms) for beginning in _beginnings_of(term)
-        ]  # fmt: skip
-        self._pattern: re.Pattern[str] | None = None
+        terms = list(islice(weighed_words(query, _FRAMING_WORD).items(), _MOST_TERMS))
+        self._weights = [weight for _, weight in terms]
+        #: Beginnings of words, with the numbers of their terms; single characters of an unspaced script stand anywhere.
+        self._beginnings = [
+            (beginning, number)
+            for number, (term, _) in enumerate(terms)
+            for beginning in (term, f"{term[:-1]}y")[: 1 + term.endswith("i")]
+        ]
 
     def best(self, content: str, starts: Sequence[int]) -> int:
         """Return the number of the sentence, the first of equals; `starts` are where the sentences begin."""
@@ -114,34 +117,19 @@ class QueryFocus:
 
     def _found(self, content: str) -> Iterable[tuple[int, int]]:
         """Return the positions of the query's words and their numbers."""
-        if self._beginnings is None or not (content.isascii() or _SPECIAL_CASES.search(content) is None):
-            return self._matches(content)
         lowered = content.lower()
+        if len(lowered) != len(content):  # such as with a capital I with a dot
+            lowered = "".join(lower if len(lower := each.lower()) == 1 else each for each in content)
         found: dict[int, int] = {}
         for beginning, number in self._beginnings:
+            anywhere = is_unspaced(beginning)
             position = lowered.find(beginning)
             while position >= 0:
                 before = lowered[position - 1 : position]
-                if not (before.isalnum() or before == "_"):
+                if anywhere or not (before.isalnum() or before == "_"):
                     found.setdefault(position, number)
                 position = lowered.find(beginning, position + 1)
         return found.items()
-
-    def _matches(self, content: str) -> Iterator[tuple[int, int]]:
-        """Yield the same by a pattern with one group for each term; to compile it takes longer than a few contents."""
-        if self._pattern is None:
-            fragments = [f"({re.escape(term)})" for term in self._terms if is_fragment(term[0])]
-            words = [_beginnings_of(term) for term in self._terms if not is_fragment(term[0])]
-            beginnings = "|".join(f"({'|'.join(map(re.escape, word))})" for word in words)
-            patterns = [rf"(?<!\w)(?:{beginnings})", *fragments] if beginnings else fragments
-            self._pattern = re.compile("|".join(patterns) or "(?!)", re.IGNORECASE)
-        for match in self._pattern.finditer(content):
-            yield match.start(), (match.lastindex or 1) - 1
-
-
-def _beginnings_of(term: str) -> tuple[str, ...]:
-    """Return how a word may begin that is reduced to this stem."""
-    return (term, f"{term[:-1]}y") if term.endswith("i") else (term,)
 
 
 class Renderer:

@@ -238,15 +238,8 @@ def limited(
 ) -> Iterator[Item]:
     """Yield the items that a group's own limits allow, each in its longest form; append the others to `excluded`.
 
-    Args:
-        items: The items, most important first.
-        excluded: What no budget includes.
-        section_cost: Tokens of the frame of the section, added to the first item.
-        entry_tokens: The most tokens of one item.
-        available: The most tokens of the group; None for no limit.
-        full: The reason for items that exceed `available`.
-        beyond: Items that exceed the number of items in the group.
-        too_many: The reason for those.
+    The first item pays for the frame of the section. Items that exceed the tokens that are `available` are left out as
+    `full`, and those `beyond` the number of items as `too_many`.
     """
     spent = 0
     unread = iter(items)

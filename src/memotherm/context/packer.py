@@ -82,7 +82,7 @@ class Packed:
     @property
     def included(self) -> tuple[Entry, ...]:
         """What is in the text, in its order."""
-        return tuple(_included(candidate, form) for candidate, form in self.chosen)
+        return tuple(candidate.entry(*reasons_for(candidate, form), form=form) for candidate, form in self.chosen)
 
 
 def pack(
@@ -97,14 +97,8 @@ def pack(
 ) -> Packed:
     """Render candidates as a text that costs at most the budget.
 
-    Args:
-        listed: Pinned and hot memories, most important first.
-        recalled: Recalled memories, most important first.
-        text_format: The format of the text.
-        count: Counts tokens.
-        limits: The budget and the limits of the parts.
-        focus: Finds the sentence about the query; None if there is no query.
-        by_line: Whether the tokens of a text are known to be the sum of those of its lines.
+    In both lists, the most important ones come first. `focus` finds the sentence about the query. With `by_line`, the
+    tokens of a text are known to be the sum of those of its lines.
     """
     renderer = Renderer(text_format, count, focus, by_line=by_line)
     packer = _Packer(renderer, limits, [*listed, *recalled])
@@ -121,10 +115,13 @@ def pack(
     def left_out() -> tuple[Entry, ...]:
         ids = frozenset(item.id for item, _ in included)
         return tuple(
-            _left_out(exclusion, too_large_at.get(exclusion.item.id, exclusion.fits_at))
-            for exclusion in packer.exclusions(ids)
-            if exclusion.item.id not in ids
-        )
+            item.candidate.entry(
+                item.candidate.cause, reason, tokens=(item.chosen or item.title).cost,
+                fits_at=too_large_at.get(item.id, fits_at),
+            )
+            for item, fits_at, reason in packer.exclusions(ids)
+            if item.id not in ids
+        )  # fmt: skip
 
     return Packed(
         text=text,
@@ -167,7 +164,7 @@ class _Packer:
         """The group of low priority; its limits are what the other groups leave of theirs."""
         if self._low is None:
             hot = self._hot_group(self._low_items["hot"], list(self.hot))
-            recalled = self._low_recalled_group()
+            recalled = self._recalled_group(self._low_items["recalled"], list(self.recalled))
             items = [*hot, *recalled]
             self._low = Group(items, [*hot.excluded(), *recalled.excluded()])
         return self._low
@@ -188,32 +185,21 @@ class _Packer:
         )
         return Group(allowed, excluded)
 
-    def _recalled_group(self, items: Sequence[Item]) -> Group:
-        """Return the group of recalled items, which share its space."""
-        excluded: list[Exclusion] = []
+    def _recalled_group(self, items: Sequence[Item], before: Sequence[Item] | None = None) -> Group:
+        """Return a group of recalled items, which share its space.
+
+        Those of low priority share nothing: the others, `before` them, count towards the limit of the section.
+        """
+        most, excluded, shared = self.limits.recalled_tokens, list[Exclusion](), before is None
         allowed = limited(
             items,
             excluded,
-            section_cost=self._section_costs["recalled"],
-            entry_tokens=self.limits.entry_tokens,
-            available=None,
-            full=self._recalled_full,
-        )
-        return Group(allowed, excluded, shared=True, most=self.limits.recalled_tokens, full=self._recalled_full)
-
-    def _low_recalled_group(self) -> Group:
-        """Return the recalled items of low priority; the others count towards the limit of the section."""
-        most, before = self.limits.recalled_tokens, list(self.recalled)
-        excluded: list[Exclusion] = []
-        allowed = limited(
-            self._low_items["recalled"],
-            excluded,
             section_cost=0 if before else self._section_costs["recalled"],
             entry_tokens=self.limits.entry_tokens,
-            available=None if most is None else most - sum(item.cost for item in before),
+            available=None if before is None or most is None else most - sum(item.cost for item in before),
             full=self._recalled_full,
         )
-        return Group(allowed, excluded)
+        return Group(allowed, excluded, shared=shared, most=most if shared else None, full=self._recalled_full)
 
     @property
     def _recalled_full(self) -> Reason:
@@ -362,30 +348,3 @@ def _empty_note(renderer: Renderer, limits: Limits) -> list[str]:
 def reasons_for(candidate: Candidate, form: Form) -> tuple[Reason, ...]:
     """Return why a memory is included, and how."""
     return (candidate.cause, *_HOW_SHORTENED[form.name])
-
-
-def _included(candidate: Candidate, form: Form) -> Entry:
-    return Entry(
-        _memory=candidate.memory,
-        section=candidate.section,
-        form=form.name,
-        tokens=form.cost,
-        reasons=reasons_for(candidate, form),
-        score=candidate.score,
-        lines=form.lines,
-        _why=candidate.why,
-    )
-
-
-def _left_out(exclusion: Exclusion, fits_at: int | None) -> Entry:
-    item, candidate = exclusion.item, exclusion.item.candidate
-    return Entry(
-        _memory=candidate.memory,
-        section=candidate.section,
-        form=None,
-        tokens=(item.chosen or item.title).cost,
-        reasons=(candidate.cause, exclusion.reason),
-        score=candidate.score,
-        fits_at=fits_at,
-        _why=candidate.why,
-    )

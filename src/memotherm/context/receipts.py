@@ -19,13 +19,7 @@ from memotherm.text.tokens import counter
 
 
 def explain(receipt: KeptReceipt, memory: Memory, history: Sequence[Event]) -> ReceiptAnswer:
-    """Return whether a memory was in the context of a receipt, and why.
-
-    Args:
-        receipt: The receipt.
-        memory: The memory as it is now.
-        history: Its events, oldest first.
-    """
+    """Return whether a memory was in the context of a receipt, and why."""
     for state, entries in (("included", receipt.included), ("left_out", receipt.left_out)):
         for entry in entries:
             if entry.id == memory.id:
@@ -66,11 +60,7 @@ def sent_context(
 ) -> SentContext:
     """Return the text of a receipt.
 
-    Args:
-        receipt: The receipt.
-        memories: Its memories, each with its number and as it was at the time of the receipt.
-        tokenizer: The name of the tokenizer.
-        role: The role in the format `messages`.
+    Its memories come with their numbers, as they were at the time of the receipt; the role is that in `messages`.
     """
     count = counter(tokenizer)
     focus = QueryFocus(receipt.query) if receipt.query else None

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
 from memotherm.context.siblings import LONGEST_VERSION, split_siblings
-from memotherm.context.values import Entry
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import ANCHORS, MemoryFields, outdated_sentences
@@ -19,6 +18,8 @@ from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.values import Record
 from memotherm.text.phrases import sentences
+from memotherm.text.tool_calls import ToolCall
+from memotherm.text.triggers import names_call_vaguely, reason_for_call
 from memotherm.text.versions import first_words, statement
 from memotherm.tiers.rules.properties import is_blocker
 
@@ -48,20 +49,6 @@ class Skipped(NamedTuple):
 
     candidate: Candidate
     reason: Reason
-
-    @property
-    def entry(self) -> Entry:
-        """The entry of the receipt."""
-        candidate = self.candidate
-        return Entry(
-            _memory=candidate.memory,
-            section=candidate.section,
-            form=None,
-            tokens=0,
-            reasons=(candidate.cause, self.reason),
-            score=candidate.score,
-            _why=candidate.why,
-        )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -279,3 +266,38 @@ def urgency(memory: MemoryFields) -> int:
     if is_blocker(memory) and memory.priority is not Priority.LOW:
         return 1
     return memory.priority.rank
+
+
+# For a tool call
+
+#: The most memories that are shown at one call.
+_MOST_SHOWN = 3
+#: The least confidence of a search, and relevance of a hit, that is shown because it is similar: nobody has asked, so
+#: both are higher than those of a prompt, 0.3 and 0.25.
+_CALL_CONFIDENCE, _CALL_RELEVANCE = 0.995, 0.45
+
+
+def about_call(
+    call: ToolCall, ranking: Ranking, pinned: Sequence[Record], anchored: Sequence[tuple[Record, str]]
+) -> Iterator[Candidate]:
+    """Yield the memories that concern a call; similar ones only if none names what it is about.
+
+    Anchored are those with an anchor in a file of the call, each with the place.
+    """
+    hits = [(ranking.records[each.no], each) for each in ranking.ranked if each.no in ranking.records]
+    reasons = {record.no: f"it is about {place}" for record, place in anchored}
+    found = 0
+    for position, record in enumerate((*pinned, *(record for record, _ in (*anchored, *hits)))):
+        memory = record.fields
+        reason = "" if call.task else reason_for_call(call, memory.kind, memory.content) or reasons.pop(record.no, "")
+        if reason and found < _MOST_SHOWN:
+            found += 1
+            why = Reason(code="call", details=(str(call), reason))
+            yield Candidate(memory, "recalled", (position,), why, None, None, record.no)
+    if found or ranking.confidence < _CALL_CONFIDENCE:
+        return
+    for position, (record, hit) in enumerate(hits[:_MOST_SHOWN]):
+        memory = record.fields
+        if hit.relevance >= _CALL_RELEVANCE and (call.task or names_call_vaguely(call, memory.kind, memory.content)):
+            why = Reason(code="similar_call", details=(str(call), float(hit.relevance)))
+            yield Candidate(memory, "recalled", (position,), why, hit.score, hit, record.no)
