@@ -13,7 +13,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -96,14 +96,11 @@ class Found:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {
-            "source": self.source, "verified": self.verified, "versions": sorted(self.versions), "roots": self.roots,
-            "transcripts": self.transcripts, "unread": self.unread, "bytes": self.bytes,
-            "sessions": len(self.sessions), "projects": dict(self.projects.most_common()),
-            "left_out": dict(self.left_out), "first": self.first and self.first.isoformat(),
-            "last": self.last and self.last.isoformat(), "kept": dict(self.kept), "redacted": self.redacted,
-            "broken": self.broken, "unknown": dict(self.unknown), "problems": self.problems,
-            "unreadable": self.unreadable,
+        return asdict(self) | {
+            "versions": sorted(self.versions), "sessions": len(self.sessions),
+            "projects": dict(self.projects.most_common()), "left_out": dict(self.left_out), "kept": dict(self.kept),
+            "unknown": dict(self.unknown), "first": self.first and self.first.isoformat(),
+            "last": self.last and self.last.isoformat(),
         }  # fmt: skip
 
 

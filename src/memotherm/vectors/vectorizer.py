@@ -263,26 +263,19 @@ class Vectorizer:
 
     def _attempt(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
         """Call an embedder; after a failure, do not call it for a while if there is a fallback."""
+        may_pause = session is self._first and self._fallback is not None
+        if may_pause and time.monotonic() < session.paused_until:
+            session.failure = f"{self.embedder.name} has failed and is left alone for {_PAUSE_SECONDS:g} seconds"
+            raise EmbedderError(session.failure)
         try:
-            result = self._attempt_unless_paused(session, work)
+            result = work()
         except EmbedderError as exc:
             session.failure = str(exc)
+            if may_pause and not isinstance(exc, EmbedderRefused):
+                session.paused_until = time.monotonic() + _PAUSE_SECONDS
             raise
         session.failure = None
         return result
-
-    def _attempt_unless_paused(self, session: EmbedderSession, work: Callable[[], Result]) -> Result:
-        if session is not self._first or self._fallback is None:
-            return work()
-        if time.monotonic() < session.paused_until:
-            raise EmbedderError(f"{self.embedder.name} has failed and is left alone for {_PAUSE_SECONDS:g} seconds")
-        try:
-            return work()
-        except EmbedderRefused:
-            raise
-        except EmbedderError:
-            session.paused_until = time.monotonic() + _PAUSE_SECONDS
-            raise
 
     def _session_for(self, serving: Identity | None) -> EmbedderSession | None:
         """Return the session whose vectors are comparable with the serving ones."""
