@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from memotherm.model import Tier
 from memotherm.notes.imports.entries import Draft, Import, Reader, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
 from memotherm.settings.paths import read_regular
-from memotherm.text.markdown import items, outline, split_lines
+from memotherm.text.markdown import entries, outline, split_lines
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---(?:\n|\Z)", re.DOTALL)
 _INDEX_LINE = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
@@ -163,41 +163,16 @@ def _entries(file: Path, root: Path, reading: Import, extra: Draft, index_of: Pa
         linked = [any((index_of / name).is_file() for name in _INDEX_LINE.findall(line)) for line in lines]
         lines = ["" if link else line for line, link in zip(lines, linked, strict=True)]
     headings_above = outline(lines).headings_above
-    start = 0
-    spans: list[tuple[int, int, str]] = []
-    for item in items(lines):
-        spans += _blocks(lines, start, item.start)
-        spans.append((item.start, item.end, item.text))
-        start = item.end
-    spans += _blocks(lines, start, len(lines))
     day = note_date(path)
     written = {} if day is None else moment(day.isoformat(), reading.now)
     old = note_placement(path, reading.today).tier is Tier.COLD
-    for first, end, span_text in spans:
+    for first, end, span_text in entries(lines):
         heading = " > ".join(headings_above[first])
         metadata = {"path": path, "start": first + 1, "end": end, "heading": heading}
         if day is not None:
             metadata["date"] = day.isoformat()
         for draft in pieces(span_text, metadata=metadata, **({"tier": "cold"} if old else {}), **written, **extra):
             reading.add(draft, f"{path}#L{first + 1}")
-
-
-def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the text of the paragraphs between list items, without headings."""
-    block: list[int] = []
-    fence = False
-    for number in [*range(start, end), end]:
-        line = lines[number] if number < end else ""
-        if number < end and line.lstrip().startswith(("```", "~~~")):
-            fence = not fence
-        over = number == end or (not fence and (not line.strip() or line.lstrip().startswith("#")))
-        if not over:
-            block.append(number)
-        elif block:
-            text = "\n".join(lines[line_number] for line_number in block).strip()
-            if text.strip("-=*_ \n"):
-                yield block[0], block[-1] + 1, text
-            block = []
 
 
 def _markdown(folder: Path) -> list[Path]:
