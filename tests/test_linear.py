@@ -54,7 +54,7 @@ from tests.hostile import HOSTILE
 
 _PACKAGES = (
     "text", "statements", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers",
-    "history.output", "history.prompts", "history.values", "history.editors", "history.sources",
+    "history.prompts", "history.values", "history.editors", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 

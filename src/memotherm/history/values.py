@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from memotherm.hooks.hosts.host import mapping
+from memotherm.model.clock import any_moment as moment
 
 __all__ = ["blocks_of", "items", "mapping", "moment", "parsed", "text", "text_of"]
 
@@ -67,34 +67,3 @@ def text_of(content: object, kinds: tuple[str, ...] = ("text", "input_text", "ou
     return "\n".join(
         filter(None, (text(block, "text") for block in blocks_of(content) if text(block, "type") in kinds))
     )
-
-
-_SECONDS, _MILLISECONDS, _MICROSECONDS = 1e11, 1e14, 1e17
-_NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,9})?")
-
-
-def moment(value: object) -> datetime | None:
-    """Return a time: in ISO format, or seconds, milliseconds, micro- or nanoseconds since 1970; None for another."""
-    if isinstance(value, str):
-        if _NUMBER.fullmatch(value) is None:
-            return _from_iso(value)
-        value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:
-        return None
-    for limit, unit in ((_SECONDS, 1), (_MILLISECONDS, 1e3), (_MICROSECONDS, 1e6)):
-        if value < limit:
-            return datetime.fromtimestamp(value / unit, UTC)
-    try:
-        return datetime.fromtimestamp(value / 1e9, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _from_iso(value: str) -> datetime | None:
-    if len(value) > 40:
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None

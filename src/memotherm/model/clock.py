@@ -154,3 +154,36 @@ def id_millis(made: str) -> int:
     if len(digits) != _DIGITS or not set(digits) <= set(_ALPHABET):
         return 0
     return sum(_ALPHABET.index(digit) << shift for digit, shift in zip(digits, _SHIFTS, strict=True)) >> _RANDOM_BITS
+
+
+# Times that other programs have written
+
+_SECONDS, _MILLISECONDS, _MICROSECONDS = 1e11, 1e14, 1e17
+_NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,9})?")
+
+
+def any_moment(value: object) -> datetime | None:
+    """Return a time: in ISO format, or seconds, milliseconds, micro- or nanoseconds since 1970; None for another."""
+    if isinstance(value, str):
+        if _NUMBER.fullmatch(value) is None:
+            return _from_iso(value.strip())
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:
+        return None
+    for limit, unit in ((_SECONDS, 1), (_MILLISECONDS, 1e3), (_MICROSECONDS, 1e6)):
+        if value < limit:
+            return datetime.fromtimestamp(value / unit, UTC)
+    try:
+        return datetime.fromtimestamp(value / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _from_iso(value: str) -> datetime | None:
+    if len(value) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

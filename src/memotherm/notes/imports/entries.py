@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memotherm.model.clock import any_moment
 from memotherm.notes.files import read_file
 from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
@@ -26,7 +27,6 @@ DraftsOf = Callable[[Any, datetime], Iterable[Draft]]
 _BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 _MAX_CHARS = 4000
-_MILLISECONDS_FROM = 10**11
 
 
 @dataclass(slots=True)
@@ -132,19 +132,9 @@ def read_entries(entries: Iterable[Any], reading: Import, drafts_of: DraftsOf, w
 
 
 def moment(value: object, now: datetime) -> dict[str, datetime]:
-    """Return {"created_at": ...} for a time as text, seconds or milliseconds; empty for anything else or the future."""
-    try:
-        if isinstance(value, str) and not value.strip().isdecimal():
-            at = datetime.fromisoformat(value.strip())
-        elif isinstance(value, int | float | str) and not isinstance(value, bool):
-            number = float(value)
-            at = datetime.fromtimestamp(number / 1000 if number >= _MILLISECONDS_FROM else number, UTC)
-        else:
-            return {}
-    except (ValueError, OverflowError, OSError):
-        return {}
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return {"created_at": at.astimezone(UTC)} if at <= now else {}
+    """Return {"created_at": ...} for a time as text or a number; empty for anything else or the future."""
+    at = any_moment(value)
+    return {} if at is None or at > now else {"created_at": at}
 
 
 def text_of(entry: Mapping[str, Any], name: str) -> str:
