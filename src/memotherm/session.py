@@ -156,7 +156,7 @@ class Session(Generic[M]):
             around = replace(self._view.scope, session=None)
             draft = Draft(content=summary, kind="context", source="summary")
             view = View(self._services, around, self._view.caller)
-            self._services.writer.capture(draft, around, view.now(), view.actor, view.trust)
+            self._services.writer.capture(draft, around, view.cause(Action.REMEMBER))
         self._services.working.end(self._space, "archived" if summary is None else "summarized", self._view.now())
         return self._view.compact() if self._services.settings.compaction_on_session_end else None
 

@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from os import PathLike
@@ -29,7 +29,7 @@ from memotherm.model.results import Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.store import Store
-from memotherm.storage.values import EventFilter, Search
+from memotherm.storage.values import Cause, EventFilter, Search
 from memotherm.text.claims import Claims
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
@@ -151,12 +151,14 @@ class Upkeep:
         view, now = self._view, self._view.now()
         by = Trust.of(trust).at_most(view.trust) if trust else Trust.PERSON if kind == "jsonl" else Trust.IMPORT
 
+        cause = replace(view.cause(Action.REMEMBER), at=now, by=by)
+
         def store(entries: Sequence[Mapping[str, Any]], within: Mapping[str, str]) -> list[str]:
             # Rows of a tenant are written through its own view of the store.
             inner = view.narrowed(**{**within, **dict(view.scope.items())})
             # An entry that does not say whose it is is the caller's.
             drafts = [imported_draft(entry, view.trust) for entry in entries]
-            return inner.services.writer.import_drafts(drafts, inner.scope, now, view.actor, by)
+            return inner.services.writer.import_drafts(drafts, inner.scope, cause)
 
         return import_memories(kind, path, now, view.services.settings, store, progress, lowers=by.is_low)
 
@@ -193,7 +195,8 @@ class Upkeep:
             for (within, trust), group in groupby(entries, place):
                 inner, by = view.narrowed(**{**within, **dict(view.scope.items())}), view.trust.at_most(Trust(trust))
                 drafts = [imported_draft(_arguments(entry), by) for entry in group]
-                outcomes += inner.services.writer.add_history(drafts, inner.scope, at, batch, by, claims or {})
+                cause = Cause(action=Action.REMEMBER, at=at, actor=batch, by=by)
+                outcomes += inner.services.writer.import_drafts(drafts, inner.scope, cause, claims or {})
             for name, state in (read or {}).items():
                 transcripts.put(name, state)
         return outcomes

@@ -57,7 +57,7 @@ from memotherm.statements.kinds import classified, holds_until
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
-from memotherm.text.deadlines import due_day
+from memotherm.text.relative_days import due_day
 from memotherm.tiers.rules.retention import require_editable
 from memotherm.vectors.vectorizer import Progress
 
@@ -394,9 +394,8 @@ class View(Queries):
 
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
-        writer = self.services.writer
         drafts = [self._placed(with_checks(draft, self.folder)) for draft in drafts]
-        return writer.remember(drafts, self.scope, self.now(), self.actor, self.trust, forget=forget, why=why)
+        return self.services.writer.remember(drafts, self.scope, self.cause(Action.REMEMBER, why), forget)
 
     def _placed(self, draft: Draft) -> Draft:
         """Return a draft with the package of the folder, and its branch if that is kept apart."""
@@ -435,7 +434,9 @@ class View(Queries):
         if isinstance(text, str) and services.settings.duplicate_window_hours:
             same = repeated(services.store, scope, text, now)
             draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(self._placed(draft), scope, now, self.actor, self.trust, replaced.parts)
+        memory = services.writer.capture(
+            self._placed(draft), scope, replace(self.cause(Action.REMEMBER), at=now), replaced.parts
+        )
         if memory is None:
             return replace(
                 result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"
@@ -583,7 +584,7 @@ class View(Queries):
             supersedes=memory.id, index=memory.index, expires_at=memory.expires_at, valid_from=memory.valid_from,
             valid_until=memory.valid_until,
         )  # fmt: skip
-        return services.writer.remember([draft], memory.scope, self.now(), self.actor, self.trust)[0]
+        return services.writer.remember([draft], memory.scope, self.cause(Action.REMEMBER))[0]
 
 
 def _with_asked(recall: Recall, asked: Sequence[Memory], limit: int) -> Recall:

@@ -32,7 +32,6 @@ from memotherm.tiers.rules.retention import changed_retention
 from memotherm.vectors.vectorizer import Vectorizer
 
 _NOTHING: Mapping[str, str] = {}
-_NO_CLAIMS: Mapping[str, Claims] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,68 +62,49 @@ class MemoryWriter:
         self._limits = limits
         self._settings = settings
 
-    def remember(
-        self,
-        drafts: Sequence[Draft],
-        scope: Scope,
-        now: datetime,
-        actor: str,
-        by: Trust,
-        *,
-        forget: Sequence[str] = (),
-        why: str = "",
-    ) -> list[Memory]:
-        """Store the drafts and delete memories, in one transaction; return what was stored, in the same order."""
-        records = self._write(drafts, scope, now, actor, by, forget=forget, why=why)
+    def remember(self, drafts: Sequence[Draft], scope: Scope, cause: Cause, forget: Sequence[str] = ()) -> list[Memory]:
+        """Store the drafts and delete memories, in one transaction; return what was stored, in the same order.
+
+        The reason of the cause is that of what is deleted.
+        """
+        records = self._write(drafts, scope, cause, forget=forget)
         return [record.memory for record in records if isinstance(record, Record)]
 
     def capture(
-        self, draft: Draft, scope: Scope, now: datetime, actor: str, by: Trust, replaced: Mapping[str, str] = _NOTHING
+        self, draft: Draft, scope: Scope, cause: Cause, replaced: Mapping[str, str] = _NOTHING
     ) -> Memory | None:
         """Store a text of a conversation, without passages that were forgotten; None if that is all of it.
 
         `replaced` names the memories of which it perhaps replaces a part, each with that part.
         """
-        (record,) = self._write([draft], scope, now, actor, by, captures=True, replaced=replaced)
+        (record,) = self._write([draft], scope, cause, captures=True, replaced=replaced)
         return record.memory if isinstance(record, Record) else None
 
-    def import_drafts(self, drafts: Sequence[Draft], scope: Scope, now: datetime, actor: str, by: Trust) -> list[str]:
-        """Store the entries of an import; return "stored", "known", "forgotten", or why it was left out, for each."""
-        records = self._write(drafts, scope, now, actor, by, imports=True)
-        return [record if isinstance(record, str) else "stored" for record in records]
-
-    def add_history(
-        self,
-        drafts: Sequence[Draft],
-        scope: Scope,
-        now: datetime,
-        actor: str,
-        by: Trust,
-        claims: Mapping[str, Claims],
+    def import_drafts(
+        self, drafts: Sequence[Draft], scope: Scope, cause: Cause, claims: Mapping[str, Claims] | None = None
     ) -> list[str]:
-        """Store texts of past sessions, which have ids of their own; return the same as `import_drafts`.
+        """Store the entries of an import; return "stored", "known", "forgotten", or why it was left out, for each.
 
-        They correct what was said before them. Their vectors are made later; `claims` has those of contents.
+        With `claims`, those of contents, they are texts of past sessions: they correct what was said before them, and
+        their vectors are made later.
         """
-        records = self._write(drafts, scope, now, actor, by, imports=True, past=True, claims=claims)
+        records = self._write(drafts, scope, cause, imports=True, claims=claims)
         return [record if isinstance(record, str) else "stored" for record in records]
 
     def _write(
         self,
         drafts: Sequence[Draft],
         scope: Scope,
-        now: datetime,
-        actor: str,
-        by: Trust,
+        cause: Cause,
         *,
         imports: bool = False,
-        past: bool = False,
         captures: bool = False,
         forget: Sequence[str] = (),
-        why: str = "",
         replaced: Mapping[str, str] = _NOTHING,
-        claims: Mapping[str, Claims] = _NO_CLAIMS,
+        claims: Mapping[str, Claims] | None = None,
     ) -> list[Record | str]:
+        now, by, why, past = cause.at, cause.by, cause.why, claims is not None
+        given = claims or {}
         unasked = imports or captures
         drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
@@ -132,14 +112,14 @@ class MemoryWriter:
             [memory.content if memory.index and not past else None for memory in memories]
         )
         rule = memories[0].tier_rule if memories else "explicit"
-        cause = Cause(action=Action.REMEMBER, at=now, actor=actor, rule=rule, by=by)
-        correcting = [(past or not imports) and _corrects(memory, claims.get(memory.content)) for memory in memories]
+        cause = replace(cause, rule=rule, why="")
+        correcting = [(past or not imports) and _corrects(memory, given.get(memory.content)) for memory in memories]
         spaces = self._store.spaces(scope) if any(correcting) else ()
         superseded: list[str] = []
 
         def store_all(transaction: Transaction) -> list[Record | str]:
             space = transaction.space(scope)
-            transaction.tombstones.compared, transaction.claims = compared, claims
+            transaction.tombstones.compared, transaction.claims = compared, given
             if len(memories) > 1:
                 transaction.prefetch_duplicates({memory.digest for memory in memories})
             records: list[Record | str] = []
